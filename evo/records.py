@@ -1,0 +1,332 @@
+"""Frozen records of everything a log holds.
+
+Each line of a log is one of the records in `Line`, told apart by its field `kind`. Records are
+plain values: they know nothing of files, endpoints or processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA = 1
+"""Number of the log schema that this version writes."""
+
+Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout"]
+"""How a child ended. Only `ok` has a fitness.
+
+- `no_reply`: the endpoint gave no answer after all attempts.
+- `no_program`: the reply holds no complete program.
+- `invalid`: the program returned something that is no legal construction.
+- `error`: the program raised, crashed or broke a limit other than time.
+- `timeout`: the program did not finish within the evaluation's time limit.
+"""
+
+STATUSES: tuple[Status, ...] = ("ok", "no_reply", "no_program", "invalid", "error", "timeout")
+
+Isolation = Literal["separate", "shared"]
+"""`separate`: the evaluator scores a returned value in a process that never saw the program.
+`shared`: the evaluator imports the program itself, both in the same sandbox."""
+
+Evolves = Literal["python", "text"]
+"""What evolves on a task: a Python program or any other text."""
+
+EndReason = Literal["completed", "interrupted", "endpoint", "refused", "budget"]
+"""Why a session of a run ended: its goal was reached; a user stopped it; the endpoint was down;
+every child of a generation failed for the same permanent reason; a budget was spent."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all records: immutable, compared by value, defaults left out of the log."""
+
+
+class Attempt(Record, frozen=True, kw_only=True):
+    """One HTTP request of a call.
+
+    Attributes:
+        status: `ok`, `timeout` (the client gave up waiting) or `error`.
+        latency: Seconds from sending the request to its end, without queueing.
+        usage: The endpoint's token counts, verbatim; None if it gave none.
+        finish_reason: The endpoint's own word, such as `stop` or `length`.
+        http_status: Status code of the answer, where there was one.
+        error: What went wrong, in words.
+        cached: The answer came from the response cache and cost nothing.
+    """
+
+    status: Literal["ok", "timeout", "error"]
+    latency: float
+    usage: dict[str, Any] | None = None
+    finish_reason: str | None = None
+    http_status: int | None = None
+    error: str | None = None
+    cached: bool = False
+
+
+class Instance(Record, frozen=True, kw_only=True):
+    """Outcome on one instance of a task's data set."""
+
+    id: str
+    status: Status
+    score: float | None = None
+
+
+class Evaluation(Record, frozen=True, kw_only=True):
+    """What an evaluator found about one program.
+
+    Attributes:
+        status: How it ended; the fitness is None unless this is `ok`.
+        fitness: Higher is better; 1.0 is the best published construction.
+        metrics: Named finite numbers besides the fitness, for instance `objective`.
+        error: Why it is not `ok`, with captured output; or a warning if it is.
+        seconds: Wall time of the evaluation.
+        instances: Outcome per instance, where the task has a data set.
+        value: The construction that the program returned, as nested lists, for pictures; only on
+            request, never in a log.
+    """
+
+    status: Status
+    fitness: float | None = None
+    metrics: dict[str, float] = {}
+    error: str | None = None
+    seconds: float = 0.0
+    instances: tuple[Instance, ...] = ()
+    value: Any = None
+
+    def __post_init__(self) -> None:
+        if (self.status == "ok") != (self.fitness is not None):
+            raise ValueError(
+                f"an evaluation has a fitness if and only if its status is 'ok', "
+                f"got status {self.status!r} and fitness {self.fitness!r}"
+            )
+
+
+class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits of one evaluation; part of what its outcome depends on.
+
+    Attributes:
+        seconds: Wall time (and CPU time) of the program, seconds.
+        memory_mb: Address space of each process of the program, MiB.
+        processes: Processes and threads that may be alive at once.
+        files_mb: Size of the working folder and of any one file in it, MiB.
+        value_mb: Size of the returned value once encoded, MiB.
+        output_kb: Captured stdout and stderr, KiB each; the rest is dropped.
+    """
+
+    seconds: float = 60.0
+    memory_mb: int = 2048
+    processes: int = 64
+    files_mb: int = 64
+    value_mb: int = 8
+    output_kb: int = 16
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
+
+
+class TaskRecord(Record, frozen=True, kw_only=True):
+    """A task as a log embeds it, so that any machine can rerun and rescore the log.
+
+    Attributes:
+        name: Name of the task.
+        hash: SHA-256 (hex) over everything below.
+        files: Text files of the task's folder by relative path.
+        encoded: Files that are not UTF-8 text, base64, by relative path.
+        program_file: Which file is the initial program.
+        evaluator_file: Which file is the evaluator.
+        statement: What the prompt says the program is for.
+        evolves: Whether programs are Python or text.
+        isolation: How the evaluator gets at the program.
+        entry: Names of the function that is called, in order of preference (isolation `separate`).
+        picture: How a returned construction is drawn: `circles`, `points`, `triangle` or empty.
+        omitted: Files of the folder that were too large to embed.
+    """
+
+    name: str
+    hash: str
+    files: dict[str, str]
+    program_file: str
+    evaluator_file: str
+    statement: str
+    encoded: dict[str, str] = {}
+    evolves: Evolves = "python"
+    isolation: Isolation = "separate"
+    entry: tuple[str, ...] = ()
+    picture: str = ""
+    omitted: tuple[str, ...] = ()
+
+
+class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a model; unknown stays None.
+
+    Attributes:
+        name: The name that `--model` takes.
+        id: The name that the endpoint knows it by; None: the same.
+        active_parameters: Parameters used per token, for FLOPs (a count, not billions).
+        context: Context window, tokens.
+        input_price: Dollars per million prompt tokens.
+        cached_price: Dollars per million cached prompt tokens; None: the input price.
+        output_price: Dollars per million completion tokens.
+        temperature: Default of the sampling settings, as are the next two.
+        top_p: Nucleus sampling mass in (0, 1].
+        max_tokens: Limit of completion tokens.
+        base_url: Endpoint; None: from the environment.
+        key_variable: Environment variable that holds the key; None: the usual ones.
+        extra_body: Further fields of the request, for instance to switch thinking on.
+        version: Version of the model where it has one (the offline model).
+        is_llm: False for the offline model.
+    """
+
+    name: str
+    id: str | None = None
+    active_parameters: int | None = None
+    context: int | None = None
+    input_price: float | None = None
+    cached_price: float | None = None
+    output_price: float | None = None
+    temperature: float = 0.6
+    top_p: float = 0.95
+    max_tokens: int = 8192
+    base_url: str | None = None
+    key_variable: str | None = None
+    extra_body: dict[str, Any] = {}
+    version: str | None = None
+    is_llm: bool = True
+
+
+class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the model samples; part of a run's identity."""
+
+    temperature: float
+    top_p: float
+    max_tokens: int
+
+
+class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
+    """First line of a log: what identifies the run. T is a goal, so it is not here.
+
+    Attributes:
+        schema: Number of the log schema.
+        task: The task itself.
+        model: The model as known when the run began.
+        sampling: Sampling settings.
+        children: N, children per generation.
+        seed: Seed of the run.
+        min_improvement: A child replaces its parent only if better by more than this.
+        limits: Limits of an evaluation.
+        prompt_version: Version of the prompt's wording.
+        versions: Of this package, Python, NumPy and SciPy.
+        compact: Replies and programs were left out.
+        source: Which tool wrote the original of an imported log.
+        lost: What an import could not carry over, in words.
+    """
+
+    schema: int = SCHEMA
+    task: TaskRecord
+    model: Model
+    sampling: Sampling
+    children: int
+    seed: int
+    min_improvement: float = 1e-9
+    limits: Limits = Limits()
+    prompt_version: int = 1
+    versions: dict[str, str] = {}
+    compact: bool = False
+    source: str = "evo"
+    lost: str | None = None
+
+
+class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"):
+    """A process began to write this log.
+
+    Attributes:
+        generations: T, the goal of this session.
+        started: UTC, ISO 8601.
+        max_concurrent: Calls in flight at most.
+        protections: Layers of the sandbox that were active.
+        versions: Of the software of this session.
+        platform: Operating system and processor.
+    """
+
+    generations: int
+    started: str
+    max_concurrent: int
+    protections: tuple[str, ...] = ()
+    versions: dict[str, str] = {}
+    platform: str = ""
+
+
+class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
+    """Generation 0: the evaluation of the initial program."""
+
+    evaluation: Evaluation
+
+
+class Child(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
+    """One rewrite and what became of it.
+
+    Attributes:
+        generation: From 1.
+        index: Position within the generation, from 0.
+        seed: The child's own seed, below 2**31.
+        prompt_hash: SHA-256 (hex) of the messages sent.
+        attempts: Every HTTP request made for it, in order.
+        evaluation: Outcome.
+        reply: The model's text, None if there was none or the log is compact.
+        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
+        program: The program found in the reply.
+    """
+
+    generation: int
+    index: int
+    seed: int
+    prompt_hash: str
+    attempts: tuple[Attempt, ...]
+    evaluation: Evaluation
+    reply: str | None = None
+    reasoning: str | None = None
+    program: str | None = None
+
+
+class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
+    """A generation is complete.
+
+    Attributes:
+        generation: From 1.
+        best_fitness: Best so far, generation 0 included; None while nothing is ok.
+        best: (generation, index) of the best program; (0, 0) is the initial program.
+        improved: Whether a child of this generation replaced the parent.
+        seconds: Wall time of the generation.
+        repeats: (index, generation, index) of each child whose program had been seen before, and
+            where: it was evaluated once.
+        recalled: Indices of children whose evaluation came from a folder shared by runs.
+    """
+
+    generation: int
+    best_fitness: float | None
+    best: tuple[int, int]
+    improved: bool
+    seconds: float
+    repeats: tuple[tuple[int, int, int], ...] = ()
+    recalled: tuple[int, ...] = ()
+
+
+class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
+    """A session ended in an orderly way.
+
+    Attributes:
+        reason: Why.
+        message: The same in words, where there is more to say.
+        stats: Named figures of the session, such as calls, tokens and seconds.
+    """
+
+    reason: EndReason
+    message: str | None = None
+    stats: dict[str, float] = {}
+
+
+Line = Header | Session | Initial | Child | Generation | End
+"""Every kind of line in a log."""
