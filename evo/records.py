@@ -265,8 +265,8 @@ class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"
     evaluation: Evaluation
 
 
-class Child(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
-    """One rewrite and what became of it.
+class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
+    """One child without its texts: what analysis reads from a log.
 
     Attributes:
         generation: From 1.
@@ -274,10 +274,7 @@ class Child(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         seed: The child's own seed, below 2**31.
         prompt_hash: SHA-256 (hex) of the messages sent.
         attempts: Every HTTP request made for it, in order.
-        evaluation: Outcome.
-        reply: The model's text, None if there was none or the log is compact.
-        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
-        program: The program found in the reply.
+        evaluation: How it ended.
     """
 
     generation: int
@@ -286,6 +283,17 @@ class Child(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     prompt_hash: str
     attempts: tuple[Attempt, ...]
     evaluation: Evaluation
+
+
+class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
+    """One rewrite and what became of it.
+
+    Attributes:
+        reply: The model's text; None if there was none or the log is compact.
+        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
+        program: The program found in the reply.
+    """
+
     reply: str | None = None
     reasoning: str | None = None
     program: str | None = None

@@ -1,0 +1,390 @@
+"""Tasks: a statement, an initial program and an evaluator, loaded from a folder or from a log."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+import os
+import sys
+import tomllib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar, get_args
+
+import msgspec
+
+from evo.records import Evolves, Isolation, Limits, TaskRecord
+
+SHIPPED = Path(__file__).with_name("tasks")
+PROGRAM_NAMES = ("initial_program.py", "initial_program.txt", "initial_program.md")
+EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py")
+CONFIG_NAMES = ("config.yaml", "config.yml")
+IGNORED_FOLDERS = frozenset({"__pycache__", "node_modules", "openevolve_output", "checkpoints"})
+FILE_CAP = 1 << 20  # bytes of one embedded file
+TOTAL_CAP = 8 << 20  # bytes of all embedded files
+Picture = Literal["", "circles", "points", "triangle"]
+
+T = TypeVar("T")
+
+
+class TaskError(ValueError):
+    """A task cannot be loaded; the message says what was expected and where."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is evolved and how it is judged.
+
+    Attributes:
+        record: Everything a log embeds of it.
+        limits: Default limits of an evaluation.
+    """
+
+    record: TaskRecord
+    limits: Limits
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+        return self.record.name
+
+    @property
+    def statement(self) -> str:
+        """What the prompt says the program is for."""
+        return self.record.statement
+
+    @property
+    def initial_program(self) -> str:
+        """Source text of generation 0."""
+        return self.record.files[self.record.program_file]
+
+    @property
+    def evaluator_source(self) -> str:
+        """Source text of the evaluator."""
+        return self.record.files[self.record.evaluator_file]
+
+    def __repr__(self) -> str:
+        record = self.record
+        return (
+            f"Task({record.name!r}, evolves {record.evolves}, isolation {record.isolation}, "
+            f"{len(record.files) + len(record.encoded)} files, hash {record.hash[:12]})"
+        )
+
+
+class TaskConfig(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """The keys of task.toml, all optional.
+
+    Attributes:
+        name: Name of the task; the folder's name if missing.
+        aliases: Other names of a shipped task.
+        title: A few words for tables.
+        statement: What the prompt says the program is for.
+        entry: Function names tried in order.
+        evolves: `python` or `text`.
+        isolation: `separate` or `shared`; if missing, by the function that the evaluator defines.
+        picture: How a construction is drawn.
+        program: File of the initial program.
+        evaluator: File of the evaluator.
+        limits: Limits of an evaluation.
+    """
+
+    name: str | None = None
+    aliases: tuple[str, ...] = ()
+    title: str = ""
+    statement: str | None = None
+    entry: tuple[str, ...] = ()
+    evolves: Evolves | None = None
+    isolation: Isolation | None = None
+    picture: Picture = ""
+    program: str | None = None
+    evaluator: str | None = None
+    limits: Limits = Limits()
+
+
+def shipped_tasks() -> dict[str, TaskConfig]:
+    """Returns the configuration of every shipped task by name."""
+    folders = sorted(path.parent for path in SHIPPED.glob("*/task.toml"))
+    return {folder.name: _read_config(folder) for folder in folders}
+
+
+def load_task(
+    task: str | os.PathLike[str] | Task | TaskRecord,
+    *,
+    program: str | os.PathLike[str] | None = None,
+    evaluator: str | os.PathLike[str] | None = None,
+) -> Task:
+    """Loads a task.
+
+    Args:
+        task: Name or alias of a shipped task, a folder, or a task already loaded.
+        program: Initial program, where the folder keeps it under an unusual name; relative to
+            the folder or to the working directory.
+        evaluator: Evaluator, likewise.
+
+    Raises:
+        TaskError: No such task, a file or function is missing, or task.toml has a mistake.
+    """
+    if isinstance(task, Task):
+        return task
+    if isinstance(task, TaskRecord):
+        return Task(task, Limits())
+    folder = _find_folder(task)
+    config = _read_config(folder)
+    program_path = _find_file(folder, "initial program", program or config.program, PROGRAM_NAMES)
+    evaluator_path = _find_file(folder, "evaluator", evaluator or config.evaluator, EVALUATOR_NAMES)
+    files, encoded, omitted = _collect(folder, program_path, evaluator_path)
+    program_file = _relative(folder, program_path)
+    evaluator_file = _relative(folder, evaluator_path)
+    for name in (program_file, evaluator_file):
+        if name not in files:
+            raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
+    if not files[program_file].strip():
+        raise TaskError(f"{program_path}: the initial program is empty")
+    foreign = _read_foreign_config(folder)
+    isolation = _isolation(evaluator_path, files[evaluator_file], config)
+    evolves = config.evolves or ("python" if program_file.endswith(".py") else "text")
+    if isolation == "separate" and evolves == "python" and not config.entry:
+        raise TaskError(
+            f"{folder / 'task.toml'}: expected a key `entry` that names the function of the "
+            "program to call, for instance entry = ['solve']; the evaluator's score(value) is "
+            "given what it returns"
+        )
+    statement = config.statement or foreign.statement or _default_statement(evolves)
+    limits = config.limits
+    if foreign.seconds is not None and "seconds" not in _raw_config(folder).get("limits", {}):
+        limits = msgspec.structs.replace(limits, seconds=foreign.seconds)
+    record = TaskRecord(
+        name=config.name or folder.resolve().name,
+        hash="",
+        files=files,
+        encoded=encoded,
+        program_file=program_file,
+        evaluator_file=evaluator_file,
+        statement=statement.strip(),
+        evolves=evolves,
+        isolation=isolation,
+        entry=config.entry,
+        picture=config.picture,
+        omitted=omitted,
+    )
+    return Task(msgspec.structs.replace(record, hash=hash_of(record)), limits)
+
+
+def hash_of(record: TaskRecord) -> str:
+    """Returns SHA-256 (hex) over everything in the record but its hash."""
+    content = msgspec.json.encode(msgspec.structs.replace(record, hash=""), order="sorted")
+    return hashlib.sha256(content).hexdigest()
+
+
+def _find_folder(task: str | os.PathLike[str]) -> Path:
+    text = os.fspath(task)
+    shipped = shipped_tasks()
+    names = {name: name for name in shipped}
+    names.update({alias: name for name, config in shipped.items() for alias in config.aliases})
+    if text in names:
+        return SHIPPED / names[text]
+    folder = Path(text).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists():
+        raise TaskError(f"{text}: expected a task's folder, got a file; give the folder it is in")
+    close = difflib.get_close_matches(text, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    known = ", ".join(
+        f"{name} ({', '.join(config.aliases)})" if config.aliases else name
+        for name, config in shipped.items()
+    )
+    raise TaskError(f"unknown task {text!r}: expected a folder or one of {known}{hint}")
+
+
+def _find_file(
+    folder: Path, what: str, given: str | os.PathLike[str] | None, usual: tuple[str, ...]
+) -> Path:
+    """Returns the file given, or the first usual one that exists in the folder."""
+    places = (
+        [folder / Path(given).expanduser(), Path(given).expanduser()]
+        if given is not None
+        else [folder / name for name in usual]
+    )
+    for place in places:
+        if place.is_file():
+            return place
+    present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
+    option = "--program FILE" if what == "initial program" else "--evaluator FILE"
+    raise TaskError(
+        f"{folder}: no {what}: expected {' or '.join(str(place) for place in places)}; the folder "
+        f"holds {present}; {option} names another file"
+    )
+
+
+def _raw_config(folder: Path) -> dict[str, Any]:
+    path = folder / "task.toml"
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise TaskError(f"{path}: not readable as TOML: {error}") from None
+
+
+def _read_config(folder: Path) -> TaskConfig:
+    raw = _raw_config(folder)
+    path = folder / "task.toml"
+    tables: tuple[tuple[str, Mapping[str, Any], type[msgspec.Struct]], ...] = (
+        ("", raw, TaskConfig),
+        ("limits.", raw["limits"] if isinstance(raw.get("limits"), dict) else {}, Limits),
+    )
+    for prefix, table, struct in tables:
+        for key in table:
+            if key not in struct.__struct_fields__:
+                close = difflib.get_close_matches(key, struct.__struct_fields__, n=1)
+                hint = f"; did you mean {prefix + close[0]!r}?" if close else ""
+                allowed = ", ".join(prefix + name for name in struct.__struct_fields__)
+                raise TaskError(f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed})")
+    try:
+        return msgspec.convert(raw, TaskConfig)
+    except (msgspec.ValidationError, ValueError) as error:
+        choices = (
+            f"(evolves: {' or '.join(get_args(Evolves))}; isolation: "
+            f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
+        )
+        raise TaskError(f"{path}: {error} {choices}") from None
+
+
+def _collect(
+    folder: Path, *required: Path
+) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """Reads the folder's files: text by name, other files in base64, names of those left out."""
+    found = {_relative(folder, path): path for path in required}
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name for name in folders if name not in IGNORED_FOLDERS and not name.startswith(".")
+        )
+        for name in sorted(names):
+            path = Path(root) / name
+            if not name.startswith(".") and path.is_file():
+                found.setdefault(path.relative_to(folder).as_posix(), path)
+    files: dict[str, str] = {}
+    encoded: dict[str, str] = {}
+    omitted: list[str] = []
+    total = 0
+    for name, path in found.items():
+        size = path.stat().st_size
+        if size > FILE_CAP or total + size > TOTAL_CAP:
+            omitted.append(name)
+            continue
+        total += size
+        content = path.read_bytes()
+        try:
+            files[name] = content.decode("utf-8")
+        except UnicodeDecodeError:
+            encoded[name] = base64.b64encode(content).decode("ascii")
+    if omitted:
+        warnings.warn(
+            f"{folder}: too large to embed in a log and left out of the task: "
+            f"{', '.join(omitted)} (a file may have {FILE_CAP:,} bytes, a task {TOTAL_CAP:,})",
+            stacklevel=3,
+        )
+    return dict(sorted(files.items())), dict(sorted(encoded.items())), tuple(omitted)
+
+
+def _relative(folder: Path, path: Path) -> str:
+    """Returns the path within the folder; a file from elsewhere goes by its name."""
+    try:
+        return path.resolve().relative_to(folder.resolve()).as_posix()
+    except ValueError:
+        return PurePosixPath(path.name).as_posix()
+
+
+def _isolation(path: Path, source: str, config: TaskConfig) -> Isolation:
+    """Decides by the function that the evaluator defines at its top level."""
+    import ast
+
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
+    names = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    names |= {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    names |= {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    needed = {"separate": "score", "shared": "evaluate"}
+    if config.isolation is not None:
+        wanted: tuple[Isolation, ...] = (config.isolation,)
+    else:
+        wanted = ("separate", "shared") if config.entry else ("shared", "separate")
+    for isolation in wanted:
+        if needed[isolation] in names:
+            return isolation
+    raise TaskError(
+        f"{path}: expected a function "
+        + " or ".join(
+            {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}[i]
+            for i in wanted
+        )
+        + f", found {', '.join(sorted(names)) or 'no function'}"
+    )
+
+
+@dataclass(frozen=True)
+class _ForeignConfig:
+    """What is used of another tool's config.yaml."""
+
+    statement: str | None = None
+    seconds: float | None = None
+
+
+def _read_foreign_config(folder: Path) -> _ForeignConfig:
+    """Reads the system message and the evaluator's time limit of an OpenEvolve config.yaml."""
+    paths = [folder / name for name in CONFIG_NAMES]
+    paths += sorted(folder.glob("config*.y*ml"))
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        return _ForeignConfig()
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise TaskError(f"{path}: not readable as YAML: {error}") from None
+
+    def get(*keys: str, kind: type[T]) -> T | None:
+        value: Any = content
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value if isinstance(value, kind) and not isinstance(value, bool) else None
+
+    statement = get("prompt", "system_message", kind=str) or get("system_message", kind=str)
+    seconds = get("evaluator", "timeout", kind=int) or get("evaluator", "timeout", kind=float)
+    return _ForeignConfig(statement, float(seconds) if seconds and seconds > 0 else None)
+
+
+def _default_statement(evolves: str) -> str:
+    what = "program" if evolves == "python" else "text"
+    return f"Improve the {what} so that its evaluator gives it a higher score."
+
+
+def required_package(name: str) -> str:
+    """Returns the name under which a missing module is usually installed."""
+    usual = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+    top = name.partition(".")[0]
+    return usual.get(top, top) if top not in sys.stdlib_module_names else top
