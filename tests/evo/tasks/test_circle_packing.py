@@ -1,0 +1,138 @@
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+
+def grid():
+    """25 touching circles in a square grid and one in a gap: every contact is tight."""
+    middle = np.arange(5) / 5 + 0.1
+    centers = np.array([(x, y) for x in middle for y in middle] + [(0.2, 0.2)])
+    return centers, np.array([0.1] * 25 + [0.1 * (np.sqrt(2) - 1)])
+
+
+def largest_sum(centers):
+    """The largest sum of radii that circles at these centers can have (linear programming)."""
+    pairs = list(combinations(range(26), 2))
+    a = np.zeros((len(pairs), 26))
+    for row, (i, j) in enumerate(pairs):
+        a[row, [i, j]] = 1
+    distance = [np.hypot(*(centers[i] - centers[j])) for i, j in pairs]
+    wall = np.minimum(centers, 1 - centers).min(axis=1)
+    return -linprog(-np.ones(26), A_ub=a, b_ub=distance, bounds=[(0, w) for w in wall]).fun
+
+
+def assert_exactly_legal(centers, radii):
+    x, y, r = ([Fraction(float(v)) for v in column] for column in (*centers.T, radii))
+    for i in range(26):
+        assert 0 <= r[i] <= min(x[i], y[i], 1 - x[i], 1 - y[i])
+    for i, j in combinations(range(26), 2):
+        assert (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 >= (r[i] + r[j]) ** 2
+
+
+def test_touching_circles_lose_no_more_than_rounding(cp):
+    centers, radii = grid()
+    metrics = cp.score((centers, radii))
+    assert metrics["objective"] == pytest.approx(2.5 + 0.1 * (np.sqrt(2) - 1), abs=1e-14)
+    assert metrics["fitness"] == metrics["objective"] / 2.635
+    assert metrics["strict_fitness"] == pytest.approx(metrics["fitness"], abs=1e-13)
+    assert metrics["strict_fitness"] <= largest_sum(centers) / 2.635 + 1e-14
+
+
+def test_the_tolerance_counts_for_fitness_and_not_for_strict_fitness(cp):
+    centers, radii = grid()
+    metrics = cp.score((centers, radii + 4e-7))
+    bound = largest_sum(centers) / 2.635
+    assert metrics["fitness"] > bound + 1e-6
+    assert bound - 2e-5 < metrics["strict_fitness"] <= bound + 1e-14
+
+
+@pytest.mark.parametrize("growth", [6e-7, 2e-6, 0.1])
+def test_beyond_the_tolerance_circles_overlap(cp, growth):
+    centers, radii = grid()
+    with pytest.raises(ValueError, match=r"overlap|leaves"):
+        cp.score((centers, radii + growth))
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32), scale=st.sampled_from([0, 1e-18, 1e-12, 1e-7, 3e-7]))
+def test_strict_radii_pass_an_exact_check(cp, seed, scale):
+    rng = np.random.default_rng(seed)
+    centers, radii = grid()
+    centers = centers + scale * rng.uniform(-1, 1, centers.shape)
+    radii = radii + scale * rng.uniform(-1, 1, radii.shape)
+    strict = cp.evaluator._strict_radii(centers, radii)
+    assert_exactly_legal(centers, strict)
+    assert (strict <= radii).all()
+    assert strict.sum() >= radii.sum() - 26 * 3 * scale - 1e-13
+    assert cp.score((centers, radii))["strict_fitness"] == pytest.approx(strict.sum() / 2.635)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200, 1e-160, 4e-7])
+def test_tiny_circles_that_overlap_are_made_legal(cp, tiny):
+    rng = np.random.default_rng(1)
+    centers = 0.5 + tiny * rng.integers(-1, 2, (26, 2))
+    centers[:13] -= 0.5  # in the corner, where such differences exist
+    centers = np.clip(centers, 0, 1)
+    assert_exactly_legal(centers, cp.evaluator._strict_radii(centers, np.full(26, tiny)))
+    metrics = cp.score((centers, np.full(26, tiny)))
+    assert metrics["fitness"] == pytest.approx(26 * tiny / 2.635)
+
+
+def test_zero_radii_and_coincident_centers_are_legal(cp):
+    assert cp.score((np.full((26, 2), 0.5), np.zeros(26))) == {
+        "fitness": 0.0,
+        "objective": 0.0,
+        "strict_fitness": 0.0,
+    }
+    one = np.zeros(26)
+    one[0] = 0.5
+    centers = np.full((26, 2), 0.5)
+    centers[1:] = 0.0
+    metrics = cp.score((centers, one))
+    assert metrics["objective"] == 0.5
+    assert metrics["strict_fitness"] == metrics["fitness"]
+
+
+def test_a_point_outside_within_the_tolerance_is_brought_inside(cp):
+    centers, radii = grid()
+    centers[25] = [-5e-7, 0.0]
+    radii[25] = 0.0
+    metrics = cp.score((centers, radii))
+    assert metrics["objective"] == pytest.approx(2.5)
+    assert metrics["strict_fitness"] == pytest.approx(metrics["fitness"], abs=1e-13)
+
+
+def test_a_negative_radius_is_refused(cp):
+    centers, radii = grid()
+    radii[4] = -1e-12
+    with pytest.raises(ValueError, match="radius 4 is negative"):
+        cp.score((centers, radii))
+
+
+@pytest.mark.parametrize("huge", [1e308, -1e308, 1e17])
+def test_huge_numbers_leave_the_square(cp, huge):
+    centers, radii = grid()
+    centers[3, 1] = huge
+    with pytest.raises(ValueError, match="circle 3 leaves the unit square"):
+        cp.score((centers, radii))
+    with pytest.raises(ValueError, match="circle 0 leaves the unit square"):
+        cp.score((centers, np.full(26, abs(huge))))
+
+
+@pytest.mark.parametrize("reported", [(), (99.0,), ("many",), (None,), (float("nan"),)])
+def test_the_reported_sum_is_ignored(cp, reported):
+    centers, radii = grid()
+    assert cp.score((centers, radii, *reported)) == cp.score((centers, radii))
+
+
+def test_order_and_symmetry_do_not_matter(cp):
+    centers, radii, _ = cp.initial()
+    order = np.random.default_rng(0).permutation(26)
+    expected = cp.score((centers, radii))
+    for same in (centers[order], 1 - centers[order], centers[order][:, ::-1]):
+        assert cp.score((same, radii[order])) == pytest.approx(expected, rel=1e-12)
