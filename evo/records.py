@@ -52,6 +52,7 @@ class Attempt(Record, frozen=True, kw_only=True):
         http_status: Status code of the answer, where there was one.
         error: What went wrong, in words.
         cached: The answer came from the response cache and cost nothing.
+        sent: False if no connection was made, so that nothing can have been computed.
     """
 
     status: Literal["ok", "timeout", "error"]
@@ -61,6 +62,7 @@ class Attempt(Record, frozen=True, kw_only=True):
     http_status: int | None = None
     error: str | None = None
     cached: bool = False
+    sent: bool = True
 
 
 class Instance(Record, frozen=True, kw_only=True):
