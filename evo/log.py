@@ -210,6 +210,9 @@ class Log:
             self._places[key] = (start, stop)
         self.outcomes: list[Outcome] = [found[key] for key in sorted(found)]
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     def child(self, generation: int, index: int) -> Child:
         """Returns one child with its texts, read from the file at its place.
 
@@ -490,14 +493,10 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     lines += log.ends
     by_generation = {generation.generation: generation for generation in log.generations}
     for position, outcome in enumerate(log.outcomes):
-        lines.append(
-            Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__})
-        )
+        lines.append(Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__}))
         following = log.outcomes[position + 1 : position + 2]
         if not following or following[0].generation != outcome.generation:
-            lines += [
-                by_generation[g] for g in (outcome.generation,) if g in by_generation
-            ]
+            lines += [by_generation[g] for g in (outcome.generation,) if g in by_generation]
     data = b"".join(encode_line(line) for line in lines)
     write_new(target, data)
     return read_log(target)

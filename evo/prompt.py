@@ -64,7 +64,7 @@ def parse_reply(
     text = _without_thoughts(reply)
     blocks: list[tuple[str, str]] = []
     fence, tag, lines = "", "", list[str]()
-    for line in text.splitlines():
+    for line in text.replace("\r\n", "\n").split("\n"):
         match = _FENCE.match(line)
         if not fence:
             if match:

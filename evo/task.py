@@ -6,7 +6,6 @@ import base64
 import difflib
 import hashlib
 import os
-import sys
 import tomllib
 import warnings
 from collections.abc import Mapping
@@ -381,10 +380,3 @@ def _read_foreign_config(folder: Path) -> _ForeignConfig:
 def _default_statement(evolves: str) -> str:
     what = "program" if evolves == "python" else "text"
     return f"Improve the {what} so that its evaluator gives it a higher score."
-
-
-def required_package(name: str) -> str:
-    """Returns the name under which a missing module is usually installed."""
-    usual = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
-    top = name.partition(".")[0]
-    return usual.get(top, top) if top not in sys.stdlib_module_names else top

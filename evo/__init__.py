@@ -1,0 +1,59 @@
+"""LLM-guided evolutionary search: run it live, log everything."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Evaluation": "evo.records",
+    "Handle": "evo.search",
+    "Limits": "evo.records",
+    "Log": "evo.log",
+    "LogError": "evo.log",
+    "Model": "evo.records",
+    "Settings": "evo.search",
+    "Task": "evo.task",
+    "TaskError": "evo.task",
+    "compact": "evo.log",
+    "evaluate": "evo.search",
+    "load_task": "evo.task",
+    "read_log": "evo.log",
+    "rerun": "evo.rerun",
+    "rescore": "evo.rerun",
+    "resume": "evo.search",
+    "resume_many": "evo.search",
+    "run": "evo.search",
+    "run_many": "evo.search",
+    "start": "evo.search",
+    "verify": "evo.log",
+}
+
+__all__ = sorted(_HOMES)
+
+if TYPE_CHECKING:
+    from evo.log import Log, LogError, compact, read_log, verify
+    from evo.records import Evaluation, Limits, Model
+    from evo.rerun import rerun, rescore
+    from evo.search import (
+        Handle,
+        Settings,
+        evaluate,
+        resume,
+        resume_many,
+        run,
+        run_many,
+        start,
+    )
+    from evo.task import Task, TaskError, load_task
+
+
+def __getattr__(name: str) -> Any:
+    """Loads public names where they are first used, so that `import evo` stays quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'evo' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,416 @@
+"""The greedy arm: one run that is advanced by one generation at a time, and its log.
+
+Each generation asks for N rewrites of the frozen best program; the best child replaces it if
+strictly better (arXiv 2605.29268, greedy protocol). Both `evo.run` and a live allocation drive
+arms through `Arm.advance`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from evo.llm.client import CallCancelled, Caller, EndpointRefused
+from evo.llm.recorded import prompt_hash
+from evo.log import Best, Log, LogError, LogWriter
+from evo.prompt import Message, build_messages, parse_reply
+from evo.records import (
+    Child,
+    Evaluation,
+    Generation,
+    Header,
+    Initial,
+    Limits,
+    Outcome,
+    TaskRecord,
+)
+from evo.sandbox import EvaluatorClosed
+
+GRACE = 5.0  # seconds that calls in flight have to finish once a run is stopped
+MAX_THREADS = 512
+
+OutcomeT = TypeVar("OutcomeT", bound=Outcome)
+
+
+class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
+    """The run was asked to stop."""
+
+
+class Evaluates(Protocol):
+    """What an arm needs of the sandbox."""
+
+    def evaluate(self, task: TaskRecord, program: str, limits: Limits) -> Evaluation:
+        """Evaluates one program."""
+        ...
+
+    @property
+    def protections(self) -> tuple[str, ...]:
+        """Active layers of the sandbox."""
+        ...
+
+    def close(self) -> None:
+        """Ends every evaluation."""
+        ...
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the arms of a session share: the model, the sandbox and the wish to stop.
+
+    Attributes:
+        caller: Answers calls, within its limit of calls in flight.
+        evaluator: Evaluates programs, one per core at a time.
+        max_concurrent: Calls in flight at most; 1 works in order.
+        evaluations: Folder of evaluations shared by runs; None: not shared.
+        stopping: Set once no further call may begin.
+    """
+
+    caller: Caller
+    evaluator: Evaluates
+    max_concurrent: int
+    evaluations: Path | None = None
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def close(self) -> None:
+        """Ends calls and evaluations at once."""
+        self.stopping.set()
+        self.caller.cancel()
+        self.caller.close()
+        self.evaluator.close()
+
+
+def child_seed(seed: int, children: int, generation: int, index: int) -> int:
+    """Returns a child's own seed in [0, 2**31): the prefix property rests on its arguments alone.
+
+    Args:
+        seed: Seed of the run.
+        children: N.
+        generation: From 1.
+        index: From 0.
+    """
+    key = f"{seed}/{children}/{generation}/{index}".encode()
+    return int.from_bytes(hashlib.sha256(key).digest()[:4], "big") >> 1
+
+
+def program_digest(program: str) -> bytes:
+    """Returns SHA-256 of a program."""
+    return hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
+
+
+class EvaluationMemory:
+    """Evaluates each program once: in this run, and in a folder across runs if there is one.
+
+    Timeouts stay out of the folder: another machine may be faster.
+    """
+
+    def __init__(self, header: Header, evaluator: Evaluates, folder: Path | None) -> None:
+        self._task, self._limits, self._evaluator = header.task, header.limits, evaluator
+        identity = msgspec.json.encode(header.limits) + header.task.hash.encode()
+        self._folder = folder / hashlib.sha256(identity).hexdigest()[:16] if folder else None
+        self._known: dict[bytes, Future[Evaluation]] = {}
+        self._lock = threading.Lock()
+        self.recalled: set[bytes] = set()
+
+    def learn(self, program: str, evaluation: Evaluation) -> None:
+        """Takes over an evaluation from the log."""
+        future: Future[Evaluation] = Future()
+        future.set_result(evaluation)
+        self._known.setdefault(program_digest(program), future)
+
+    def evaluate(self, program: str) -> Evaluation:
+        """Returns the program's evaluation; waits if another thread is at it."""
+        digest = program_digest(program)
+        with self._lock:
+            known = self._known.get(digest)
+            if known is None:
+                future: Future[Evaluation] = Future()
+                self._known[digest] = future
+        if known is not None:
+            return known.result()
+        try:
+            evaluation = self._recall(digest) or self._evaluate_and_keep(digest, program)
+        except BaseException as error:
+            with self._lock:
+                del self._known[digest]
+            future.set_exception(error)
+            raise
+        future.set_result(evaluation)
+        return evaluation
+
+    def _evaluate_and_keep(self, digest: bytes, program: str) -> Evaluation:
+        evaluation = self._evaluator.evaluate(self._task, program, self._limits)
+        if self._folder and evaluation.status != "timeout":
+            path = self._path(self._folder, digest)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+            temporary.write_bytes(msgspec.json.encode(evaluation))
+            temporary.replace(path)
+        return evaluation
+
+    def _recall(self, digest: bytes) -> Evaluation | None:
+        if self._folder is None:
+            return None
+        try:
+            content = self._path(self._folder, digest).read_bytes()
+            evaluation = msgspec.json.decode(content, type=Evaluation)
+        except (OSError, ValueError):  # absent, or damaged: then it is evaluated again
+            return None
+        self.recalled.add(digest)
+        return evaluation
+
+    @staticmethod
+    def _path(folder: Path, digest: bytes) -> Path:
+        name = digest.hex()
+        return folder / name[:2] / f"{name}.json"
+
+
+class Arm:
+    """A run that can be advanced; it owns the log's writer.
+
+    Attributes:
+        header: Configuration of the run.
+        path: Its log.
+        best: The best program so far with its evaluation and place.
+        generation: Complete generations.
+    """
+
+    def __init__(self, writer: LogWriter, header: Header, resources: Resources) -> None:
+        self.header = header
+        self.path = writer.path
+        self.generation = 0
+        self._writer = writer
+        self._resources = resources
+        self._memory = EvaluationMemory(header, resources.evaluator, resources.evaluations)
+        self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
+        self._logged: dict[int, Outcome] = {}  # children of the generation under way
+        self._programs: dict[int, str | None] = {}  # their programs
+        self._active: set[int] = set()  # indices of children being made
+        self.best: Best
+
+    @property
+    def best_fitness(self) -> float | None:
+        """Best fitness so far; None while nothing is ok."""
+        return self.best.evaluation.fitness
+
+    def begin(self, log: Log | None = None) -> None:
+        """Evaluates the initial program, or takes over what a log holds.
+
+        Args:
+            log: The log that the writer goes on with.
+        """
+        program = self.header.task.files[self.header.task.program_file]
+        initial = log.initial.evaluation if log and log.initial else None
+        if initial is None:
+            initial = self._memory.evaluate(program)
+            self._writer.append(Initial(evaluation=initial))
+        else:
+            self._memory.learn(program, initial)
+        self.best = Best(program, initial, 0, 0)
+        self._first[program_digest(program)] = (0, 0)
+        if log is None:
+            return
+        self.generation = len(log.generations)
+        for child in log.children:
+            if child.program is not None:
+                self._memory.learn(child.program, child.evaluation)
+            if child.generation > self.generation:
+                self._logged[child.index] = child
+                self._programs[child.index] = child.program
+            elif child.program is not None:
+                place = (child.generation, child.index)
+                self._first.setdefault(program_digest(child.program), place)
+        if log.generations:
+            self.best = log.best
+            if self.best.program is None:
+                raise LogError(f"{self.path}: a compact log holds no programs and cannot go on")
+
+    def advance(self, on_child: Callable[[Child], None] | None = None) -> Generation:
+        """Runs the next generation and logs it.
+
+        Args:
+            on_child: Told of each child once it is logged, from the thread that made it.
+
+        Raises:
+            Stopped: A stop was asked for; what is done is in the log.
+            EndpointDown: The endpoint does not answer.
+            EndpointRefused: It refuses the key, the model, or every child of the generation.
+        """
+        started = time.monotonic()
+        number = self.generation + 1
+        messages = build_messages(self.header.task, self.best.program or "", self.best_fitness)
+        missing = [i for i in range(self.header.children) if i not in self._logged]
+        rejected: dict[int, Child] = {}
+        made = self._make_children(number, messages, missing, rejected, on_child)
+        if len(rejected) == self.header.children:
+            reason = next(iter(rejected.values())).evaluation.error
+            raise EndpointRefused(
+                f"the endpoint refused every child of generation {number}: {reason}; nothing of "
+                "it was logged, so the run can go on once that is mended"
+            )
+        for child in rejected.values():
+            self._writer.append(child)
+            made.append(child)
+            if on_child:
+                on_child(child)
+        for child in made:
+            self._logged[child.index] = child
+            self._programs[child.index] = child.program
+        generation = self._conclude(number, time.monotonic() - started)
+        self._writer.append(generation)
+        self._writer.sync()
+        self.generation = number
+        return generation
+
+    def _make_children(
+        self,
+        number: int,
+        messages: list[Message],
+        missing: list[int],
+        rejected: dict[int, Child],
+        on_child: Callable[[Child], None] | None,
+    ) -> list[Child]:
+        """Makes the missing children; those that the endpoint refused are not logged yet."""
+        stamp = prompt_hash(messages)
+
+        def unit(index: int) -> Child:
+            if self._resources.stopping.is_set():
+                raise Stopped
+            self._active.add(index)
+            try:
+                child, refused = self._make_child(number, index, messages, stamp)
+                if refused:
+                    rejected[index] = child
+                    return child
+                self._writer.append(child)
+            finally:
+                self._active.discard(index)
+            if on_child:
+                on_child(child)
+            return child
+
+        made: list[Child] = []
+        try:
+            if self._resources.max_concurrent == 1 or len(missing) == 1:
+                made = [unit(index) for index in missing]
+            elif missing:
+                from joblib import Parallel, delayed
+
+                parallel = Parallel(
+                    n_jobs=min(len(missing), MAX_THREADS),
+                    backend="threading",
+                    return_as="generator_unordered",
+                    batch_size=1,
+                    pre_dispatch="all",
+                )
+                for child in parallel(delayed(unit)(index) for index in missing):
+                    made.append(child)
+        except BaseException as error:
+            self._wind_down()
+            if isinstance(error, CallCancelled | EvaluatorClosed):
+                raise Stopped from None
+            raise
+        return [child for child in made if child.index not in rejected]
+
+    def _wind_down(self) -> None:
+        """Lets children under way finish and be logged for a moment, then ends their calls."""
+        self._resources.stopping.set()
+        deadline = time.monotonic() + GRACE
+        while self._active and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self._resources.caller.cancel()
+
+    def _make_child(
+        self, number: int, index: int, messages: list[Message], stamp: str
+    ) -> tuple[Child, bool]:
+        """Call -> parse -> evaluate: one child, and whether the endpoint refused its request."""
+        seed = child_seed(self.header.seed, self.header.children, number, index)
+        call = self._resources.caller.call(messages, seed=seed, generation=number, index=index)
+        program = parse_reply(
+            call.reply, finish_reason=call.finish_reason, evolves=self.header.task.evolves
+        )
+        if call.reply is None:
+            last = call.attempts[-1].error if call.attempts else None
+            evaluation = Evaluation(status="no_reply", error=call.rejected or last)
+        elif program is None:
+            cut = "truncated" if call.finish_reason == "length" else "no complete block"
+            evaluation = Evaluation(status="no_program", error=f"the reply has no program: {cut}")
+        else:
+            evaluation = self._memory.evaluate(program)
+        child = Child(
+            generation=number,
+            index=index,
+            seed=seed,
+            prompt_hash=stamp,
+            attempts=call.attempts,
+            evaluation=evaluation,
+            reply=call.reply,
+            reasoning=call.reasoning,
+            program=program,
+        )
+        return child, call.rejected is not None
+
+    def _conclude(self, number: int, seconds: float) -> Generation:
+        """Chooses the next parent and notes which programs had been seen before."""
+        children = [self._logged[index] for index in range(self.header.children)]
+        chosen = choose(children, self.best_fitness, self.header.min_improvement)
+        repeats: list[tuple[int, int, int]] = []
+        recalled: list[int] = []
+        for child in children:
+            program = self._programs[child.index]
+            if program is None:
+                continue
+            digest = program_digest(program)
+            first = self._first.setdefault(digest, (number, child.index))
+            if first != (number, child.index):
+                repeats.append((child.index, *first))
+            elif digest in self._memory.recalled:
+                recalled.append(child.index)
+        if chosen is not None:
+            program = self._programs[chosen.index]
+            self.best = Best(program, chosen.evaluation, number, chosen.index)
+        self._logged, self._programs = {}, {}
+        return Generation(
+            generation=number,
+            best_fitness=self.best_fitness,
+            best=(self.best.generation, self.best.index),
+            improved=chosen is not None,
+            seconds=seconds,
+            repeats=tuple(repeats),
+            recalled=tuple(recalled),
+        )
+
+    def close(self) -> None:
+        """Closes the log."""
+        self._writer.close()
+
+
+def choose(
+    children: Sequence[OutcomeT], best_fitness: float | None, min_improvement: float
+) -> OutcomeT | None:
+    """Returns the child that replaces its parent, or None.
+
+    Fitnesses within `min_improvement` of each other count as equal, and of equal children the
+    first one wins: last-bit differences between processors do not change the choice.
+
+    Args:
+        children: Of one generation, by index.
+        best_fitness: Of the parent; None while nothing is ok.
+        min_improvement: At least 0.
+    """
+    fit = [(child.evaluation.fitness, child) for child in children]
+    known = [(fitness, child) for fitness, child in fit if fitness is not None]
+    if not known:
+        return None
+    top = max(fitness for fitness, _ in known)
+    if best_fitness is not None and not top > best_fitness + min_improvement:
+        return None
+    return next(child for fitness, child in known if fitness >= top - min_improvement)

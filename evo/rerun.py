@@ -1,0 +1,289 @@
+"""Play a log again: with itself as the model (rerun), or under other limits (rescore)."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from evo.arm import Arm, choose
+from evo.llm.recorded import RecordedModel
+from evo.log import Log, LogError, LogWriter, encode_line, read_log, write_new
+from evo.records import (
+    Child,
+    Evaluation,
+    Generation,
+    Header,
+    Initial,
+    Limits,
+    Line,
+)
+from evo.sandbox import Evaluator
+from evo.search import Settings, open_resources
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A child that came out otherwise when its log was played again.
+
+    Attributes:
+        generation: From 0, the initial program.
+        index: From 0.
+        logged: The evaluation in the log.
+        again: The evaluation now.
+        unstable: A further evaluation differed from both: it depends on the clock or on chance.
+    """
+
+    generation: int
+    index: int
+    logged: Evaluation
+    again: Evaluation
+    unstable: bool
+
+    def __str__(self) -> str:
+        kind = "unstable" if self.unstable else "differs"
+        return (
+            f"generation {self.generation}, child {self.index}: {kind}: "
+            f"{_describe(self.logged)} in the log, {_describe(self.again)} now"
+        )
+
+
+def _describe(evaluation: Evaluation) -> str:
+    fitness = "" if evaluation.fitness is None else f" {evaluation.fitness!r}"
+    return evaluation.status + fitness
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What playing a log again found.
+
+    Attributes:
+        log: The log that was played.
+        evaluations: Number of evaluations compared, the initial program's included.
+        differences: Those that came out otherwise.
+        differing_prompts: (generation, index) of children whose prompt is not the logged one.
+    """
+
+    log: Log
+    evaluations: int
+    differences: tuple[Difference, ...]
+    differing_prompts: tuple[tuple[int, int], ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether everything was reproduced."""
+        return not self.differences and not self.differing_prompts
+
+    def __str__(self) -> str:
+        if self.same:
+            return f"{self.log.path}: {self.evaluations} evaluations, all the same"
+        lines = [str(difference) for difference in self.differences]
+        if self.differing_prompts:
+            lines.append(f"{len(self.differing_prompts)} prompts differ from the logged ones")
+        return f"{self.log.path}: {self.evaluations} evaluations\n  " + "\n  ".join(lines)
+
+
+def rerun(
+    path: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    log: str | os.PathLike[str] | None = None,
+) -> Rerun:
+    """Plays a log's complete generations through the same code, with the log as the model.
+
+    Args:
+        path: A log with replies.
+        workers: Evaluations at a time; None: one per core.
+        log: Where to keep the log of the rerun; None: nowhere.
+
+    Raises:
+        LogError: The log is damaged, compact or not a greedy run.
+    """
+    logged = read_log(path)
+    _require_texts(logged)
+    if logged.initial is None:
+        raise LogError(f"{path}: holds no evaluation yet; `evo resume` continues it")
+    model = RecordedModel(
+        logged.children, model=logged.header.model, sampling=logged.header.sampling
+    )
+    settings = Settings(max_concurrent=64, workers=workers, progress=False)
+    with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
+        target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"
+        with open_resources(logged.header, settings, caller=model) as resources:
+            writer = LogWriter.create(target, logged.header)
+            arm = Arm(writer, logged.header, resources)
+            with contextlib.closing(arm):
+                arm.begin()
+                for _ in logged.generations:
+                    arm.advance()
+            again = read_log(target)
+            differences = _compare(logged, again, resources.evaluator)
+    done = len(logged.generations)
+    return Rerun(
+        log=logged,
+        evaluations=1 + done * logged.header.children,
+        differences=tuple(differences),
+        differing_prompts=tuple(sorted(model.differing)),
+    )
+
+
+def _require_texts(log: Log) -> None:
+    if log.header.compact:
+        raise LogError(f"{log.path}: a compact log holds no programs to evaluate again")
+    if log.header.source != "evo":
+        raise LogError(f"{log.path}: written by {log.header.source}; only runs of evo are played")
+
+
+def equal(one: Evaluation, other: Evaluation) -> bool:
+    """Returns whether two evaluations agree in status, and in fitness to 1e-9."""
+    if one.status != other.status:
+        return False
+    if one.fitness is None or other.fitness is None:
+        return one.fitness is other.fitness
+    return abs(one.fitness - other.fitness) <= TOLERANCE
+
+
+def _compare(logged: Log, again: Log, evaluator: Evaluator) -> list[Difference]:
+    """Compares two logs of one run; a program that differs is evaluated once more."""
+    assert logged.initial is not None
+    assert again.initial is not None
+    last = len(logged.generations)
+    pairs = [(0, 0, logged.initial.evaluation, again.initial.evaluation)]
+    now = {(o.generation, o.index): o.evaluation for o in again.outcomes}
+    pairs += [
+        (o.generation, o.index, o.evaluation, now[o.generation, o.index])
+        for o in logged.outcomes
+        if o.generation <= last
+    ]
+    task, differences = logged.header.task, []
+    for generation, index, before, after in pairs:
+        if equal(before, after):
+            continue
+        unstable = False
+        program = (
+            again.child(generation, index).program if generation else task.files[task.program_file]
+        )
+        if program is not None and after.status != "no_program":
+            third = evaluator.evaluate(task, program, logged.header.limits)
+            unstable = not equal(after, third)
+        differences.append(Difference(generation, index, before, after, unstable))
+    return differences
+
+
+def rescore(
+    path: str | os.PathLike[str],
+    *,
+    metric: str | None = None,
+    limits: Limits | None = None,
+    evaluation_timeout: float | None = None,
+    workers: int | None = None,
+    log: str | os.PathLike[str] | None = None,
+) -> Log:
+    """Evaluates a log's programs again and writes a new log with what comes out.
+
+    The lineage stays as it was searched: each generation states the best of the new fitnesses.
+
+    Args:
+        path: A log with programs.
+        metric: Take this metric as the fitness, for instance `strict_fitness`; None: the fitness.
+        limits: Limits of an evaluation; None: the log's.
+        evaluation_timeout: Seconds; replaces that limit alone.
+        workers: Evaluations at a time; None: one per core.
+        log: Path of the new log; None: beside the old one, named `.rescored.jsonl`.
+
+    Raises:
+        LogError: The log is damaged or compact, or the new path exists.
+        ValueError: No program has the metric.
+    """
+    logged = read_log(path)
+    _require_texts(logged)
+    header = logged.header
+    limits = limits or header.limits
+    if evaluation_timeout is not None:
+        limits = msgspec.structs.replace(limits, seconds=float(evaluation_timeout))
+    target = Path(log) if log is not None else _rescored_path(logged.path)
+    if target.exists():
+        raise LogError(f"{target}: exists already; choose another path")
+    what = f" by {metric}" if metric else ""
+    header = msgspec.structs.replace(header, limits=limits, source=f"evo rescore{what}")
+    programs = [child.program for child in logged.children]
+    first = header.task.files[header.task.program_file]
+    with Evaluator(workers=workers) as evaluator:
+        evaluated = _evaluate_all(
+            evaluator, header, list(dict.fromkeys([first, *(p for p in programs if p)]))
+        )
+    if metric:
+        evaluated = {p: _with_metric(e, metric) for p, e in evaluated.items()}
+    children = [
+        child
+        if child.program is None
+        else msgspec.structs.replace(child, evaluation=evaluated[child.program])
+        for child in logged.children
+    ]
+    lines = _retold(logged, header, Initial(evaluation=evaluated[first]), children)
+    write_new(target, b"".join(encode_line(line) for line in lines))
+    return read_log(target)
+
+
+def _rescored_path(path: Path) -> Path:
+    name = path.name.removesuffix(".gz").removesuffix(".jsonl")
+    return path.with_name(f"{name}.rescored.jsonl")
+
+
+def _evaluate_all(
+    evaluator: Evaluator, header: Header, programs: Sequence[str]
+) -> dict[str, Evaluation]:
+    from joblib import Parallel, delayed
+    from tqdm.auto import tqdm
+
+    evaluate = functools.partial(evaluator.evaluate, header.task, limits=header.limits)
+    results = Parallel(n_jobs=8, backend="threading", batch_size=1, return_as="generator")(
+        delayed(evaluate)(program) for program in programs
+    )
+    shown = tqdm(results, total=len(programs), desc="rescore", unit="program", leave=False)
+    return dict(zip(programs, shown, strict=True))
+
+
+def _with_metric(evaluation: Evaluation, metric: str) -> Evaluation:
+    """Returns the evaluation with one of its metrics as the fitness."""
+    if evaluation.status != "ok":
+        return evaluation
+    if metric not in evaluation.metrics:
+        have = ", ".join(sorted(evaluation.metrics)) or "none"
+        raise ValueError(f"metric {metric!r}: the evaluations have {have}")
+    return msgspec.structs.replace(evaluation, fitness=evaluation.metrics[metric])
+
+
+def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Child]) -> list[Line]:
+    """Returns the lines of a log with the same lineage and other evaluations."""
+    lines: list[Line] = [header, initial]
+    fitness, place = initial.evaluation.fitness, (0, 0)
+    members: dict[int, list[Child]] = {}
+    for child in children:
+        members.setdefault(child.generation, []).append(child)
+    for generation in logged.generations:
+        group = members[generation.generation]
+        chosen = choose(group, fitness, header.min_improvement)
+        if chosen is not None:
+            fitness = chosen.evaluation.fitness
+            place = (chosen.generation, chosen.index)
+        lines += group
+        lines.append(
+            Generation(
+                generation=generation.generation,
+                best_fitness=fitness,
+                best=place,
+                improved=chosen is not None,
+                seconds=generation.seconds,
+                repeats=generation.repeats,
+            )
+        )
+    return lines
