@@ -14,10 +14,10 @@ _HOMES = {
     "Log": "evo.log",
     "LogError": "evo.log",
     "Model": "evo.records",
-    "Settings": "evo.search",
+    "Settings": "evo.configuration",
     "Task": "evo.task",
     "TaskError": "evo.task",
-    "compact": "evo.log",
+    "compact": "evo.upkeep",
     "evaluate": "evo.search",
     "load_task": "evo.task",
     "read_log": "evo.log",
@@ -28,18 +28,40 @@ _HOMES = {
     "run": "evo.search",
     "run_many": "evo.search",
     "start": "evo.search",
-    "verify": "evo.log",
+    "verify": "evo.upkeep",
 }
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "Evaluation",
+    "Handle",
+    "Limits",
+    "Log",
+    "LogError",
+    "Model",
+    "Settings",
+    "Task",
+    "TaskError",
+    "compact",
+    "evaluate",
+    "load_task",
+    "read_log",
+    "rerun",
+    "rescore",
+    "resume",
+    "resume_many",
+    "run",
+    "run_many",
+    "start",
+    "verify",
+]
 
 if TYPE_CHECKING:
-    from evo.log import Log, LogError, compact, read_log, verify
+    from evo.configuration import Settings
+    from evo.log import Log, LogError, read_log
     from evo.records import Evaluation, Limits, Model
     from evo.rerun import rerun, rescore
     from evo.search import (
         Handle,
-        Settings,
         evaluate,
         resume,
         resume_many,
@@ -48,6 +70,7 @@ if TYPE_CHECKING:
         start,
     )
     from evo.task import Task, TaskError, load_task
+    from evo.upkeep import compact, verify
 
 
 def __getattr__(name: str) -> Any:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from evo.configuration import Settings
     from evo.log import Log
-    from evo.search import Settings
 
 MISTAKE = 2  # exit code of a mistake in the arguments or the input
 FAILURE = 1  # exit code where the work itself failed
@@ -105,7 +105,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    from evo.search import Settings
+    from evo.configuration import Settings
 
     return Settings(
         max_concurrent=arguments.max_concurrent,
@@ -395,7 +395,8 @@ def _best(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from evo.log import LogError, verify
+    from evo.log import LogError
+    from evo.upkeep import verify
 
     sound = True
     for path in arguments.logs:
@@ -414,7 +415,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _compact(arguments: argparse.Namespace) -> int:
-    from evo.log import compact
+    from evo.upkeep import compact
 
     path = Path(arguments.log)
     stem = path.name.removesuffix(".gz").removesuffix(".jsonl")

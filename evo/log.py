@@ -1,4 +1,4 @@
-"""One run's log: append, read, verify.
+"""One run's log: append and read.
 
 A log is a JSONL file. Every line is one record of `evo.records.Line` with a CRC-32 of itself in
 front: `{"crc":"1c291ca3","kind":"header",...}`. Lines are only ever appended. A reader forgives a
@@ -11,12 +11,12 @@ import fcntl
 import functools
 import gzip
 import html
+import math
 import os
 import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -314,7 +314,7 @@ def summarise(log: Log) -> str:
 
 def _sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
     """Returns a small SVG of a trajectory that needs no plotting library."""
-    known = [(x, y) for x, y in enumerate(values) if y == y]
+    known = [(x, y) for x, y in enumerate(values) if not math.isnan(y)]
     if len(known) < 2:
         return ""
     low, high = min(y for _, y in known), max(y for _, y in known)
@@ -425,81 +425,6 @@ class LogWriter:
                 self._file.flush()
                 os.fsync(self._file.fileno())
                 self._file.close()
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What `verify` found: the log itself and the faults in words, none if it is sound."""
-
-    log: Log
-    faults: tuple[str, ...]
-
-
-def verify(path: str | os.PathLike[str]) -> Verification:
-    """Checks a log's checksums and that its lines agree with each other.
-
-    Raises:
-        LogError: A line is damaged; names file and line.
-    """
-    log = read_log(path)
-    header, faults = log.header, []
-    by_generation: dict[int, dict[int, Outcome]] = {}
-    for outcome in log.outcomes:
-        by_generation.setdefault(outcome.generation, {})[outcome.index] = outcome
-    if [g.generation for g in log.generations] != list(range(1, len(log.generations) + 1)):
-        faults.append("the generations are not numbered 1, 2, 3, ...")
-    best = log.initial.evaluation.fitness if log.initial else None
-    for generation in log.generations:
-        members = by_generation.get(generation.generation, {})
-        if sorted(members) != list(range(header.children)):
-            faults.append(
-                f"generation {generation.generation} is complete but has children "
-                f"{sorted(members)}, expected {header.children} of them"
-            )
-        fitnesses = [o.evaluation.fitness for o in members.values() if o.evaluation.status == "ok"]
-        top = max((f for f in (best, *fitnesses) if f is not None), default=None)
-        stated = generation.best_fitness
-        slack = header.min_improvement
-        if (top is None) != (stated is None) or (
-            top is not None and stated is not None and not top - 2 * slack <= stated <= top
-        ):
-            faults.append(
-                f"generation {generation.generation} states best fitness {stated!r}, but its "
-                f"children and parent give {top!r}"
-            )
-        best = stated
-    if extra := [g for g in by_generation if g > len(log.generations) + 1]:
-        faults.append(f"children of generations {extra} whose predecessors are not complete")
-    named = [f"{log.path}: {fault}" for fault in faults]
-    if log.torn:
-        named.append(f"{log.path}:{log.lines + 1}: the last line is torn; `evo resume` mends that")
-    return Verification(log, tuple(named))
-
-
-def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
-    """Writes a copy without replies and programs, which still replays.
-
-    Args:
-        path: A log.
-        target: New file; `.jsonl.gz` compresses, with the same bytes for the same log.
-
-    Raises:
-        LogError: The log cannot be read, or the target exists or cannot be written.
-    """
-    log, target = read_log(path), Path(target)
-    lines: list[Line] = [msgspec.structs.replace(log.header, compact=True)]
-    lines += log.sessions
-    lines += [log.initial] if log.initial else []
-    lines += log.ends
-    by_generation = {generation.generation: generation for generation in log.generations}
-    for position, outcome in enumerate(log.outcomes):
-        lines.append(Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__}))
-        following = log.outcomes[position + 1 : position + 2]
-        if not following or following[0].generation != outcome.generation:
-            lines += [by_generation[g] for g in (outcome.generation,) if g in by_generation]
-    data = b"".join(encode_line(line) for line in lines)
-    write_new(target, data)
-    return read_log(target)
 
 
 def write_new(target: Path, data: bytes) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from evo.arm import Arm, choose
+from evo.configuration import Settings
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogError, LogWriter, encode_line, read_log, write_new
 from evo.records import (
@@ -25,7 +26,7 @@ from evo.records import (
     Line,
 )
 from evo.sandbox import Evaluator
-from evo.search import Settings, open_resources
+from evo.session import open_resources
 
 TOLERANCE = 1e-9
 

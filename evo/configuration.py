@@ -1,0 +1,136 @@
+"""What identifies a run, and how a session works on it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from evo.prompt import PROMPT_VERSION
+from evo.records import Header, Limits, Model
+from evo.task import Task, load_task
+
+LOCAL = Path("logs/local")
+"""Where logs go unless a path is given."""
+
+
+
+@functools.cache
+def software_versions() -> dict[str, str]:
+    """Returns the versions that a log states."""
+    packages = ("evo-replay", "numpy", "scipy", "openai")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def make_header(
+    task: str | os.PathLike[str] | Task,
+    *,
+    model: str | Model = "offline",
+    children: int = 16,
+    seed: int = 0,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
+    limits: Limits | None = None,
+    evaluation_timeout: float | None = None,
+    min_improvement: float = 1e-9,
+) -> Header:
+    """Returns the configuration of a run: everything that its children depend on.
+
+    Args:
+        task: Name, alias, folder or Task.
+        model: Name in the registry, or a Model.
+        children: N, at least 1.
+        seed: Seed of the run, at least 0.
+        temperature: Sampling temperature; None: the model's default, as for the next two.
+        top_p: Nucleus sampling mass in (0, 1].
+        max_tokens: Completion tokens at most.
+        limits: Limits of an evaluation; None: the task's.
+        evaluation_timeout: Seconds; replaces that limit alone.
+        min_improvement: A child replaces its parent only if better by more than this, at least 0.
+
+    Raises:
+        ValueError: A value is out of range, or the task or model is unknown.
+    """
+    from evo.llm.registry import find_model, resolve_sampling
+
+    at_least("children (N)", children, 1)
+    at_least("seed", seed, 0)
+    if not 0 <= min_improvement < float("inf"):
+        raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
+    loaded, known = load_task(task), find_model(model)
+    limits = limits or loaded.limits
+    if evaluation_timeout is not None:
+        limits = msgspec.structs.replace(limits, seconds=float(evaluation_timeout))
+    sampling = resolve_sampling(known, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+    return Header(
+        task=loaded.record,
+        model=known,
+        sampling=sampling,
+        children=children,
+        seed=seed,
+        min_improvement=float(min_improvement),
+        limits=limits,
+        prompt_version=PROMPT_VERSION,
+        versions=software_versions(),
+    )
+
+
+def at_least(name: str, value: int, low: int) -> None:
+    """Raises unless `value` is a whole number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: expected a whole number, got {value!r}")
+    if value < low:
+        raise ValueError(f"{name}: expected at least {low}, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a session works; unlike the header, nothing that a child depends on.
+
+    Attributes:
+        max_concurrent: Calls in flight at most; 1 works in order.
+        timeout: Seconds that one attempt may take.
+        retries: Attempts beyond the first.
+        workers: Evaluations at a time; None: one per core.
+        evaluations: Folder of evaluations shared by runs; None: not shared.
+        progress: Show a progress bar.
+    """
+
+    max_concurrent: int = 20
+    timeout: float = 600.0
+    retries: int = 5
+    workers: int | None = None
+    evaluations: Path | None = None
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        at_least("max_concurrent", self.max_concurrent, 1)
+        at_least("retries", self.retries, 0)
+        if self.workers is not None:
+            at_least("workers", self.workers, 1)
+        if not 0 < self.timeout < float("inf"):
+            raise ValueError(f"timeout: expected seconds above 0, got {self.timeout!r}")
+
+
+def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -> Path:
+    """Returns an unused path for a run's log, named after what identifies it."""
+    folder = LOCAL if folder is None else Path(folder)
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in header.model.name)
+    stem = f"{header.task.name}-{safe}-N{header.children}-s{header.seed}"
+    names = (f"{stem}.jsonl", *(f"{stem}-{count}.jsonl" for count in range(2, 100_000)))
+    taken = set(os.listdir(folder)) if folder.is_dir() else set()
+    return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
+
+
+def same_identity(one: Header, other: Header) -> bool:
+    """Returns whether two headers describe the same run, whatever software wrote them."""
+    blank: dict[str, str] = {}
+    return msgspec.structs.replace(one, versions=blank) == msgspec.structs.replace(
+        other, versions=blank
+    )

@@ -1,0 +1,281 @@
+"""Sessions: bring logs to their goals, several at a time, sharing slots and workers."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evo.arm import GRACE, Arm, Resources, Stopped
+from evo.configuration import (
+    LOCAL,
+    Settings,
+    at_least,
+    default_path,
+    same_identity,
+    software_versions,
+)
+from evo.llm.client import Caller, EndpointDown, EndpointRefused
+from evo.log import Log, LogError, LogWriter, read_log
+from evo.records import Child, End, EndReason, Header, Session
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+
+@contextlib.contextmanager
+def open_resources(
+    header: Header, settings: Settings, *, caller: Caller | None = None
+) -> Generator[Resources]:
+    """Yields the model's client and the sandbox, and closes both.
+
+    Args:
+        header: Names the model and its sampling.
+        settings: Limits of concurrency and time.
+        caller: Instead of the header's model.
+    """
+    from evo.sandbox import Evaluator
+
+    if caller is None:
+        from evo.llm.client import ModelClient
+        from evo.llm.limits import Slots
+
+        caller = ModelClient(
+            header.model,
+            header.sampling,
+            slots=Slots(settings.max_concurrent),
+            timeout=settings.timeout,
+            retries=settings.retries,
+        )
+    workers = 1 if settings.max_concurrent == 1 else settings.workers
+    resources = Resources(
+        caller=caller,
+        evaluator=Evaluator(workers=workers),
+        max_concurrent=settings.max_concurrent,
+        evaluations=settings.evaluations,
+    )
+    try:
+        yield resources
+    finally:
+        resources.close()
+
+
+class _Progress:
+    """The progress bar of one or several runs: generations, best fitness, children, tokens."""
+
+    def __init__(self, label: str, total: int, *, shown: bool) -> None:
+        from tqdm.auto import tqdm
+
+        self._bar: tqdm[Any] = tqdm(total=total, desc=label, unit="child", disable=not shown)
+        self._lock = threading.Lock()
+        self._ok = self._failed = self._tokens = 0
+        self._best: float | None = None
+        self._generation = ""
+
+    def child(self, child: Child) -> None:
+        from evo.cost import usage_tokens
+
+        used = [usage_tokens(attempt.usage) for attempt in child.attempts]
+        with self._lock:
+            self._tokens += sum((t.prompt or 0) + (t.completion or 0) for t in used if t)
+            if child.evaluation.status == "ok":
+                self._ok += 1
+            else:
+                self._failed += 1
+            self._bar.update(1)
+
+    def generation(self, arm: Arm, goal: int) -> None:
+        with self._lock:
+            if arm.best_fitness is not None:
+                self._best = max(arm.best_fitness, self._best or arm.best_fitness)
+            self._bar.set_postfix_str(
+                f"T {arm.generation}/{goal}, best {_format(self._best)}, "
+                f"{self._ok} ok, {self._failed} failed, {self._tokens:,} tokens"
+            )
+
+    def skip(self, children: int) -> None:
+        self._bar.update(children)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def _format(fitness: float | None) -> str:
+    return "none" if fitness is None else f"{fitness:.4f}"
+
+
+def _advance_to(arm: Arm, goal: int, writer: LogWriter, progress: _Progress) -> None:
+    """Advances an arm to its goal and logs how the session ended."""
+    reason: EndReason = "interrupted"
+    message: str | None = None
+    done = 0
+    try:
+        while arm.generation < goal:
+            arm.advance(progress.child)
+            done += 1
+            progress.generation(arm, goal)
+        reason = "completed"
+    except EndpointDown as error:
+        reason, message = "endpoint", str(error)
+        raise
+    except EndpointRefused as error:
+        reason, message = "refused", str(error)
+        raise
+    finally:
+        writer.append(End(reason=reason, message=message, stats={"generations": done}))
+        arm.close()
+
+
+def _session(goal: int, settings: Settings, resources: Resources) -> Session:
+    return Session(
+        generations=goal,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        max_concurrent=settings.max_concurrent,
+        protections=resources.evaluator.protections,
+        versions=software_versions(),
+        platform=f"{platform.system()} {platform.machine()}",
+    )
+
+
+def _work(
+    path: Path,
+    header: Header | None,
+    goal: int,
+    settings: Settings,
+    resources: Resources,
+    progress: _Progress,
+) -> Log:
+    """Runs one log to its goal: a new one if a header is given, else an old one.
+
+    Returns:
+        The log, unfinished if a stop was asked for.
+    """
+    if header is None:
+        writer, log = LogWriter.reopen(path)
+        header = log.header
+        progress.skip(len(log.outcomes))
+    else:
+        writer, log = LogWriter.create(path, header), None
+    try:
+        arm = Arm(writer, header, resources)
+        writer.append(_session(goal, settings, resources))
+        arm.begin(log)
+    except BaseException:
+        writer.close()
+        raise
+    with contextlib.suppress(Stopped):
+        _advance_to(arm, goal, writer, progress)
+    return read_log(path)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A log to bring to a goal; a new one if it has a header."""
+
+    path: Path
+    header: Header | None
+    goal: int
+    children: int
+
+
+def plan_job(
+    header: Header, goal: int, folder: str | os.PathLike[str] | None, *, resume: bool
+) -> Job:
+    """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
+    if resume:
+        stem = default_path(header, Path(os.devnull)).stem
+        place = LOCAL if folder is None else Path(folder)
+        for path in sorted(place.glob(f"{stem}*.jsonl")):
+            if same_identity(read_log(path).header, header):
+                return Job(path, None, goal, header.children)
+    return Job(default_path(header, folder), header, goal, header.children)
+
+
+def resume_job(path: str | os.PathLike[str], generations: int | None) -> Job:
+    """Returns what is left to do for a log, after checking that it can go on."""
+    log = read_log(path)
+    if log.header.compact:
+        raise LogError(f"{path}: a compact log holds no programs and cannot go on")
+    if log.header.source != "evo":
+        raise LogError(f"{path}: written by {log.header.source}; only runs of evo can go on")
+    goal = log.goal if generations is None else generations
+    at_least("generations (T)", goal, 1)
+    if goal < len(log.generations):
+        raise ValueError(
+            f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
+        )
+    return Job(Path(path), None, goal, log.header.children)
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    settings: Settings,
+    *,
+    label: str | None = None,
+    hook: Callable[[Resources], None] = lambda _: None,
+) -> list[Log]:
+    """Brings logs of one model to their goals, several at a time, sharing slots and workers.
+
+    Args:
+        jobs: Logs to make or go on with, all of one model and sampling.
+        settings: Limits of concurrency and time.
+        label: Of the progress bar.
+        hook: Given the resources before the work begins.
+    """
+    from joblib import Parallel, delayed
+
+    first = jobs[0].header or read_log(jobs[0].path).header
+    at_once = 1 if settings.max_concurrent == 1 else _runs_at_once(jobs, settings)
+    total = sum(job.goal * job.children for job in jobs)
+    label = label or f"{first.task.name}, {len(jobs)} runs"
+    with (
+        open_resources(first, settings) as resources,
+        contextlib.closing(_Progress(label, total, shown=settings.progress)) as progress,
+    ):
+        hook(resources)
+        active: set[Path] = set()
+
+        def work(job: Job) -> Log | None:
+            if resources.stopping.is_set():
+                return None
+            active.add(job.path)
+            try:
+                return _work(job.path, job.header, job.goal, settings, resources, progress)
+            finally:
+                active.discard(job.path)
+
+        try:
+            if len(jobs) == 1:
+                logs = [work(jobs[0])]
+            else:
+                parallel = Parallel(
+                    n_jobs=at_once, backend="threading", batch_size=1, pre_dispatch="all"
+                )
+                logs = parallel(delayed(work)(job) for job in jobs)
+        except BaseException:
+            resources.stopping.set()
+            wait_until(lambda: not active, GRACE)
+            resources.close()
+            wait_until(lambda: not active, GRACE)
+            raise
+    return [log for log in logs if log is not None]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    """Waits until the condition holds, for so many seconds at most."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _runs_at_once(jobs: Sequence[Job], settings: Settings) -> int:
+    """Enough runs that slots and cores stay busy while a generation waits for its last child."""
+    smallest = min(job.children for job in jobs)
+    return min(len(jobs), max(3, 2 * settings.max_concurrent // smallest))

@@ -1,0 +1,89 @@
+"""Look after logs: check one, or copy one without its texts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from evo.log import Log, encode_line, read_log, write_new
+from evo.records import Child, Line, Outcome
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found: the log itself and the faults in words, none if it is sound."""
+
+    log: Log
+    faults: tuple[str, ...]
+
+
+def verify(path: str | os.PathLike[str]) -> Verification:
+    """Checks a log's checksums and that its lines agree with each other.
+
+    Raises:
+        LogError: A line is damaged; names file and line.
+    """
+    log = read_log(path)
+    header, faults = log.header, []
+    by_generation: dict[int, dict[int, Outcome]] = {}
+    for outcome in log.outcomes:
+        by_generation.setdefault(outcome.generation, {})[outcome.index] = outcome
+    if [g.generation for g in log.generations] != list(range(1, len(log.generations) + 1)):
+        faults.append("the generations are not numbered 1, 2, 3, ...")
+    best = log.initial.evaluation.fitness if log.initial else None
+    for generation in log.generations:
+        members = by_generation.get(generation.generation, {})
+        if sorted(members) != list(range(header.children)):
+            faults.append(
+                f"generation {generation.generation} is complete but has children "
+                f"{sorted(members)}, expected {header.children} of them"
+            )
+        fitnesses = [o.evaluation.fitness for o in members.values() if o.evaluation.status == "ok"]
+        top = max((f for f in (best, *fitnesses) if f is not None), default=None)
+        stated = generation.best_fitness
+        slack = header.min_improvement
+        if (top is None) != (stated is None) or (
+            top is not None and stated is not None and not top - 2 * slack <= stated <= top
+        ):
+            faults.append(
+                f"generation {generation.generation} states best fitness {stated!r}, but its "
+                f"children and parent give {top!r}"
+            )
+        best = stated
+    if extra := [g for g in by_generation if g > len(log.generations) + 1]:
+        faults.append(f"children of generations {extra} whose predecessors are not complete")
+    named = [f"{log.path}: {fault}" for fault in faults]
+    if log.torn:
+        named.append(f"{log.path}:{log.lines + 1}: the last line is torn; `evo resume` mends that")
+    return Verification(log, tuple(named))
+
+
+def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
+    """Writes a copy without replies and programs, which still replays.
+
+    Args:
+        path: A log.
+        target: New file; `.jsonl.gz` compresses, with the same bytes for the same log.
+
+    Raises:
+        LogError: The log cannot be read, or the target exists or cannot be written.
+    """
+    log, target = read_log(path), Path(target)
+    lines: list[Line] = [msgspec.structs.replace(log.header, compact=True)]
+    lines += log.sessions
+    lines += [log.initial] if log.initial else []
+    lines += log.ends
+    by_generation = {generation.generation: generation for generation in log.generations}
+    for position, outcome in enumerate(log.outcomes):
+        lines.append(Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__}))
+        following = log.outcomes[position + 1 : position + 2]
+        if not following or following[0].generation != outcome.generation:
+            lines += [by_generation[g] for g in (outcome.generation,) if g in by_generation]
+    data = b"".join(encode_line(line) for line in lines)
+    write_new(target, data)
+    return read_log(target)
+
+
