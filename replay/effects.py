@@ -1,0 +1,374 @@
+"""Thresholds, pool and allocation effects, regret: what replays of a policy say of runs.
+
+What is estimated. A replicate of `replay.simulate(..., arms=K)` draws K of the n logged runs as
+its arms and plays the policy over them. The mean of R replicates estimates theta(F_n): the expected
+result of this policy on K runs drawn from the n that were logged. More replicates make that number
+exact, but it stays a statement about these n runs. What is wanted is theta(F), for runs yet to be
+made, and its uncertainty is that of the n runs alone.
+
+How. The replicates in which run i was not drawn are replicates over the other n - 1 runs, so their
+mean is theta without run i. That gives the jackknife over whole runs from one simulation
+(jackknife-after-bootstrap, Efron 1992): se^2 = (n - 1) / n * sum_i (theta_i - mean theta)^2, less
+the Monte-Carlo noise of the theta_i, plus that of the mean itself, and Student's t with n - 1
+degrees of freedom. Effects are means of paired differences: both replays drew the same arms.
+
+How far to trust it. On the hardest case, the best of K values, nominal 95 % intervals covered
+92-94 % for n = 50 and K = 5, 79-91 % for n = 25 and K = 10, and 70-87 % for n = 10 and K = 5 (the
+least where half the runs are tied): pools should be small against the number of runs. Arms drawn
+with replacement repeat runs within a pool, which biases the best of K low.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from replay.statistics import (
+    STATISTICS,
+    FloatArray,
+    IntArray,
+    Interval,
+    Statistic,
+    resampled_rows,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Replicates(Protocol):
+    """What is asked of a replay: `replay.simulate` returns it."""
+
+    @property
+    def best_fitness(self) -> FloatArray:
+        """Best so far, (replicates, rounds)."""
+
+    @property
+    def arms(self) -> IntArray:
+        """Which runs served as arms, (replicates, K)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdTime:
+    """When runs, or replicates of a replay, reach a fitness.
+
+    Attributes:
+        tau: The fitness.
+        time: First generation (or number of pulls) that satisfies the rule; infinite if none does.
+        low: Lower limit of its 95 % interval; may be infinite.
+        high: Upper limit, likewise.
+        share: The share that the rule asks for.
+        share_reached: The share attained at the end: what there is to say when `time` is infinite.
+        rule: `bootstrap` or `share`, see `time_to_threshold`.
+        n: Number of runs that it rests on.
+    """
+
+    tau: float
+    time: float
+    low: float
+    high: float
+    share: float
+    share_reached: float
+    rule: str
+    n: int
+
+    def __str__(self) -> str:
+        """Render as `fitness 0.9 after 12 [9, 15] (share 0.9 of ..., n = 10)`."""
+        when = "never" if math.isinf(self.time) else f"after {self.time:g}"
+        return (
+            f"fitness {self.tau:g} {when} [{self.low:g}, {self.high:g}] "
+            f"({self.rule} {self.share:g}, {self.share_reached:.2g} reached it, n = {self.n})"
+        )
+
+
+def time_to_threshold(
+    best_fitness: Replicates | ArrayLike | pd.DataFrame,
+    tau: float,
+    *,
+    share: float = 0.9,
+    rule: Literal["bootstrap", "share"] = "bootstrap",
+    statistic: str = "mean",
+    resamples: int = 1000,
+    seed: int = 0,
+    first: int | None = None,
+) -> ThresholdTime:
+    """First generation, or number of pulls, by which fitness `tau` is reached.
+
+    Two rules:
+
+    - `bootstrap`, the paper's: the first at which `share` of the bootstrap samples reach `tau`. For
+      runs, a sample is n runs drawn with replacement, which reaches `tau` when its `statistic`
+      does; so this is an upper confidence limit of the time that the mean run takes. Of a replay,
+      each replicate is a sample: it drew its arms from the runs.
+    - `share`, a plain quantile: the first at which `share` of the runs (or replicates) themselves
+      have reached `tau`. 0.5 gives the median time.
+
+    Args:
+        best_fitness: A replay; or best fitness so far, (runs, columns), NaN while nothing is ok
+            and after a run's end, where its best is carried on; or a frame of `replay.load`.
+        tau: The fitness to reach.
+        share: Share of samples or runs, in (0, 1].
+        rule: See above.
+        statistic: Name in `replay.statistics.STATISTICS`, of a bootstrap sample of runs.
+        resamples: Number of bootstrap samples.
+        seed: Key of the generator.
+        first: What the first column counts as; by default 1 for a replay and 0, the initial
+            program, otherwise.
+
+    Returns:
+        The time with its 95 % interval over runs: for runs, percentiles over the bootstrap samples;
+        for a replay, the times at which the limits of the jackknife interval of the share reach
+        `share`.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"expected a share above 0 and up to 1, got {share!r}")
+    if rule not in {"bootstrap", "share"}:
+        raise ValueError(f"expected rule 'bootstrap' or 'share', got {rule!r}")
+    if statistic not in STATISTICS:
+        raise ValueError(f"expected a statistic among {sorted(STATISTICS)}, got {statistic!r}")
+    arms = getattr(best_fitness, "arms", None)
+    curves = _carried(_curves(best_fitness))
+    start = first if first is not None else int(arms is not None)
+    if arms is not None:
+        reached = curves >= tau
+        shares = reached.mean(axis=0)
+        band = jackknife_interval(reached.astype(np.float64), arms)
+        low, high = _crossing(band.high, share), _crossing(band.low, share)
+        n = int(np.max(band.n))
+    else:
+        n = len(curves)
+        rows = resampled_rows(np.zeros(n), resamples, seed)
+        if rule == "bootstrap":
+            times = _sample_times(curves, rows, tau, STATISTICS[statistic])
+            shares = (times[:, None] <= np.arange(curves.shape[1])).mean(axis=0)
+        else:
+            own = np.array([_crossing(curve, tau) for curve in curves])
+            shares = (curves >= tau).mean(axis=0)
+            times = np.quantile(own[rows], share, axis=1, method="inverted_cdf")
+        low, high = np.quantile(times, [0.025, 0.975], method="inverted_cdf")
+    return ThresholdTime(
+        tau=tau,
+        time=start + _crossing(shares, share),
+        low=start + float(low),
+        high=start + float(high),
+        share=share,
+        share_reached=float(shares[-1]),
+        rule=rule,
+        n=n,
+    )
+
+
+def jackknife_interval(
+    values: ArrayLike, arms: ArrayLike, *, level: float = 0.95, name: str = "mean"
+) -> Interval:
+    """Interval over runs of the mean of replicates; the module's head says of what and how.
+
+    Args:
+        values: One number per replicate, (replicates,), or columns of them, (replicates, m).
+        arms: Which runs each replicate drew, (replicates, K).
+        level: Nominal coverage.
+        name: What to call the statistic.
+
+    Raises:
+        ValueError: If some run is in every replicate, so that nothing tells how the others would
+            have done without it.
+    """
+    from scipy.special import stdtrit
+
+    array = np.asarray(values, dtype=np.float64)
+    columns = array.reshape(len(array), -1)
+    chosen = np.asarray(arms)
+    if chosen.ndim != 2 or len(chosen) != len(columns):
+        raise ValueError(
+            f"expected arms of shape ({len(columns)}, K), one row per replicate, "
+            f"got {chosen.shape!r}"
+        )
+    runs, place = np.unique(chosen, return_inverse=True)
+    place = place.reshape(chosen.shape)
+    absent = np.ones((len(columns), len(runs)))
+    absent[np.arange(len(columns))[:, None], place] = 0.0
+    without = absent.sum(axis=0)
+    n = len(runs)
+    if without.min() < 2:
+        raise ValueError(
+            f"run {int(runs[without.argmin()])} is an arm of all but {int(without.min())} of "
+            f"{len(columns)} replicates, so no interval over runs can be given; draw arms per "
+            "replicate, with simulate(..., arms=K) and K below the number of runs"
+        )
+    mean = columns.mean(axis=0)
+    centred = columns - mean
+    theta = absent.T @ centred / without[:, None]
+    spread = (n - 1) / n * ((theta - theta.mean(axis=0)) ** 2).sum(axis=0)
+    noise = (centred**2).sum(axis=0) / max(len(columns) - 1, 1)
+    # Replicates without run i are a share q of all; the mean over all is common to every theta_i.
+    excess = (1 / without - 1 / len(columns)).sum() * (n - 1) / n
+    variance = np.maximum(spread - excess * noise, 0.0) + noise / len(columns)
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * np.sqrt(variance)
+    single = array.ndim == 1
+    return Interval(
+        value=float(mean[0]) if single else mean,
+        low=float(mean[0] - half[0]) if single else mean - half,
+        high=float(mean[0] + half[0]) if single else mean + half,
+        n=n if single else np.full(columns.shape[1], n),
+        level=level,
+        method="jackknife",
+        statistic=name,
+    )
+
+
+def effect(
+    baseline: Replicates,
+    treatment: Replicates,
+    *,
+    at: int | None = None,
+    level: float = 0.95,
+    name: str = "mean difference",
+) -> Interval:
+    """Mean difference in best fitness, `treatment` less `baseline`, with an interval over runs.
+
+    Args:
+        baseline: Replay of one policy.
+        treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
+        at: Number of pulls after which to compare; None: all of them.
+        level: Nominal coverage.
+        name: What to call the statistic.
+    """
+    before, after = (
+        np.asarray(side.best_fitness, dtype=np.float64) for side in (baseline, treatment)
+    )
+    if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):
+        raise ValueError(
+            "the two replays drew different arms, so they are not paired; simulate both with the "
+            "same seed, arms, rounds and replicates"
+        )
+    column = before.shape[1] if at is None else at
+    if not 1 <= column <= before.shape[1]:
+        raise ValueError(f"expected a number of pulls from 1 to {before.shape[1]}, got {at!r}")
+    difference = after[:, column - 1] - before[:, column - 1]
+    if np.isnan(difference).any():
+        raise ValueError(
+            f"{int(np.isnan(difference).sum())} of {len(difference)} replicates have no fitness "
+            f"yet after {column} pulls; compare later, or replace NaN by what nothing is worth"
+        )
+    return jackknife_interval(difference, treatment.arms, level=level, name=name)
+
+
+def pool_effect(
+    single: Replicates, random: Replicates, *, at: int | None = None, level: float = 0.95
+) -> Interval:
+    """What having K runs and keeping the best is worth: `random` less `single`, see `effect`."""
+    return effect(single, random, at=at, level=level, name="pool effect")
+
+
+def allocation_effect(
+    random: Replicates, policy: Replicates, *, at: int | None = None, level: float = 0.95
+) -> Interval:
+    """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
+    return effect(random, policy, at=at, level=level, name="allocation effect")
+
+
+def regret(
+    policy: Replicates,
+    oracles: Mapping[str, Replicates],
+    *,
+    at: int | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Fitness that a policy gives up against each named oracle on the same draws of arms.
+
+    Returns:
+        One row per oracle: value, low, high and n, the runs that it rests on.
+    """
+    found = {
+        name: effect(policy, oracle, at=at, level=level, name=f"regret to {name}")
+        for name, oracle in oracles.items()
+    }
+    return _frame(found, "oracle")
+
+
+def arm_pool_sweep(
+    fitness: ArrayLike,
+    policy: str | Callable[..., Any],
+    *,
+    rounds: int,
+    arms: Sequence[int] = (2, 5, 10, 20),
+    replicates: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Mean best fitness after `rounds` pulls against the size of the pool.
+
+    Args:
+        fitness: Matrix of `replay.fitness_matrix`.
+        policy: As for `replay.simulate`.
+        rounds: Budget in pulls, the same for every pool.
+        arms: Sizes K.
+        replicates: Replicates per size.
+        seed: Key of the draws.
+        level: Nominal coverage.
+
+    Returns:
+        One row per K: value, low, high and n. Choosing the best K from it is a choice made on the
+        same runs: the value at that K flatters it.
+    """
+    from replay.simulation import simulate
+
+    found = {}
+    for size in arms:
+        played = simulate(
+            fitness, policy, rounds=rounds, replicates=replicates, arms=size, seed=seed
+        )
+        found[size] = jackknife_interval(played.best_fitness[:, -1], played.arms, level=level)
+    return _frame(found, "arms")
+
+
+def _frame(found: Mapping[Any, Interval], index: str) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [(item.value, item.low, item.high, item.n) for item in found.values()]
+    return pd.DataFrame(
+        rows, columns=["value", "low", "high", "n"], index=pd.Index(list(found), name=index)
+    )
+
+
+def _curves(source: Any) -> FloatArray:
+    """Best fitness, (rows, columns), of a replay, a frame or an array."""
+    if hasattr(source, "pivot"):
+        wide = source.pivot(index="run", columns="generation", values="best_fitness")
+        return np.asarray(wide, dtype=np.float64)
+    curves = np.asarray(getattr(source, "best_fitness", source), dtype=np.float64)
+    if curves.ndim != 2 or not curves.size:
+        raise ValueError(f"expected curves of shape (runs, columns), got {curves.shape!r}")
+    return curves
+
+
+def _carried(curves: FloatArray) -> FloatArray:
+    """Running maximum of each row; -inf while there is no value."""
+    carried = np.fmax.accumulate(curves, axis=1)
+    return np.where(np.isnan(carried), -np.inf, carried)
+
+
+def _crossing(curve: FloatArray, level: float) -> float:
+    """Index of the first value that reaches `level`, up to rounding; infinite if none does."""
+    reached = np.flatnonzero(curve >= level - 1e-12)
+    return float(reached[0]) if len(reached) else math.inf
+
+
+def _sample_times(
+    curves: FloatArray, rows: IntArray, tau: float, statistic: Statistic
+) -> FloatArray:
+    """First column at which each bootstrap sample's statistic reaches `tau`, (resamples,)."""
+    times = np.full(len(rows), np.inf)
+    for column in range(curves.shape[1]):
+        open_rows = np.flatnonzero(np.isinf(times))
+        if not len(open_rows):
+            break
+        with np.errstate(invalid="ignore"):  # -inf - -inf inside a median
+            value = statistic(curves[:, column][rows[open_rows]], axis=-1)
+        times[open_rows[value >= tau]] = column
+    return times

@@ -1,0 +1,164 @@
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from replay.effects import (
+    allocation_effect,
+    effect,
+    jackknife_interval,
+    pool_effect,
+    regret,
+    time_to_threshold,
+)
+from replay.statistics import FloatArray, IntArray
+
+
+@dataclass
+class Played:
+    """A replay as the statistics see it."""
+
+    best_fitness: FloatArray
+    arms: IntArray
+
+
+def draws(n, arms, replicates, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.array([rng.permutation(n)[:arms] for _ in range(replicates)])
+
+
+def test_the_jackknife_of_single_runs_is_students_interval():
+    values = np.random.default_rng(0).normal(size=12)
+    arms = np.repeat(np.arange(12), 500)[:, None]
+    found = jackknife_interval(values[arms[:, 0]], arms)
+    error = values.std(ddof=1) / math.sqrt(12)
+    assert found.value == pytest.approx(values.mean())
+    half = 2.2009851600829 * error
+    # What remains is the Monte-Carlo noise of 6,000 replicates.
+    assert found.high - found.value == pytest.approx(half, rel=0.01)
+    assert found.n == 12
+
+
+def test_more_replicates_do_not_make_up_for_runs():
+    values = np.random.default_rng(0).normal(size=20)
+
+    def width(replicates):
+        arms = draws(20, 4, replicates)
+        found = jackknife_interval(values[arms].max(axis=1), arms)
+        return found.high - found.low
+
+    assert width(8000) == pytest.approx(width(1000), rel=0.25)
+
+
+@pytest.mark.slow
+def test_jackknife_covers_the_best_of_a_small_pool():
+    rng = np.random.default_rng(5)
+    truth = rng.beta(2, 2, size=(400_000, 3)).max(axis=1).mean()
+    held = []
+    for trial in range(400):
+        values = rng.beta(2, 2, size=40)
+        arms = draws(40, 3, 600, seed=trial)
+        found = jackknife_interval(values[arms].max(axis=1), arms)
+        held.append(found.low <= truth <= found.high)
+    assert 0.90 <= np.mean(held) <= 0.99
+
+
+def test_effects_are_paired_and_add_up():
+    rng = np.random.default_rng(1)
+    runs = rng.random((15, 6)).cumsum(axis=1)
+    arms = draws(15, 3, 500)
+    single = Played(runs[arms[:, 0]], arms)
+    random = Played(runs[arms].mean(axis=1), arms)
+    best = Played(runs[arms].max(axis=1), arms)
+    pool, allocation = pool_effect(single, random), allocation_effect(random, best)
+    total = effect(single, best)
+    assert pool.value + allocation.value == pytest.approx(total.value)
+    assert allocation.low > 0
+    nothing = effect(best, best)
+    assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)
+    early = effect(random, best, at=2)
+    assert early.value == pytest.approx(
+        np.mean(best.best_fitness[:, 1] - random.best_fitness[:, 1])
+    )
+    table = regret(random, {"oracle_arm": best, "none": random})
+    assert table.loc["oracle_arm", "value"] == pytest.approx(allocation.value)
+    assert table.loc["none", "value"] == 0
+    with pytest.raises(ValueError, match="drew different arms"):
+        effect(single, Played(best.best_fitness, arms[::-1]))
+    with pytest.raises(ValueError, match="from 1 to 6"):
+        effect(single, best, at=7)
+
+
+def test_one_pool_for_all_replicates_gives_no_interval():
+    arms = np.tile(np.arange(5), (100, 1))
+    with pytest.raises(ValueError, match="draw arms per replicate"):
+        jackknife_interval(np.zeros(100), arms)
+
+
+CURVES = np.array(
+    [
+        [0.0, 0.2, 0.6, 0.9],
+        [0.0, 0.5, 0.6, 0.9],
+        [0.0, 0.5, np.nan, np.nan],
+        [np.nan, np.nan, 0.9, 0.9],
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("tau", "share", "time", "reached"),
+    [(0.5, 0.5, 1, 1.0), (0.5, 1.0, 2, 1.0), (0.9, 0.75, 3, 0.75), (0.9, 0.9, math.inf, 0.75)],
+)
+def test_quantiles_of_the_time(tau, share, time, reached):
+    found = time_to_threshold(CURVES, tau, share=share, rule="share")
+    assert (found.time, found.share_reached, found.n) == (time, reached, 4)
+    assert found.low <= found.time <= found.high
+
+
+def test_first_column_and_frames():
+    rows = [
+        {"run": f"r{run}", "generation": generation, "best_fitness": value}
+        for run, curve in enumerate(CURVES)
+        for generation, value in enumerate(curve)
+    ]
+    plain = time_to_threshold(CURVES, 0.5, share=0.5, rule="share")
+    assert time_to_threshold(pd.DataFrame(rows), 0.5, share=0.5, rule="share") == plain
+    later = time_to_threshold(CURVES, 0.5, share=0.5, rule="share", first=1)
+    assert later.time == plain.time + 1
+
+
+def test_the_papers_rule_is_a_quantile_of_resampled_mean_curves():
+    rng = np.random.default_rng(0)
+    curves = np.maximum.accumulate(rng.random((10, 30)), axis=1)
+    found = time_to_threshold(curves, 0.9, resamples=4000)
+    samples = np.random.default_rng(9).integers(0, 10, (4000, 10))
+    share = (curves[samples].mean(axis=1) >= 0.9).mean(axis=0)
+    assert found.time == pytest.approx(np.flatnonzero(share >= 0.9)[0], abs=1)
+    assert found.low <= found.time <= found.high
+    mean_reaches = np.flatnonzero(curves.mean(axis=0) >= 0.9)[0]
+    assert found.time >= mean_reaches
+    never = time_to_threshold(curves, 1.1)
+    assert (never.time, never.share_reached, never.high) == (math.inf, 0, math.inf)
+    assert "never" in str(never)
+
+
+def test_of_a_replay_each_replicate_is_a_sample():
+    rng = np.random.default_rng(0)
+    runs = np.maximum.accumulate(rng.random((20, 40)), axis=1)
+    arms = draws(20, 4, 1000)
+    played = Played(runs[arms].max(axis=1), arms)
+    found = time_to_threshold(played, 0.95)
+    share = (played.best_fitness >= 0.95).mean(axis=0)
+    assert found.time == np.flatnonzero(share >= 0.9)[0] + 1
+    assert found.low <= found.time <= found.high
+    assert found.n == 20
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"share": 0}, {"rule": "mean"}, {"statistic": "mode"}, {"share": 1.5}]
+)
+def test_mistakes_name_what_came(arguments):
+    with pytest.raises(ValueError, match=repr(next(iter(arguments.values())))):
+        time_to_threshold(CURVES, 0.5, **arguments)
