@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 LeanLine = Header | Session | Initial | Outcome | Generation | End
 
-_PREFIX = b'{"crc":"'
-_BODY = len(_PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
+PREFIX = b'{"crc":"'
+BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
 _encoder = msgspec.json.Encoder()
 _line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 _lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
@@ -59,14 +59,14 @@ class LogBusyError(LogError):
 def encode_line(record: Line) -> bytes:
     """Returns the record as one line of a log, checksum and newline included."""
     body = _encoder.encode(record)[1:]
-    return b'%s%08x",%s\n' % (_PREFIX, zlib.crc32(body), body)
+    return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
 
 
 def _check_line(line: bytes) -> str | None:
     """Returns what is wrong with the line's checksum, or None."""
-    if not line.startswith(_PREFIX) or line[_BODY - 2 : _BODY] != b'",':
+    if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
         return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
-    if line[len(_PREFIX) : _BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[_BODY:]):
+    if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
         return "the checksum does not match: the line was changed after it was written"
     return None
 
@@ -109,7 +109,7 @@ def decode(path: Path, data: bytes) -> Iterator[_Decoded]:
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         stop = start + len(line)
         fault = _check_line(line)
-        if number == 1 and fault and not line.startswith(_PREFIX):
+        if number == 1 and fault and not line.startswith(PREFIX):
             raise LogError(
                 f"{path}:1: not a log of evo: {fault}; logs of other tools are read with "
                 "`replay import FORMAT PATH`"

@@ -1,0 +1,167 @@
+import gzip
+import multiprocessing
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import make_log_bytes, sample_header, write_sample
+
+from evo.log import LogBusyError, LogError, LogWriter, encode_line, read_log
+from evo.records import Generation, Line
+from evo.upkeep import compact, verify
+
+
+def test_read_gives_what_was_written(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl", generations=3, children=4)
+    log = read_log(path)
+    assert len(log.trajectory) == 4
+    assert [(c.generation, c.index) for c in log.children] == [
+        (g, i) for g in (1, 2, 3) for i in range(4)
+    ]
+    assert log.child(2, 3) == log.children[7]
+    assert log.best.program == log.child(*log.generations[-1].best).program
+    assert not verify(path).faults
+
+
+def test_order_of_completion_does_not_matter(tmp_path: Path) -> None:
+    one = read_log(write_sample(tmp_path / "a.jsonl", shuffle=None))
+    other = read_log(write_sample(tmp_path / "b.jsonl", shuffle=random.Random(3)))
+    assert one.path.read_bytes() != other.path.read_bytes()
+    assert one.children == other.children
+
+
+def test_compressed_log_reads_alike(tmp_path: Path) -> None:
+    plain = read_log(write_sample(tmp_path / "a.jsonl"))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(plain.path.read_bytes()))
+    packed = read_log(tmp_path / "b.jsonl.gz")
+    assert packed.children == plain.children
+    assert packed.child(1, 0) == plain.child(1, 0)
+    (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(plain.path.read_bytes())[:-9])
+    with pytest.raises(LogError, match=r"c\.jsonl\.gz: damaged gzip"):
+        read_log(tmp_path / "c.jsonl.gz")
+
+
+def test_compact_keeps_everything_but_texts(tmp_path: Path) -> None:
+    log = read_log(write_sample(tmp_path / "a.jsonl", shuffle=random.Random(1)))
+    small = compact(log.path, tmp_path / "small.jsonl.gz")
+    assert small.header == msgspec.structs.replace(log.header, compact=True)
+    assert small.outcomes == log.outcomes
+    assert small.generations == log.generations
+    assert small.sessions == log.sessions
+    assert all(c.reply is None and c.program is None for c in small.children)
+    assert not verify(small.path).faults
+    again = compact(log.path, tmp_path / "again.jsonl.gz")
+    assert again.path.read_bytes() == small.path.read_bytes()
+    with pytest.raises(LogError, match="exists already"):
+        compact(log.path, small.path)
+
+
+def test_torn_last_line_is_forgiven_and_cut_off(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl")
+    whole = path.read_bytes()
+    before = read_log(path)
+    path.write_bytes(whole + b'{"crc":"00000000","kind":"child","gener')
+    assert read_log(path).children == before.children
+    assert "torn" in verify(path).faults[0]
+    writer, log = LogWriter.reopen(path)
+    writer.close()
+    assert log.children == before.children
+    assert path.read_bytes() == whole
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_any_flipped_byte_is_found_and_named(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = bytearray(make_log_bytes(generations=2, children=2))
+    position = data.draw(st.integers(0, len(content) - 1))
+    content[position] ^= data.draw(st.integers(1, 255))
+    path = tmp_path_factory.mktemp("flip") / "log.jsonl"
+    path.write_bytes(bytes(content))
+    line = make_log_bytes(generations=2, children=2)[:position].count(b"\n") + 1
+    try:
+        faults = verify(path).faults
+    except LogError as error:
+        faults = (str(error),)
+    assert faults
+    assert faults[0].startswith(f"{path}:{line}:")
+
+
+@given(st.binary(max_size=300))
+def test_foreign_bytes_are_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("foreign") / "x.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(LogError, match=str(path)):
+        read_log(path)
+
+
+def test_truncation_anywhere_leaves_a_readable_prefix(tmp_path: Path) -> None:
+    whole = make_log_bytes(generations=2, children=2)
+    full = write_sample(tmp_path / "full.jsonl", generations=2, children=2)
+    children = read_log(full).children
+    first = whole.index(b"\n") + 1
+    for length in range(first, len(whole), 97):
+        path = tmp_path / f"{length}.jsonl"
+        path.write_bytes(whole[:length])
+        found = read_log(path).children
+        assert found == [child for child in children if child in found]
+
+
+def test_unknown_and_newer_lines_are_named(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl")
+    content = path.read_bytes()
+    header = msgspec.structs.replace(sample_header(), schema=99)
+    newer = encode_line(header).replace(b'"kind":"header"', b'"kind":"header","more":[1]')
+    path.write_bytes(newer)
+    with pytest.raises(LogError, match=":1:"):
+        read_log(path)
+
+
+def _hold(path: Path, ready: object, done: object) -> None:
+    writer, _ = LogWriter.reopen(path)
+    ready.set()  # type: ignore[attr-defined]
+    done.wait(20)  # type: ignore[attr-defined]
+    writer.close()
+
+
+def test_second_writer_is_refused(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl")
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    process = context.Process(target=_hold, args=(path, ready, done))
+    process.start()
+    assert ready.wait(30)
+    with pytest.raises(LogBusyError, match="another process"):
+        LogWriter.reopen(path)
+    done.set()
+    process.join()
+    LogWriter.reopen(path)[0].close()
+
+
+def test_new_log_never_overwrites(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl")
+    content = path.read_bytes()
+    with pytest.raises(LogError, match="exists already"):
+        LogWriter.create(path, sample_header())
+    assert path.read_bytes() == content
+
+
+def test_every_kind_of_line_round_trips() -> None:
+    decoder = msgspec.json.Decoder(Line)
+    for line in make_log_bytes().splitlines():
+        record = decoder.decode(line)
+        assert encode_line(record) == line + b"\n"
+
+
+def test_verify_finds_a_missing_child(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl", generations=2, children=3)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines.pop(next(i for i, line in enumerate(lines) if b'"kind":"child"' in line))
+    path.write_bytes(b"".join(lines))
+    assert "generation 1" in verify(path).faults[0]

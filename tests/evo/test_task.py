@@ -1,0 +1,128 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import evo
+from evo.task import TaskError, hash_of, load_task, shipped_tasks
+
+EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
+
+
+def folder_task(folder: Path, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    contents = {"initial_program.py": "def f():\n    return 1\n", "evaluator.py": EVALUATOR}
+    contents |= {name.replace("__", "/").replace("_dot_", "."): text for name, text in files.items()}
+    for name, text in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if text:
+            (folder / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("alias", "name", "fitness"),
+    [
+        ("cp", "circle_packing", 0.36423689),
+        ("mmd", "min_max_distance", 0.00784),
+        ("ht", "heilbronn_triangle", 0.0),
+    ],
+)
+def test_shipped_tasks_start_where_the_paper_does(alias: str, name: str, fitness: float) -> None:
+    task = evo.load_task(alias)
+    assert task == evo.load_task(name)
+    evaluation = evo.evaluate(alias, task.initial_program)
+    assert evaluation.status == "ok"
+    assert evaluation.fitness == pytest.approx(fitness, abs=5e-6)
+    assert {"objective", "strict_fitness"} <= set(evaluation.metrics)
+
+
+def test_limits_are_the_papers() -> None:
+    seconds = {name: load_task(name).limits.seconds for name in shipped_tasks()}
+    assert seconds["circle_packing"] == 120
+    assert seconds["min_max_distance"] == seconds["heilbronn_triangle"] == 60
+
+
+def test_any_folder_is_a_task(tmp_path: Path) -> None:
+    task = load_task(folder_task(tmp_path / "mine"))
+    assert task.name == "mine"
+    assert task.record.isolation == "shared"
+    assert task.record.hash == hash_of(task.record)
+
+
+def test_hash_changes_with_any_file(tmp_path: Path) -> None:
+    before = load_task(folder_task(tmp_path / "mine")).record.hash
+    (tmp_path / "mine" / "data.csv").write_text("1,2\n")
+    assert load_task(tmp_path / "mine").record.hash != before
+
+
+def test_record_alone_makes_the_task_again() -> None:
+    task = load_task("cp")
+    copy = msgspec.json.decode(msgspec.json.encode(task.record), type=type(task.record))
+    assert load_task(copy).record == task.record
+
+
+def test_other_layouts(tmp_path: Path) -> None:
+    folder = folder_task(
+        tmp_path / "t", evaluator_dot_py="", evaluator__evaluator_dot_py=EVALUATOR
+    )
+    assert load_task(folder).record.evaluator_file == "evaluator/evaluator.py"
+    (folder / "other.py").write_text("def g():\n    return 2\n")
+    (tmp_path / "judge.py").write_text(EVALUATOR)
+    task = load_task(folder, program="other.py", evaluator=tmp_path / "judge.py")
+    assert task.initial_program == "def g():\n    return 2\n"
+    assert task.record.evaluator_file == "judge.py"
+
+
+def test_statement_and_time_limit_of_a_foreign_config(tmp_path: Path) -> None:
+    config = "max_iterations: 3\nprompt:\n  system_message: |\n    Make it round.\nevaluator:\n  timeout: 7\n"
+    task = load_task(folder_task(tmp_path / "t", config_dot_yaml=config))
+    assert task.statement == "Make it round."
+    assert task.limits.seconds == 7
+
+
+def test_text_evolves_where_the_program_is_text(tmp_path: Path) -> None:
+    folder = folder_task(
+        tmp_path / "t", initial_program_dot_py="", initial_program_dot_txt="Answer briefly."
+    )
+    assert load_task(folder).record.evolves == "text"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"task_dot_toml": "statment = 'x'"}, r"unknown key 'statment'; did you mean 'statement'"),
+        ({"task_dot_toml": "[limits]\nsecond = 1"}, r"did you mean 'limits.seconds'"),
+        ({"task_dot_toml": "[limits]\nseconds = -1"}, r"limit 'seconds' must be positive"),
+        ({"task_dot_toml": "evolves = 'rust'"}, r"evolves: python or text"),
+        ({"task_dot_toml": "name = ["}, r"not readable as TOML"),
+        ({"initial_program_dot_py": ""}, r"no initial program: expected .*initial_program.py"),
+        ({"evaluator_dot_py": ""}, r"no evaluator: expected .*evaluator.py"),
+        ({"evaluator_dot_py": "def check(p): ..."}, r"expected a function evaluate.*found check"),
+        ({"evaluator_dot_py": "def ("}, r"not valid Python"),
+        ({"evaluator_dot_py": "def score(v): ..."}, r"expected a key `entry`"),
+        ({"initial_program_dot_py": "  \n"}, r"the initial program is empty"),
+        ({"config_dot_yaml": "a: ["}, r"not readable as YAML"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    with pytest.raises(TaskError, match=message):
+        load_task(folder_task(tmp_path / "t", **files))
+
+
+def test_unknown_name_lists_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"circle_packing \(cp\).*did you mean 'circle_packing'"):
+        load_task("circle_packin")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(TaskError, match="expected a task's folder, got a file"):
+        load_task(tmp_path / "file")
+
+
+def test_large_files_are_left_out_aloud(tmp_path: Path) -> None:
+    folder = folder_task(tmp_path / "t")
+    (folder / "big.bin").write_bytes(b"\xff" * (2 << 20))
+    (folder / "small.bin").write_bytes(b"\xff\xfe")
+    with pytest.warns(UserWarning, match=r"big\.bin"):
+        record = load_task(folder).record
+    assert record.omitted == ("big.bin",)
+    assert set(record.encoded) == {"small.bin"}

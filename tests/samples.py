@@ -1,0 +1,126 @@
+"""Small logs made by hand, for tests that need no search."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from evo.log import encode_line
+from evo.records import (
+    Attempt,
+    Child,
+    End,
+    Evaluation,
+    Generation,
+    Header,
+    Initial,
+    Line,
+    Model,
+    Sampling,
+    Session,
+)
+from evo.task import load_task
+
+
+def sample_header(children: int = 3, seed: int = 7, *, source: str = "evo") -> Header:
+    return Header(
+        task=load_task("mmd").record,
+        model=Model(name="sample", active_parameters=10, input_price=1.0, output_price=2.0),
+        sampling=Sampling(temperature=0.6, top_p=0.95, max_tokens=100),
+        children=children,
+        seed=seed,
+        versions={"evo-replay": "0.0"},
+        source=source,
+    )
+
+
+def sample_child(generation: int, index: int, fitness: float | None) -> Child:
+    evaluation = (
+        Evaluation(status="error", error="boom", seconds=0.1)
+        if fitness is None
+        else Evaluation(
+            status="ok", fitness=fitness, metrics={"objective": fitness / 2}, seconds=0.01
+        )
+    )
+    usage = {
+        "prompt_tokens": 50,
+        "completion_tokens": 10 + index,
+        "total_tokens": 60 + index,
+        "prompt_tokens_details": {"cached_tokens": 20},
+    }
+    return Child(
+        generation=generation,
+        index=index,
+        seed=generation * 1000 + index,
+        prompt_hash="0" * 64,
+        attempts=(
+            Attempt(status="timeout", latency=9.0, error="gave up"),
+            Attempt(status="ok", latency=0.5, usage=usage, finish_reason="stop", http_status=200),
+        )[index % 2 :],
+        evaluation=evaluation,
+        reply=f"reply {generation} {index}",
+        program=f"program {generation} {index}",
+    )
+
+
+def sample_lines(
+    *,
+    generations: int = 3,
+    children: int = 3,
+    seed: int = 7,
+    shuffle: random.Random | None = None,
+) -> list[Line]:
+    """Lines of a finished log whose children fail now and then."""
+    draws = random.Random(seed)
+    best: float | None = 0.1
+    place = (0, 0)
+    lines: list[Line] = [
+        sample_header(children, seed),
+        Session(generations=generations, started="2026-01-01T00:00:00+00:00", max_concurrent=4),
+        Initial(evaluation=Evaluation(status="ok", fitness=best, seconds=0.01)),
+    ]
+    for g in range(1, generations + 1):
+        members = [
+            sample_child(g, i, None if draws.random() < 0.3 else draws.random())
+            for i in range(children)
+        ]
+        top = max(members, key=lambda child: child.evaluation.fitness or -1.0)
+        improved = (top.evaluation.fitness or -1.0) > (best or 0.0)
+        if improved:
+            best, place = top.evaluation.fitness, (g, top.index)
+        if shuffle:
+            shuffle.shuffle(members)
+        lines += members
+        lines.append(
+            Generation(generation=g, best_fitness=best, best=place, improved=improved, seconds=1.5)
+        )
+    lines.append(End(reason="completed", stats={"generations": float(generations)}))
+    return lines
+
+
+def make_log_bytes(
+    *,
+    generations: int = 3,
+    children: int = 3,
+    seed: int = 7,
+    shuffle: random.Random | None = None,
+) -> bytes:
+    lines = sample_lines(
+        generations=generations, children=children, seed=seed, shuffle=shuffle
+    )
+    return b"".join(encode_line(line) for line in lines)
+
+
+def write_sample(
+    path: Path,
+    *,
+    generations: int = 3,
+    children: int = 3,
+    seed: int = 7,
+    shuffle: random.Random | None = None,
+) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(
+        make_log_bytes(generations=generations, children=children, seed=seed, shuffle=shuffle)
+    )
+    return path
