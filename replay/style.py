@@ -1,0 +1,238 @@
+"""How figures look: themes, colours, titles and labels, and how they are saved.
+
+Colours are told apart by colour-blind readers too (Okabe and Ito 2008), and lines are labelled
+where they end. Nothing here touches pyplot or matplotlib's global settings for longer than a call,
+so figures can be made on any thread and without a display.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray = NDArray[np.float64]
+Theme = Literal["light", "dark", "neutral"]
+"""Inks and ground of a figure.
+
+- `light`: dark ink on white, for paper.
+- `dark`: light ink on near-black.
+- `neutral`: grey ink on a transparent ground, readable on light and dark pages alike.
+"""
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours, less black and yellow, which vanish on one ground or the other."""
+
+LINE_STYLES = ("-", "--", ":", "-.")
+"""Taken in turn each time the palette is used up."""
+
+TITLE_SIZE, TEXT_SIZE = 11.0, 9.0
+
+
+@dataclass(frozen=True)
+class Ink:
+    """Colours of a theme: text, grid and frame, and the ground."""
+
+    text: str
+    faint: str
+    ground: str
+
+
+THEMES: dict[str, Ink] = {
+    "light": Ink(text="#222222", faint="#BBBBBB", ground="#FFFFFF"),
+    "dark": Ink(text="#E6E6E6", faint="#5A5A5A", ground="#111418"),
+    "neutral": Ink(text="#808080", faint="#80808066", ground="none"),
+}
+
+
+def subplots(
+    rows: int = 1, columns: int = 1, *, width: float = 9.0, height: float = 4.2
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure that arranges its own margins.
+
+    Args:
+        rows: Rows of axes.
+        columns: Columns of axes.
+        width: Of the figure, inches; 9 inches are 900 pixels on the screen.
+        height: Of each row, inches.
+
+    Returns:
+        The figure and its axes, row by row.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
+    figure = Figure(figsize=(width, height * rows), dpi=100, layout=layout)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.ravel())
+
+
+def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
+    """Write a figure; the suffix of `path` says how: .png, .svg or .pdf.
+
+    The same figure gives the same bytes.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    suffix = Path(path).suffix.lower()
+    dates: dict[str, dict[str, Any]] = {
+        ".png": {},
+        ".svg": {"Date": None},
+        ".pdf": {"CreationDate": None},
+    }
+    if suffix not in dates:
+        raise ValueError(f"expected a file name that ends in {', '.join(dates)}, got {str(path)!r}")
+    figure = figure if isinstance(figure, Figure) else _figure(figure)
+    with mpl.rc_context({"svg.hashsalt": "replay"}):
+        figure.savefig(path, dpi=dpi, metadata=dates[suffix])
+    return Path(path)
+
+
+def prepare(ax: Axes | None, theme: Theme) -> Axes:
+    """Return axes with the inks of a theme."""
+    if theme not in THEMES:
+        raise ValueError(f"expected a theme among {', '.join(get_args(Theme))}, got {theme!r}")
+    ax = subplots()[1][0] if ax is None else ax
+    ink = THEMES[theme]
+    _figure(ax).set_facecolor(ink.ground)
+    ax.set_facecolor("none")
+    ax.tick_params(colors=ink.text, labelsize=TEXT_SIZE)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_offset_text().set(color=ink.text, fontsize=TEXT_SIZE)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(ink.faint)
+    ax.grid(color=ink.faint, lw=0.5, alpha=0.4)
+    ax.set_axisbelow(True)
+    ax.margins(x=0.012)
+    return ax
+
+
+def label_axes(ax: Axes, theme: Theme, *, x: str, y: str) -> None:
+    """Name both axes; an empty text leaves the axis without a name."""
+    for text, put in ((x, ax.set_xlabel), (y, ax.set_ylabel)):
+        put(text, color=THEMES[theme].text, fontsize=TEXT_SIZE)
+
+
+def head(
+    ax: Axes,
+    theme: Theme,
+    title: str,
+    subtitle: str,
+    *,
+    legend: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Put a title, a smaller line wrapped to the axes' width, and a legend over the axes.
+
+    Args:
+        ax: The axes.
+        theme: Inks.
+        title: A few words.
+        subtitle: What is drawn and from how many runs.
+        legend: (text, colour) of each entry.
+    """
+    from matplotlib.lines import Line2D
+
+    ink = THEMES[theme].text
+    line = 1.25 * TEXT_SIZE
+    base = 5.0
+    if legend:
+        ax.legend(
+            [Line2D([], [], color=colour, marker="o", lw=2) for _, colour in legend],
+            [text for text, _ in legend], loc="lower left", bbox_to_anchor=(0, 1), ncols=len(legend),
+            frameon=False, fontsize=TEXT_SIZE, labelcolor=ink, borderpad=0, borderaxespad=0.5,
+        )  # fmt: skip
+        base += 1.4 * line
+    width = ax.get_position().width * _figure(ax).get_figwidth() * 72
+    lines = textwrap.wrap(subtitle, max(20, int(1.15 * width / (TEXT_SIZE * 0.5))))
+    ax.annotate(
+        "\n".join(lines), (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
+        ha="left", va="bottom", color=ink, fontsize=TEXT_SIZE,
+    )  # fmt: skip
+    pad = base + 3 + line * len(lines)
+    # An explicit y keeps matplotlib from moving the title after the layout.
+    ax.set_title(
+        title, loc="left", y=1.0, pad=pad, color=ink, fontsize=TITLE_SIZE, fontweight="bold"
+    )
+
+
+def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Label lines to the right of the axes, near where they end but never overlapping.
+
+    Args:
+        ax: Axes whose limits are final.
+        theme: Inks.
+        ends: (height in data units, text, colour) of each line.
+    """
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    height = 0.85 * ax.get_position().height * _figure(ax).get_figheight() * 72
+    ends = sorted((end for end in ends if not math.isnan(end[0])), key=lambda end: end[0])
+    wanted = np.array([height * (end[0] - low) / (high - low) for end in ends])
+    step = 1.3 * TEXT_SIZE * np.arange(len(ends))
+    # Least squares under a least distance, moved into the axes where there is room.
+    placed = np.clip(_isotonic(wanted - step), 0, max(0.0, height - step.max(initial=0.0))) + step
+    for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True):
+        ax.annotate(
+            text, (1, value), (22, place - want), xycoords=("axes fraction", "data"),
+            textcoords="offset points", ha="left", va="center", color=THEMES[theme].text,
+            fontsize=TEXT_SIZE, annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "color": colour, "lw": 1.6, "relpos": (0, 0.5),
+                "shrinkA": 2, "shrinkB": 3,
+            },
+        )  # fmt: skip
+
+
+def _isotonic(values: FloatArray) -> FloatArray:
+    """Closest non-decreasing sequence (pool adjacent violators)."""
+    blocks: list[list[float]] = []
+    for value in values.tolist():
+        blocks.append([value])
+        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    return np.array([np.mean(block) for block in blocks for _ in block])
+
+
+def label_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name horizontal rows, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(visible=False, axis="y")
+    ax.tick_params(axis="y", length=0)
+
+
+def whole_numbers(ax: Axes) -> None:
+    """Put the ticks of the horizontal axis at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def look(order: int) -> tuple[str, str]:
+    """Colour and line style of the line with this number."""
+    style = LINE_STYLES[order // len(PALETTE) % len(LINE_STYLES)]
+    return PALETTE[order % len(PALETTE)], style
+
+
+def sentence(ax: Axes, theme: Theme, text: str) -> Axes:
+    """Show a sentence where there is nothing to draw."""
+    ink = THEMES[theme].text
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=ink)
+    ax.set_axis_off()
+    return ax
+
+
+def _figure(ax: Axes) -> Figure:
+    return cast("Figure", ax.get_figure(root=True))
