@@ -1,0 +1,97 @@
+"""Policies that allocate pulls to arms, by ask and tell, live and replayed alike.
+
+    policy = UCB1((replicates, arms), rounds=64, rng=Draws(seed, replicates))
+    for _ in range(64):
+        arm = policy.ask(open_arms)
+        policy.tell(arm, reward_of(arm))
+
+`evo.allocation.allocate` is that loop. What a policy of your own looks like: `IndexPolicy`.
+"""
+
+from __future__ import annotations
+
+from evo.policies.base import (
+    BasePolicy,
+    IndexPolicy,
+    Policy,
+    PolicyClass,
+    PolicyWarning,
+    Rng,
+)
+from evo.policies.draws import Draws
+from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
+from evo.policies.horizon import Rising, SuccessiveHalving, ThresholdAscent
+from evo.policies.simple import BestArm, EpsilonGreedy, Random, RoundRobin, Single
+from evo.policies.thompson import Thompson, ThompsonNIG
+from evo.policies.ucb import UCB1, DiscountedUCB
+
+POLICIES: dict[str, PolicyClass] = {
+    "random": Random,
+    "round_robin": RoundRobin,
+    "single": Single,
+    "epsilon_greedy": EpsilonGreedy,
+    "ucb1": UCB1,
+    "discounted_ucb": DiscountedUCB,
+    "exp3p": EXP3P,
+    "exp3ix": EXP3IX,
+    "exp3_mixed": EXP3Mixed,
+    "thompson": Thompson,
+    "thompson_nig": ThompsonNIG,
+    "best_arm": BestArm,
+    "successive_halving": SuccessiveHalving,
+    "threshold_ascent": ThresholdAscent,
+    "rising": Rising,
+}
+"""Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
+
+ALIASES = {"ucb": "ucb1"}
+"""Other names that are understood."""
+
+
+def find_policy(policy: str | PolicyClass) -> PolicyClass:
+    """The policy class of a name; anything that can be called is taken as it is.
+
+    Raises:
+        ValueError: No policy has that name.
+        TypeError: Neither a name nor callable.
+    """
+    if isinstance(policy, str):
+        name = ALIASES.get(policy, policy)
+        if name not in POLICIES:
+            raise ValueError(f"expected a policy out of {sorted(POLICIES)}, got {policy!r}")
+        return POLICIES[name]
+    if not callable(policy):
+        raise TypeError(
+            f"expected the name of a policy or a callable (shape, *, rounds, rng) -> policy, "
+            f"got {policy!r}"
+        )
+    return policy
+
+
+__all__ = [
+    "ALIASES",
+    "EXP3IX",
+    "EXP3P",
+    "POLICIES",
+    "UCB1",
+    "BasePolicy",
+    "BestArm",
+    "DiscountedUCB",
+    "Draws",
+    "EXP3Mixed",
+    "EpsilonGreedy",
+    "IndexPolicy",
+    "Policy",
+    "PolicyClass",
+    "PolicyWarning",
+    "Random",
+    "Rising",
+    "Rng",
+    "RoundRobin",
+    "Single",
+    "SuccessiveHalving",
+    "Thompson",
+    "ThompsonNIG",
+    "ThresholdAscent",
+    "find_policy",
+]

@@ -1,0 +1,166 @@
+"""What a policy is, and the bookkeeping that most policies share."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
+
+
+class PolicyWarning(UserWarning):
+    """A policy cannot do what it is named for under the settings it was given."""
+
+
+class Rng(Protocol):
+    """Where a policy draws from: `Draws`, or a NumPy generator where keyed draws do not matter."""
+
+    def random(self, size: Any, /) -> Any:
+        """Uniform on [0, 1), shape `size`."""
+
+    def standard_normal(self, size: Any, /) -> Any:
+        """Standard normal, shape `size`."""
+
+
+class Policy(Protocol):
+    """Picks arms by ask and tell, for many independent replicates at once.
+
+    Built as `policy(shape, *, rounds, rng)` with shape = (replicates, arms), the number of rounds
+    that are planned, and where to draw from. Each draw has shape (replicates,) or (replicates,
+    width). What a policy knows is kept in public attributes; replicates never mix.
+    """
+
+    def ask(self, open_arms: Bools, /) -> Ints:
+        """The arm to pull in each replicate, shape (replicates,).
+
+        Args:
+            open_arms: (replicates, arms); at least one arm of each replicate is open, and only an
+                open arm may be picked.
+        """
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats, /) -> None:
+        """Learn what the pulls that were asked for came to, all of shape (replicates,).
+
+        A policy that does not care for costs may leave the third argument out. Once a replicate is
+        over, what it is asked and told no longer means anything and its picks are not used.
+        """
+
+
+class PolicyClass(Protocol):
+    """A policy class, or any callable that builds a policy."""
+
+    def __call__(self, shape: tuple[int, int], /, *, rounds: int, rng: Rng) -> Policy:
+        """Build the policy for `shape` = (replicates, arms)."""
+
+
+class BasePolicy(ABC):
+    """Counts pulls and keeps the last reward; a policy adds `ask`, and more state in `tell`.
+
+    Attributes:
+        pulls: (replicates, arms), pulls told so far, as floats.
+        last: (replicates, arms), the arm's last reward; the lowest float before its first.
+    """
+
+    tries_each_arm: ClassVar[int] = 0
+    """Pulls of each arm before the policy adapts: fewer rounds than this allows is a warning."""
+
+    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+        replicates, arms = shape
+        if replicates < 1 or arms < 1 or rounds < 1:
+            raise ValueError(
+                f"expected at least one replicate, one arm and one round, got shape {shape!r} and "
+                f"rounds {rounds!r}"
+            )
+        needed = self.tries_each_arm * arms
+        if arms > 1 and rounds < needed:
+            warnings.warn(
+                f"{type(self).__name__} pulls each of its {arms} arms {self.tries_each_arm} "
+                f"time(s) first and has only {rounds} rounds: it never adapts. Give it at least "
+                f"{needed + 1} rounds, or fewer arms.",
+                PolicyWarning,
+                stacklevel=3,
+            )
+        self.replicates = replicates
+        self.arms = arms
+        self.rounds = rounds
+        self._rng = rng
+        self._rows = np.arange(replicates, dtype=np.intp) * arms
+        self.pulls: Floats = np.zeros(shape)
+        self.last: Floats = np.full(shape, np.finfo(np.float64).min)
+
+    @abstractmethod
+    def ask(self, open_arms: Bools) -> Ints:
+        """The arm to pull in each replicate; see `Policy.ask`."""
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Learn the rewards of the pulled arms; see `Policy.tell`."""
+        at = self._at(arm)
+        self.pulls.reshape(-1)[at] += 1.0
+        self.last.reshape(-1)[at] = reward
+
+    def inspect(self) -> Mapping[str, Floats]:
+        """What the last `ask` went by: arrays (replicates, arms) by name; see the policy."""
+        return {}
+
+    def _at(self, arm: Ints) -> Ints:
+        """Positions of the pulled arms in a flattened (replicates, arms) array."""
+        return self._rows + arm
+
+
+class IndexPolicy(BasePolicy):
+    """Pulls the open arm with the largest index, ties to the lowest arm.
+
+    A policy of your own is a subclass with `index`, for instance one that doubts an arm the less
+    the more often it was pulled:
+
+        class Doubtful(IndexPolicy):
+            tries_each_arm = 1
+
+            def __init__(self, shape, *, rounds, rng, doubt=0.1):
+                super().__init__(shape, rounds=rounds, rng=rng)
+                self.doubt = doubt
+
+            def index(self):
+                known = self.last + self.doubt / np.maximum(self.pulls, 1)
+                return np.where(self.pulls == 0, np.inf, known)
+
+        replay.simulate(fitness, Doubtful, rounds=64)
+        replay.simulate(fitness, functools.partial(Doubtful, doubt=0.3), rounds=64)
+    """
+
+    @abstractmethod
+    def index(self) -> Floats:
+        """(replicates, arms), not NaN; above minus infinity; the caller may write into it."""
+
+    def ask(self, open_arms: Bools) -> Ints:
+        """The open arm with the largest index."""
+        self._index = self.index()
+        if not open_arms.all():
+            np.copyto(self._index, -np.inf, where=~open_arms)
+        arm: Ints = self._index.argmax(axis=1)
+        return arm
+
+    def inspect(self) -> Mapping[str, Floats]:
+        """`index`, as of the last ask; minus infinity where an arm was closed."""
+        return {"index": self._index.copy()}
+
+
+def positive(name: str, value: float) -> float:
+    """`value` if it is positive and finite; raises ValueError naming the parameter otherwise."""
+    if not 0.0 < value < np.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    return value
+
+
+def fraction(name: str, value: float) -> float:
+    """`value` if it is within [0, 1]; raises ValueError naming the parameter otherwise."""
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must be within [0, 1], got {value!r}")
+    return value

@@ -1,0 +1,226 @@
+"""Exponential weights, for rewards that follow no distribution.
+
+Weights are kept as logarithms, so no number of rounds overflows. A reward is mapped to a gain by
+`reward_range`, (low, high) to (0, 1). Rewards outside are mapped alike and never clipped: the
+policies stay well defined, only the proofs of their regret then say nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from evo.policies.base import BasePolicy, Bools, Floats, Ints, Rng, fraction, positive
+
+
+class ExponentialWeights(BasePolicy):
+    """Draws arms from (1 - mix) softmax(eta * gains) + mix / (number of open arms).
+
+    Attributes:
+        gains: (replicates, arms), estimated sum of gains.
+        asked: (replicates, arms), probability with which the arm was drawn when last asked for: a
+            pull's reward is weighted by it however much later it is told.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        *,
+        rounds: int,
+        rng: Rng,
+        eta: float,
+        mix: float,
+        reward_range: tuple[float, float],
+    ) -> None:
+        super().__init__(shape, rounds=rounds, rng=rng)
+        low, high = reward_range
+        if not low < high:
+            raise ValueError(f"reward_range must be (low, high) with low < high, got {low, high!r}")
+        if not 0.0 <= eta < math.inf:
+            raise ValueError(f"eta must be 0 or more and finite, got {eta!r}")
+        self.eta = eta
+        self.mix = mix
+        self.reward_range = (low, high)
+        self.gains: Floats = np.zeros(shape)
+        self.asked: Floats = np.ones(shape)
+        self._p: Floats = np.empty(shape)
+
+    def ask(self, open_arms: Bools) -> Ints:
+        """An open arm drawn from the probabilities."""
+        p = np.multiply(self.gains, self.eta, out=self._p)
+        all_open = bool(open_arms.all())
+        if not all_open:
+            np.copyto(p, -np.inf, where=~open_arms)
+        p -= p.max(axis=1, keepdims=True)
+        np.exp(p, out=p)
+        p *= (1.0 - self.mix) / p.sum(axis=1, keepdims=True)
+        if self.mix:
+            p += self.mix / self.arms if all_open else _uniform(open_arms, self.mix)
+        reach = np.cumsum(p, axis=1)
+        # Below the total even where the draw rounds up to 1, so that the arm found is an open one.
+        limit = self._rng.random((self.replicates,)) * np.nextafter(reach[:, -1], 0.0)
+        arm: Ints = (reach > limit[:, None]).argmax(axis=1)
+        at = self._at(arm)
+        self.asked.reshape(-1)[at] = p.reshape(-1)[at]
+        return arm
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Add the estimated gain of the pulled arms."""
+        super().tell(arm, reward)
+        low, high = self.reward_range
+        at = self._at(arm)
+        gain = (reward - low) / (high - low)
+        self.gains.reshape(-1)[at] += self._estimate(gain, self.asked.reshape(-1)[at])
+
+    def inspect(self) -> Mapping[str, Floats]:
+        """`probability` of each arm at the last ask."""
+        return {"probability": self._p.copy()}
+
+    @abstractmethod
+    def _estimate(self, gain: Floats, p: Floats) -> Floats:
+        """Estimated gains of the pulled arms, drawn with probability p; shapes (replicates,)."""
+
+
+class EXP3P(ExponentialWeights):
+    """Exp3.P: mixing, and a confidence bonus beta / p for every arm in every round.
+
+    Bubeck & Cesa-Bianchi, Regret analysis of stochastic and nonstochastic multi-armed bandit
+    problems, 2012, figure 3.1; defaults as in theorem 3.2 for no particular confidence:
+    eta = 0.95 sqrt(ln K / (n K)), gamma = 1.05 sqrt(K ln K / n), beta = sqrt(ln K / (n K)) for K
+    arms and n rounds, with gamma at most 1/2 as the proof requires. With fewer than 4.5 K ln K
+    rounds half of the pulls are therefore random.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Planned rounds, n.
+        rng: Where to draw from.
+        eta: Learning rate.
+        gamma: Share of uniform play, above 0, at most 1.
+        beta: Weight of the bonus.
+        reward_range: Rewards that count as gains 0 and 1.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        *,
+        rounds: int,
+        rng: Rng,
+        eta: float | None = None,
+        gamma: float | None = None,
+        beta: float | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        arms = shape[1]
+        root = math.sqrt(math.log(arms) / (rounds * arms))
+        super().__init__(
+            shape,
+            rounds=rounds,
+            rng=rng,
+            eta=0.95 * root if eta is None else eta,
+            mix=min(0.5, 1.05 * arms * root)
+            if gamma is None
+            else positive("gamma", fraction("gamma", gamma)),
+            reward_range=reward_range,
+        )
+        self.beta = root if beta is None else fraction("beta", beta)
+
+    def ask(self, open_arms: Bools) -> Ints:
+        """Draw an arm and add the bonus, which does not depend on the reward to come."""
+        arm = super().ask(open_arms)
+        # Closed arms have probability 0 and no bonus.
+        self.gains += self.beta / np.where(self._p > 0.0, self._p, np.inf)
+        return arm
+
+    def _estimate(self, gain: Floats, p: Floats) -> Floats:
+        return gain / p
+
+
+class EXP3IX(ExponentialWeights):
+    """EXP3-IX: implicit exploration, losses over (p + gamma), no mixing.
+
+    Neu, Explore no more, 2015, algorithm 1; defaults as in its theorem 1:
+    eta = 2 gamma = sqrt(2 ln K / (K n)). The loss is 1 - gain.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Planned rounds, n.
+        rng: Where to draw from.
+        eta: Learning rate.
+        gamma: Implicit exploration, 0 or more; None: eta / 2.
+        reward_range: Rewards that count as gains 0 and 1.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        *,
+        rounds: int,
+        rng: Rng,
+        eta: float | None = None,
+        gamma: float | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        arms = shape[1]
+        rate = math.sqrt(2 * math.log(arms) / (rounds * arms)) if eta is None else eta
+        super().__init__(
+            shape, rounds=rounds, rng=rng, eta=rate, mix=0.0, reward_range=reward_range
+        )
+        self.gamma = rate / 2 if gamma is None else gamma
+        if not 0.0 <= self.gamma < math.inf:
+            raise ValueError(f"gamma must be 0 or more and finite, got {gamma!r}")
+
+    def _estimate(self, gain: Floats, p: Floats) -> Floats:
+        return (gain - 1.0) / (p + self.gamma)
+
+
+class EXP3Mixed(ExponentialWeights):
+    """Exp3: mixing and importance-weighted gains, no bonus.
+
+    Auer, Cesa-Bianchi, Freund & Schapire, The nonstochastic multiarmed bandit problem, 2002,
+    figure 1; default gamma as in its corollary 3.2 for gains of at most 1 a round. Public codes
+    ship it, or variants of it, under the name EXP3.P: without the bonus it lacks the guarantee
+    that the P stands for, and here it has a name of its own.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Planned rounds, n.
+        rng: Where to draw from.
+        gamma: Share of uniform play; None: min(1/2, sqrt(K ln K / ((e - 1) n))).
+        eta: Learning rate; None: gamma / K.
+        reward_range: Rewards that count as gains 0 and 1.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        *,
+        rounds: int,
+        rng: Rng,
+        gamma: float | None = None,
+        eta: float | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        arms = shape[1]
+        if gamma is None:
+            gamma = min(0.5, math.sqrt(arms * math.log(arms) / ((math.e - 1) * rounds)))
+        super().__init__(
+            shape,
+            rounds=rounds,
+            rng=rng,
+            eta=gamma / arms if eta is None else eta,
+            mix=fraction("gamma", gamma),
+            reward_range=reward_range,
+        )
+
+    def _estimate(self, gain: Floats, p: Floats) -> Floats:
+        return gain / p
+
+
+def _uniform(open_arms: Bools, mass: float) -> Floats:
+    """`mass` spread evenly over the open arms of each replicate."""
+    share: Floats = mass * open_arms / open_arms.sum(axis=1, keepdims=True)
+    return share

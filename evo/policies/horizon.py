@@ -1,0 +1,188 @@
+"""Policies made for the end of the allocation: the maximum, rising rewards, elimination."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from evo.policies.base import BasePolicy, Bools, Floats, IndexPolicy, Ints, Rng, positive
+
+
+class SuccessiveHalving(BasePolicy):
+    """Equal pulls for all arms, then the better half goes on, until one is left.
+
+    Karnin, Koren & Somekh, Almost optimal exploration in multi-armed bandits, 2013, with the last
+    reward in place of the mean as in Jamieson & Talwalkar, Non-stochastic best arm identification
+    and hyperparameter optimization, 2016. Each of the ceil(log2 K) phases gets an equal share of
+    the rounds. A closed arm drops out; once all that were kept are closed, the open ones return.
+
+    Attributes:
+        alive: (replicates, arms), arms still in the race.
+        due: (replicates, arms), pulls left to them in this phase.
+    """
+
+    tries_each_arm = 1
+
+    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+        super().__init__(shape, rounds=rounds, rng=rng)
+        self.alive: Bools = np.ones(shape, dtype=bool)
+        self.due: Floats = np.full(shape, self._share(np.array(self.arms)))
+
+    def ask(self, open_arms: Bools) -> Ints:
+        """The arm to which most pulls are left."""
+        playable = open_arms & self.alive & (self.due > 0)
+        idle = np.flatnonzero(~playable.any(axis=1))
+        if idle.size:
+            self._next_phase(idle, open_arms[idle])
+            playable = open_arms & self.alive & (self.due > 0)
+        arm: Ints = np.where(playable, self.due, -1).argmax(axis=1)
+        return arm
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Count the pulls."""
+        super().tell(arm, reward)
+        self.due.reshape(-1)[self._at(arm)] -= 1
+
+    def _next_phase(self, rows: Ints, open_arms: Bools) -> None:
+        """Keep the better half of the contenders in each of these replicates."""
+        racing = self.alive[rows] & open_arms
+        racing[~racing.any(axis=1)] = open_arms[~racing.any(axis=1)]
+        kept = -(-racing.sum(axis=1) // 2)
+        order = np.argsort(-np.where(racing, self.last[rows], -np.inf), axis=1, kind="stable")
+        place = np.argsort(order, axis=1)
+        self.alive[rows] = place < kept[:, None]
+        self.due[rows] = self._share(kept)[:, None]
+
+    def _share(self, alive: Ints) -> Floats:
+        """Pulls of each of so many arms in a phase; the last arm keeps the rest."""
+        phases = max(1, math.ceil(math.log2(self.arms)))
+        share = np.maximum(1, self.rounds // (alive * phases)).astype(np.float64)
+        return np.where(alive == 1, float(self.rounds), share)
+
+
+class ThresholdAscent(IndexPolicy):
+    """Pulls the arm most likely to give one of the largest rewards, not the largest mean.
+
+    Streeter & Smith, A simple distribution-free approach to the max k-armed bandit problem, 2006.
+    The threshold is the s-th largest reward so far (their ascent in steps, with steps of no
+    size); an arm's mean is its share of rewards above. Index: mean + (a + sqrt(2 n mean a + a^2))
+    / n with a = ln(2 rounds K / delta).
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Planned rounds.
+        rng: Not used.
+        s: How many rewards may lie at or above the threshold; None: a tenth of the rounds, at
+            least 5. The authors used 100 with many thousand rounds.
+        delta: Probability with which a bound may fail; the larger, the less exploration.
+
+    Attributes:
+        top: (replicates, s), the largest rewards, in no order.
+        top_arm: (replicates, s), the arms that gave them.
+    """
+
+    tries_each_arm = 1
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        *,
+        rounds: int,
+        rng: Rng,
+        s: int | None = None,
+        delta: float = 0.01,
+    ) -> None:
+        super().__init__(shape, rounds=rounds, rng=rng)
+        self.s = max(5, rounds // 10) if s is None else s
+        if self.s < 1:
+            raise ValueError(f"s must be 1 or more, got {s!r}")
+        if not 0.0 < delta <= 1.0:
+            raise ValueError(f"delta must be above 0 and at most 1, got {delta!r}")
+        self.exploration = math.log(2 * rounds * self.arms / delta)
+        self.top: Floats = np.full((self.replicates, self.s), -np.inf)
+        self.top_arm: Ints = np.zeros((self.replicates, self.s), dtype=np.intp)
+        self._index = np.full(shape, np.inf)
+
+    def index(self) -> Floats:
+        """Bound on the arm's share of large rewards; infinity for an arm without a reward."""
+        above = self.top > self.top.min(axis=1, keepdims=True)
+        count = np.bincount(
+            (self._rows[:, None] + self.top_arm).reshape(-1),
+            weights=above.reshape(-1),
+            minlength=self.pulls.size,
+        ).reshape(self.pulls.shape)
+        a = self.exploration
+        pulls = np.maximum(self.pulls, 1.0)
+        bound = (count + a + np.sqrt(2.0 * a * count + a * a)) / pulls
+        return np.where(self.pulls == 0.0, np.inf, bound)
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Take the rewards among the largest where they belong there."""
+        super().tell(arm, reward)
+        lowest = np.arange(self.replicates) * self.s + self.top.argmin(axis=1)
+        top, top_arm = self.top.reshape(-1), self.top_arm.reshape(-1)
+        higher = reward > top[lowest]
+        top[lowest[higher]] = reward[higher]
+        top_arm[lowest[higher]] = arm[higher]
+
+
+class Rising(IndexPolicy):
+    """Follows each arm's recent slope to the current round and pulls the highest.
+
+    R-ed-UCB of Metelli et al., Stochastic rising bandits, 2022, section 5, for arms whose reward
+    rises with their own pulls and is observed exactly, as best fitness is (their bound's noise
+    term is then 0). The estimate averages the last h = max(1, window * n) rewards, each continued
+    by its slope over h pulls. Rewards that rise in rare jumps break their assumption of falling
+    increments. With reward `improvement` it follows the second difference and means little.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Planned rounds.
+        rng: Not used.
+        window: Share of an arm's rewards in the estimate, above 0, at most 1/2.
+
+    Attributes:
+        level, slope: (replicates, arms); the estimate at round t is level + t * slope.
+        sums, moments: (replicates, arms, rounds + 1), sums of the first n rewards, plain and
+            weighted by their number.
+    """
+
+    tries_each_arm = 2
+
+    def __init__(
+        self, shape: tuple[int, int], *, rounds: int, rng: Rng, window: float = 0.25
+    ) -> None:
+        super().__init__(shape, rounds=rounds, rng=rng)
+        if positive("window", window) > 0.5:
+            raise ValueError(f"window must be at most 0.5, got {window!r}")
+        self.window = window
+        self.told = 0
+        self.level: Floats = np.full(shape, np.inf)
+        self.slope: Floats = np.zeros(shape)
+        self.sums: Floats = np.zeros((*shape, rounds + 1))
+        self.moments: Floats = np.zeros((*shape, rounds + 1))
+
+    def index(self) -> Floats:
+        """The estimate for the round to come; infinity for an arm with fewer than two rewards."""
+        return self.level + (self.told + 1) * self.slope
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Update the estimates of the pulled arms."""
+        super().tell(arm, reward)
+        self.told += 1
+        at = self._at(arm)
+        n = self.pulls.reshape(-1)[at].astype(np.intp)
+        base = at * (self.rounds + 1)
+        sums, moments = self.sums.reshape(-1), self.moments.reshape(-1)
+        sums[base + n] = sums[base + n - 1] + reward
+        moments[base + n] = moments[base + n - 1] + n * reward
+        h = np.maximum(1, (self.window * n).astype(np.intp))
+        new, middle, old = base + n, base + n - h, base + np.maximum(n - 2 * h, 0)
+        recent, before = sums[new] - sums[middle], sums[middle] - sums[old]
+        # Mean over l of R(l) + (t - l) * (R(l) - R(l - h)) / h, split into its part without t...
+        drift = moments[new] - moments[middle] - (moments[middle] - moments[old] + h * before)
+        known = n >= 2
+        self.level.reshape(-1)[at] = np.where(known, recent / h - drift / h**2, np.inf)
+        # ... and its part that grows with t.
+        self.slope.reshape(-1)[at] = np.where(known, (recent - before) / h**2, 0.0)
