@@ -1,0 +1,283 @@
+"""From the usage that endpoints report to tokens, FLOPs and dollars.
+
+FLOPs of an attempt are 2 * active parameters * (prompt - cached + completion) tokens, summed over
+the attempts of a call (arXiv 2605.29268). Attempts without usage (timeouts, answers whose
+endpoint says nothing) were computed but not counted; a rule decides what they are taken for:
+
+- `worst_case`: max_tokens of output;
+- `bounded`: the median completion of the run's length-limited attempts;
+- `exclude`: nothing, so that the sum is a lower bound.
+
+The rules speak of output alone, as the paper does. What is unknown is None (NaN in arrays), and
+so is every sum it is part of; it is never zero.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+from evo.records import Attempt, Child, Model, Outcome, Sampling
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+
+TimeoutRule = Literal["worst_case", "exclude", "bounded"]
+TIMEOUT_RULES: tuple[TimeoutRule, ...] = ("worst_case", "exclude", "bounded")
+
+_GATEWAY_TIMEOUTS = frozenset({408, 504, 524})
+
+
+class Tokens(NamedTuple):
+    """Token counts of one attempt; `cached` of the prompt's tokens came from a prompt cache."""
+
+    prompt: int
+    cached: int
+    completion: int
+
+
+def usage_tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
+    """Reads an endpoint's usage; None unless it states prompt and completion.
+
+    Args:
+        usage: With `prompt_tokens`, `completion_tokens` and maybe
+            `prompt_tokens_details.cached_tokens`; the names with `input` and `output` instead
+            are read as well. An endpoint that says nothing of a cache has none.
+    """
+    if usage is None:
+        return None
+    prompt = _count(usage.get("prompt_tokens", usage.get("input_tokens")))
+    completion = _count(usage.get("completion_tokens", usage.get("output_tokens")))
+    if prompt is None or completion is None:
+        return None
+    details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
+    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    return Tokens(prompt, min(cached or 0, prompt), completion)
+
+
+def lacks_usage(attempt: Attempt) -> bool:
+    """Whether an attempt was computed, or may have been, but nothing is known of its tokens.
+
+    So are timeouts of every kind, those of a gateway included, broken connections, and answers
+    without usage; not so what never reached the endpoint or was turned away by it.
+    """
+    if attempt.cached or not attempt.sent or usage_tokens(attempt.usage) is not None:
+        return False
+    turned_away = (
+        attempt.status == "error"
+        and attempt.http_status is not None
+        and attempt.http_status >= 400
+        and attempt.http_status not in _GATEWAY_TIMEOUTS
+    )
+    return not turned_away
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What some calls cost under one rule; costs add up.
+
+    Attributes:
+        calls: Children asked for.
+        attempts: HTTP requests made for them.
+        without_usage: Attempts for which the rule stands in.
+        prompt_tokens: Cached ones included; None: unknown, as for all below.
+        cached_tokens: Prompt tokens from a prompt cache.
+        completion_tokens: What the rule assumes included.
+        flops: Floating-point operations.
+        dollars: At the model's prices.
+        seconds: Latency summed over attempts.
+    """
+
+    calls: int = 0
+    attempts: int = 0
+    without_usage: int = 0
+    prompt_tokens: float | None = 0.0
+    cached_tokens: float | None = 0.0
+    completion_tokens: float | None = 0.0
+    flops: float | None = 0.0
+    dollars: float | None = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            calls=self.calls + other.calls,
+            attempts=self.attempts + other.attempts,
+            without_usage=self.without_usage + other.without_usage,
+            prompt_tokens=_plus(self.prompt_tokens, other.prompt_tokens),
+            cached_tokens=_plus(self.cached_tokens, other.cached_tokens),
+            completion_tokens=_plus(self.completion_tokens, other.completion_tokens),
+            flops=_plus(self.flops, other.flops),
+            dollars=_plus(self.dollars, other.dollars),
+            seconds=self.seconds + other.seconds,
+        )
+
+    @property
+    def tokens(self) -> float | None:
+        """Prompt and completion tokens together."""
+        return _plus(self.prompt_tokens, self.completion_tokens)
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """Cached share of the prompt tokens, in [0, 1]; None: unknown or no prompt."""
+        if self.prompt_tokens is None or self.cached_tokens is None or self.prompt_tokens == 0:
+            return None
+        return self.cached_tokens / self.prompt_tokens
+
+
+def cost_of_attempts(
+    attempts: Iterable[Attempt],
+    model: Model,
+    sampling: Sampling,
+    *,
+    rule: TimeoutRule = "worst_case",
+    bounded_completion: float | None = None,
+) -> Cost:
+    """Returns the cost of one call.
+
+    Args:
+        attempts: Of the call.
+        model: Its active parameters and prices.
+        sampling: Its `max_tokens` is what `worst_case` assumes.
+        rule: For attempts without usage. Under `exclude` an answer without usage makes the
+            tokens unknown: it is known to have had some.
+        bounded_completion: For the rule `bounded`; see `median_limited_completion`.
+    """
+    attempts = tuple(attempts)
+    counted = [_NOTHING if a.cached else usage_tokens(a.usage) for a in attempts]
+    lacking = [attempt for attempt in attempts if lacks_usage(attempt)]
+    known = [tokens for tokens in counted if tokens is not None]
+    prompt = math.fsum(tokens.prompt for tokens in known)
+    cached = math.fsum(tokens.cached for tokens in known)
+    completion = math.fsum(tokens.completion for tokens in known)
+    if lacking:
+        assumed = assumed_completion(
+            rule, max_tokens=sampling.max_tokens, bounded_completion=bounded_completion
+        )
+        completion += len(lacking) * assumed
+        if rule == "exclude" and any(attempt.status == "ok" for attempt in lacking):
+            prompt = cached = completion = math.nan
+    worked = bool(lacking or known)
+    return Cost(
+        calls=1,
+        attempts=len(attempts),
+        without_usage=len(lacking),
+        prompt_tokens=_known(prompt),
+        cached_tokens=_known(cached),
+        completion_tokens=_known(completion),
+        flops=_known(flops_of_tokens(prompt, cached, completion, model=model)) if worked else 0.0,
+        dollars=_known(price_of_tokens(prompt, cached, completion, model=model)) if worked else 0.0,
+        seconds=math.fsum(attempt.latency for attempt in attempts),
+    )
+
+
+def cost_of_children(
+    children: Iterable[Child | Outcome],
+    model: Model,
+    sampling: Sampling,
+    *,
+    rule: TimeoutRule = "worst_case",
+    bounded_completion: float | None = None,
+) -> Cost:
+    """Returns the cost of a generation or a run; arguments as for `cost_of_attempts`.
+
+    Args:
+        children: Whose calls are added up.
+        model: Its active parameters and prices.
+        sampling: Its `max_tokens` is what `worst_case` assumes.
+        rule: For attempts without usage.
+        bounded_completion: For the rule `bounded`; None: the median over these children, which
+            should then be those of the whole run.
+    """
+    children = tuple(children)
+    if rule == "bounded" and bounded_completion is None:
+        bounded_completion = median_limited_completion(a for c in children for a in c.attempts)
+    return sum(
+        (
+            cost_of_attempts(
+                child.attempts, model, sampling, rule=rule, bounded_completion=bounded_completion
+            )
+            for child in children
+        ),
+        Cost(),
+    )
+
+
+def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:
+    """Returns the median completion tokens of length-limited attempts; None without any."""
+    limited = [
+        tokens.completion
+        for attempt in attempts
+        if attempt.finish_reason == "length" and (tokens := usage_tokens(attempt.usage))
+    ]
+    return float(statistics.median(limited)) if limited else None
+
+
+def assumed_completion(
+    rule: TimeoutRule, *, max_tokens: int, bounded_completion: float | None = None
+) -> float:
+    """Returns the completion tokens that a rule takes an attempt without usage for.
+
+    Args:
+        rule: One of `TIMEOUT_RULES`.
+        max_tokens: Of the sampling settings.
+        bounded_completion: Median for the rule `bounded`; None: unknown.
+
+    Returns:
+        Tokens; NaN where unknown.
+    """
+    if rule == "worst_case":
+        return float(max_tokens)
+    if rule == "exclude":
+        return 0.0
+    if rule == "bounded":
+        return math.nan if bounded_completion is None else bounded_completion
+    raise ValueError(f"timeout rule must be one of {', '.join(TIMEOUT_RULES)}, got {rule!r}")
+
+
+def flops_of_tokens(
+    prompt: Numbers, cached: Numbers, completion: Numbers, *, model: Model
+) -> Numbers:
+    """Returns 2 * active parameters * (prompt - cached + completion).
+
+    Args:
+        prompt: Tokens, cached ones included; a number or an array, as the next two.
+        cached: Prompt tokens from a prompt cache.
+        completion: Tokens.
+        model: Its active parameters; all is NaN without.
+    """
+    active = math.nan if model.active_parameters is None else model.active_parameters
+    return 2.0 * active * (prompt - cached + completion)
+
+
+def price_of_tokens(
+    prompt: Numbers, cached: Numbers, completion: Numbers, *, model: Model
+) -> Numbers:
+    """Returns dollars at the model's prices; NaN if it has none. Arguments as above."""
+    paid = math.nan if model.input_price is None else model.input_price
+    cheap = paid if model.cached_price is None else model.cached_price
+    output = math.nan if model.output_price is None else model.output_price
+    return ((prompt - cached) * paid + cached * cheap + completion * output) / 1e6
+
+
+_NOTHING = Tokens(0, 0, 0)
+
+
+def _count(value: object) -> int | None:
+    """Returns a token count; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value < math.inf else None
+
+
+def _plus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,161 @@
+"""What one HTTP exchange with a model says: the record of the attempt, and whether to go on."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from evo.records import Attempt
+
+if TYPE_CHECKING:
+    import httpx2
+
+LONGEST_ERROR = 500  # characters of an endpoint's words that are kept
+
+_RETRIED = frozenset({408, 409, 425, 429})
+_REFUSED = frozenset({401, 402, 403, 404, 405, 410})
+
+Verdict = Literal["answered", "retry", "rejected", "refused"]
+"""`retry`: another attempt may do better. `rejected`: never for this request. `refused`: never
+for any request of this run (key, model, account)."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One attempt and what follows from it.
+
+    Attributes:
+        attempt: For the log.
+        verdict: What to do next.
+        reply: The model's text, if answered.
+        reasoning: Its reasoning, if given apart.
+        retry_after: Seconds that the endpoint asks to wait.
+    """
+
+    attempt: Attempt
+    verdict: Verdict
+    reply: str | None = None
+    reasoning: str | None = None
+    retry_after: float | None = None
+
+
+def read_success(content: bytes, http_status: int, latency: float) -> Answer:
+    """Reads the body of a chat completion; one that is malformed is an error to retry.
+
+    Args:
+        content: The body.
+        http_status: 2xx.
+        latency: Seconds.
+    """
+    try:
+        body = json.loads(content)
+        usage = body.get("usage")
+        choice = body["choices"][0]
+        message = choice["message"]
+        reply, finish_reason = message.get("content"), choice.get("finish_reason")
+        reasoning = message.get("reasoning_content") or message.get("reasoning")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        said = clip(content.decode("utf-8", "replace"))
+        return Answer(
+            Attempt(
+                status="error",
+                latency=latency,
+                http_status=http_status,
+                error=f"the answer is no chat completion: {said}",
+            ),
+            "retry",
+        )
+    return Answer(
+        Attempt(
+            status="ok",
+            latency=latency,
+            usage=usage if isinstance(usage, dict) else None,
+            finish_reason=_text(finish_reason),
+            http_status=http_status,
+        ),
+        "answered",
+        reply=_text(reply) or "",
+        reasoning=_text(reasoning) or None,
+    )
+
+
+def read_refusal(response: httpx2.Response, latency: float) -> Answer:
+    """Reads an answer whose status is not 2xx."""
+    status = response.status_code
+    code, words = _error_of(response.text)
+    attempt = Attempt(
+        status="error",
+        latency=latency,
+        http_status=status,
+        error=f"HTTP {status}: {clip(words) or response.reason_phrase}",
+    )
+    if status in _REFUSED or (status == 429 and code == "insufficient_quota"):
+        return Answer(attempt, "refused")
+    if status in _RETRIED or status >= 500:
+        return Answer(attempt, "retry", retry_after=retry_after(response.headers))
+    return Answer(attempt, "rejected")
+
+
+def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Returns how long an endpoint asks to wait, seconds; None if it does not say.
+
+    Args:
+        headers: Of the answer: `retry-after-ms`, or `retry-after` in seconds or as a date.
+        now: Time to count a date from; None: the clock.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+
+
+def clip(text: str) -> str:
+    """Returns text on one line, and no more of it than a log should hold."""
+    line = re.sub(r"\s+", " ", text).strip()
+    return line if len(line) <= LONGEST_ERROR else line[:LONGEST_ERROR] + " ..."
+
+
+def _error_of(text: str) -> tuple[str | None, str]:
+    """Returns the code and the words of an endpoint's error, as far as it has the usual form."""
+    try:
+        body: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None, text
+    if isinstance(body, list) and body:  # some endpoints wrap the error in a list
+        body = body[0]
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(error, dict):
+        return None, error if isinstance(error, str) else text
+    message = error.get("message", error.get("detail"))
+    return _text(error.get("code")), message if isinstance(message, str) else text
+
+
+def _text(value: object) -> str | None:
+    """Returns text that UTF-8 can hold (JSON may escape half a surrogate pair), or None."""
+    if not isinstance(value, str):
+        return None
+    return value.encode("utf-8", "replace").decode()
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return value if value is not None and value >= 0 and math.isfinite(value) else None

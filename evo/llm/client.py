@@ -1,0 +1,409 @@
+"""The client of an OpenAI-compatible endpoint: messages in, one reply and every attempt out.
+
+It goes over the official `openai` library with that library's retries switched off, so that
+every HTTP request is one recorded attempt. The offline model is reached through the same
+library by a transport in this process.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from evo.llm.answer import Answer, clip, read_refusal, read_success
+from evo.llm.limits import SlotCancelled, Slots
+from evo.records import Attempt, Model, Sampling
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+    from evo.llm.network import Flight
+
+Messages = Sequence[Mapping[str, object]]
+"""Messages of a chat completion, each with `role` and `content`."""
+
+OFFLINE = "offline"
+"""Name of the model that is reached without a network."""
+
+OPENAI_URL = "https://api.openai.com/v1"
+CONNECT_SECONDS = 10.0  # connecting for longer is an error of the network, not a slow answer
+LONGEST_BACK_OFF = 30.0
+LONGEST_RETRY_AFTER = 120.0
+
+
+class EndpointError(Exception):
+    """The endpoint cannot serve this run; the run can go on once that is mended."""
+
+
+class EndpointDown(EndpointError):  # noqa: N818
+    """The endpoint does not answer."""
+
+
+class EndpointRefused(EndpointError):  # noqa: N818
+    """The endpoint refuses the key, the model or the account: trying again changes nothing."""
+
+
+class EndpointMissing(EndpointError):  # noqa: N818
+    """No endpoint, or no key for it, is configured."""
+
+
+class CallCancelled(Exception):  # noqa: N818
+    """The call was aborted by `cancel`."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What became of one child's request to the model.
+
+    Attributes:
+        attempts: Every HTTP request made for it, in order.
+        reply: The model's text, maybe empty; None if no attempt was answered.
+        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
+        finish_reason: Of the reply, the endpoint's own word.
+        rejected: Why the endpoint refuses this very request for good (a prompt beyond its
+            context window, say); None if it does not.
+    """
+
+    attempts: tuple[Attempt, ...]
+    reply: str | None = None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    rejected: str | None = None
+
+
+class Caller(Protocol):
+    """Answers calls: an endpoint, or a log that plays the endpoint."""
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        ...
+
+    @property
+    def sampling(self) -> Sampling:
+        """How it samples."""
+        ...
+
+    def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
+        """Asks for one reply; `generation` and `index` say for which child."""
+        ...
+
+    def cancel(self) -> None:
+        """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of connections."""
+        ...
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is and the key it wants; the key is in no repr."""
+
+    base_url: str
+    key: str = field(repr=False)
+
+
+def find_endpoint(model: Model) -> Endpoint:
+    """Returns where a model is, from the model itself and the environment.
+
+    A base URL and a key of the environment belong together, so that a key is never sent to a host
+    that it is not meant for: `OPENAI_BASE_URL` with `OPENAI_API_KEY`, else `LLM_API_BASE` with
+    `LLM_API_KEY`, else `OPENAI_API_KEY` alone with OpenAI itself. Local hosts need no key.
+
+    Raises:
+        EndpointMissing: There is no base URL, or no key for a host that is not local.
+    """
+    variables: tuple[str, ...] = ("OPENAI_API_KEY", "LLM_API_KEY")
+    base_url = model.base_url
+    if model.name == OFFLINE and base_url is None:
+        return Endpoint("http://offline/v1", "none")
+    if base_url is None:
+        if base_url := os.environ.get("OPENAI_BASE_URL"):
+            variables = ("OPENAI_API_KEY",)
+        elif base_url := os.environ.get("LLM_API_BASE"):
+            variables = ("LLM_API_KEY",)
+        elif os.environ.get("OPENAI_API_KEY"):
+            base_url = OPENAI_URL
+    if model.key_variable is not None:
+        variables = (model.key_variable,)
+    if not base_url:
+        raise EndpointMissing(
+            f"no endpoint is known for the model {model.name!r}: set OPENAI_BASE_URL and "
+            "OPENAI_API_KEY, or LLM_API_BASE and LLM_API_KEY, or give the model a base_url; "
+            "the model 'offline' needs none of these"
+        )
+    if urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
+        raise EndpointMissing(
+            f"the base URL of an endpoint looks like https://host/v1, got {base_url!r}"
+        )
+    key = next((value for name in variables if (value := os.environ.get(name))), None)
+    if key is None and not _is_local(base_url):
+        raise EndpointMissing(
+            f"no key for the model {model.name!r} at {base_url}: set {' or '.join(variables)}"
+        )
+    return Endpoint(base_url, key or "none")
+
+
+def _is_local(base_url: str) -> bool:
+    """Whether a host is on this machine or in a private network."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".localhost", ".internal"))
+
+
+class ModelClient:
+    """Calls one model at its endpoint; many threads may share it.
+
+        client = ModelClient(find_model("offline"), sampling, slots=Slots(20))
+        client.call([{"role": "user", "content": "..."}], seed=7).reply
+
+    Nothing is opened before the first call.
+
+    Args:
+        model: What to call; see `find_endpoint` for where.
+        sampling: Sent with every request.
+        slots: Asked before each attempt; given back while a call backs off.
+        timeout: Seconds for the whole of one attempt, from connecting to the last byte.
+        retries: Further attempts after the first, at least 0.
+        back_off: Upper bound of the first pause, seconds; it doubles with every attempt.
+        transport: Instead of the network; the offline model brings its own.
+
+    Raises:
+        EndpointMissing: No endpoint, or no key for it, is configured.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        sampling: Sampling,
+        *,
+        slots: Slots,
+        timeout: float = 600.0,
+        retries: int = 5,
+        back_off: float = 1.0,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        if not 0 < timeout < float("inf"):
+            raise ValueError(f"timeout must be positive and finite, got {timeout!r} seconds")
+        if retries < 0:
+            raise ValueError(f"retries must be at least 0, got {retries!r}")
+        self.model = model
+        self.sampling = sampling
+        self._endpoint = find_endpoint(model)
+        self._slots = slots
+        self._timeout = timeout
+        self._retries = retries
+        self._back_off = back_off
+        self._transport = transport
+        self._cancelled = threading.Event()
+        self._lock = threading.Lock()
+        self._client: openai.OpenAI | None = None
+        self._flights: set[Flight] = set()
+        self._alive = False  # whether this endpoint ever gave a proper answer
+
+    def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
+        """Asks for one reply, over as many attempts as it takes and `retries` allows.
+
+        Args:
+            messages: The prompt.
+            seed: Sent with the request; also keys the jitter of the pauses.
+            generation: With `index`, the priority of the call: older generations first.
+            index: Position in the generation.
+
+        Returns:
+            The call; without a reply if every attempt failed, or if the endpoint rejects the
+            request itself.
+
+        Raises:
+            EndpointDown: No attempt got through, or none of this client ever got an answer.
+            EndpointRefused: The endpoint refuses the key, the model or the account.
+            CallCancelled: `cancel` was called.
+        """
+        body = self._body(messages, seed)
+        attempts: list[Attempt] = []
+        for number in range(self._retries + 1):
+            try:
+                with self._slots.slot((generation, index), owner=self):
+                    answer = self._attempt(body)
+            except SlotCancelled as error:
+                raise CallCancelled(str(error)) from None
+            attempt = answer.attempt
+            attempts.append(attempt)
+            if answer.verdict == "answered":
+                self._alive = True
+                return Call(tuple(attempts), answer.reply, answer.reasoning, attempt.finish_reason)
+            if answer.verdict == "refused":
+                raise EndpointRefused(self._refusal(attempt))
+            if answer.verdict == "rejected":
+                return Call(tuple(attempts), rejected=attempt.error)
+            if number < self._retries:
+                self._pause(seed, number, answer.retry_after)
+        if self._is_down(attempts):
+            raise EndpointDown(
+                f"the endpoint {self._endpoint.base_url} does not answer: {len(attempts)} "
+                f"attempts, the last ended in {attempts[-1].error!r}; is it running, and is the "
+                "base URL right (it usually ends in /v1)?"
+            )
+        return Call(tuple(attempts))
+
+    def cancel(self) -> None:
+        """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
+        self._cancelled.set()
+        self._slots.cancel(self)
+        with self._lock:
+            flights = list(self._flights)
+        for flight in flights:
+            flight.cancel()
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _attempt(self, body: dict[str, Any]) -> Answer:
+        """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
+        client = self._open()
+        import httpx2
+        import openai
+
+        from evo.llm.network import Flight
+
+        flight = Flight(self._timeout)
+        with self._lock:
+            self._flights.add(flight)
+        if self._cancelled.is_set():  # after the flight is known, so that none slips through
+            flight.cancel()
+        started = time.monotonic()
+        try:
+            with flight:
+                response = client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+            content, status = response.content, response.status_code
+            answer = read_success(content, status, time.monotonic() - started)
+        except openai.APIStatusError as error:
+            answer = read_refusal(error.response, time.monotonic() - started)
+        except Exception as error:
+            answer = _read_failure(error, time.monotonic() - started)
+        finally:
+            with self._lock:
+                self._flights.discard(flight)
+        if flight.cancelled and answer.verdict != "answered":
+            raise CallCancelled("the call was cancelled")
+        return self._without_key(answer)
+
+    def _open(self) -> openai.OpenAI:
+        """Returns the client of the `openai` library, which the first call makes."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _connect(self) -> openai.OpenAI:
+        import httpx2
+        import openai
+
+        base_url = self._endpoint.base_url
+        transport = self._transport
+        if transport is None and self.model.name == OFFLINE and self.model.base_url is None:
+            from evo.llm.transport import OfflineTransport
+
+            transport = OfflineTransport()
+        elif transport is None:
+            from evo.llm.network import Transport
+
+            transport = Transport(base_url)
+        return openai.OpenAI(
+            api_key=self._endpoint.key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
+            http_client=httpx2.Client(transport=transport, trust_env=False, follow_redirects=True),
+        )
+
+    def _body(self, messages: Messages, seed: int) -> dict[str, Any]:
+        """Returns the request. A field of `extra_body` replaces ours; None leaves it out."""
+        # OpenAI takes `max_tokens` for its older models only, most other endpoints take it alone.
+        to_openai = self._endpoint.base_url.startswith(OPENAI_URL)
+        body = {
+            "model": self.model.id or self.model.name,
+            "messages": messages,
+            "seed": seed,
+            "temperature": self.sampling.temperature,
+            "top_p": self.sampling.top_p,
+            "max_completion_tokens" if to_openai else "max_tokens": self.sampling.max_tokens,
+        } | self.model.extra_body
+        return {name: value for name, value in body.items() if value is not None}
+
+    def _pause(self, seed: int, number: int, asked: float | None) -> None:
+        """Waits before the next attempt: exponential back-off with full jitter, or as asked.
+
+        The jitter is keyed by (seed, number), so that it is the same in every run.
+        """
+        jitter = random.Random(f"{seed}/{number}").random()
+        if asked is None:
+            seconds = jitter * min(LONGEST_BACK_OFF, self._back_off * 2**number)
+        else:  # a little later than asked, so that not all come back at once
+            seconds = min(asked, LONGEST_RETRY_AFTER) * (1 + 0.1 * jitter)
+        if self._cancelled.wait(seconds):
+            raise CallCancelled("the call was cancelled")
+
+    def _is_down(self, attempts: Sequence[Attempt]) -> bool:
+        """Whether a call that failed shows that no other would do better.
+
+        So it is if no attempt met anyone, or if all were errors and there never was an answer. An
+        endpoint that is slow (timeouts) or busy (429) is not down.
+        """
+        if any(a.status == "timeout" or a.http_status in (408, 429) for a in attempts):
+            return False
+        return not self._alive or all(a.http_status is None for a in attempts)
+
+    def _refusal(self, attempt: Attempt) -> str:
+        advice = {
+            401: "check the key",
+            402: "check the account",
+            403: "check the rights of the key",
+            404: f"does it serve a model named {self.model.id or self.model.name!r}, and is the "
+            "base URL right (it usually ends in /v1)?",
+            429: "check the account",
+        }.get(attempt.http_status or 0, "check the base URL")
+        return f"the endpoint {self._endpoint.base_url} refuses: {attempt.error}; {advice}"
+
+    def _without_key(self, answer: Answer) -> Answer:
+        """Some endpoints quote the key in their errors: no record may hold it."""
+        error = answer.attempt.error
+        if error is None or self._endpoint.key not in error or self._endpoint.key == "none":
+            return answer
+        clean = error.replace(self._endpoint.key, "[key]")
+        return replace(answer, attempt=msgspec.structs.replace(answer.attempt, error=clean))
+
+
+def _read_failure(error: Exception, latency: float) -> Answer:
+    """Reads an attempt that ended without an HTTP answer."""
+    import httpx2
+    import openai
+
+    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else None
+    words = clip(str(cause or error)) or type(cause or error).__name__
+    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+        words, sent = f"no connection: {words}", False
+        return Answer(Attempt(status="error", latency=latency, error=words, sent=sent), "retry")
+    if isinstance(error, openai.APITimeoutError):
+        words = f"no answer within {latency:.1f} s"
+        return Answer(Attempt(status="timeout", latency=latency, error=words), "retry")
+    words = f"the connection broke: {words}" if cause else f"{type(error).__name__}: {words}"
+    return Answer(Attempt(status="error", latency=latency, error=words), "retry")

@@ -1,0 +1,96 @@
+"""The log as the model: replies of logged children, for `evo rerun`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterable
+
+from evo.llm.client import Call, CallCancelled, Messages
+from evo.records import Child, Model, Sampling
+
+
+def prompt_hash(messages: Messages) -> str:
+    """Returns SHA-256 (hex) of messages as canonical JSON: sorted keys, no spaces, ASCII."""
+    text = json.dumps(messages, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+class ReplyMissing(Exception):  # noqa: N818
+    """The log does not hold the reply that is asked for."""
+
+
+class RecordedModel:
+    """Answers each call with what the log holds for that child.
+
+    Args:
+        children: Of one log.
+        model: The log's model.
+        sampling: The log's sampling.
+        compact: The log was made without replies, so it cannot answer.
+
+    Attributes:
+        differing: (generation, index) of children whose prompt is not the logged one, in order.
+    """
+
+    def __init__(
+        self,
+        children: Iterable[Child],
+        *,
+        model: Model,
+        sampling: Sampling,
+        compact: bool = False,
+    ) -> None:
+        self.model = model
+        self.sampling = sampling
+        self._children = {(child.generation, child.index): child for child in children}
+        self._compact = compact
+        self._differing: set[tuple[int, int]] = set()
+        self._lock = threading.Lock()
+        self._cancelled = False
+
+    @property
+    def differing(self) -> list[tuple[int, int]]:
+        """(generation, index) of children whose prompt is not the logged one, in order."""
+        with self._lock:
+            return sorted(self._differing)
+
+    def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
+        """Returns the logged attempts and reply.
+
+        Args:
+            messages: The prompt; one that differs from the logged one is noted in `differing`.
+            seed: Not looked at.
+            generation: From 1.
+            index: From 0.
+
+        Raises:
+            ReplyMissing: The log is compact or has no such child.
+            CallCancelled: `cancel` was called.
+        """
+        if self._cancelled:
+            raise CallCancelled("the call was cancelled")
+        if self._compact:
+            raise ReplyMissing("a compact log holds no replies, so it cannot be rerun")
+        place = (generation, index)
+        child = self._children.get(place)
+        if child is None:
+            raise ReplyMissing(f"the log holds no child {index} of generation {generation}")
+        if prompt_hash(messages) != child.prompt_hash:
+            with self._lock:
+                self._differing.add(place)
+        answered = child.attempts[-1:] if child.reply is not None else ()
+        return Call(
+            child.attempts,
+            child.reply,
+            child.reasoning,
+            answered[0].finish_reason if answered else None,
+        )
+
+    def cancel(self) -> None:
+        """Makes later calls raise `CallCancelled`."""
+        self._cancelled = True
+
+    def close(self) -> None:
+        """Does nothing: there is nothing to let go of."""

@@ -1,0 +1,174 @@
+"""What is known of models, by name: the shipped table, and a user's own."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.records import Model, Sampling
+
+FILE_VARIABLE = "EVO_MODELS"
+USER_FILE = Path("~/.config/evo/models.toml")
+
+_ALLOWED = (*(name for name in Model.__struct_fields__ if name != "name"), "omit")
+
+
+class ModelError(ValueError):
+    """An unknown model, or a mistake in what is said of one."""
+
+
+def load_models(extra: str | os.PathLike[str] | None = None) -> dict[str, Model]:
+    """Returns all known models by name: the shipped ones, then the user's, which come first.
+
+    Args:
+        extra: A TOML file with one table per model; None: the file that the environment variable
+            `EVO_MODELS` names, else `~/.config/evo/models.toml` if it exists. A table replaces
+            the shipped model of its name.
+
+    Raises:
+        ModelError: The file does not exist, is no TOML, or holds an unknown key or a bad value.
+    """
+    models = dict(_shipped())
+    path = Path(extra) if extra is not None else _user_file()
+    if path is not None:
+        models |= _parse(_read(path), str(path))
+    return models
+
+
+def find_model(model: str | Model, *, models: Mapping[str, Model] | None = None) -> Model:
+    """Returns the model of a name; a Model is returned as it is.
+
+    Args:
+        model: A name, or the thing itself.
+        models: Where to look; None: `load_models()`.
+
+    Raises:
+        ModelError: The name is unknown; the message says how to add it.
+    """
+    if isinstance(model, Model):
+        return model
+    known = load_models() if models is None else models
+    if model in known:
+        return known[model]
+    close = difflib.get_close_matches(model, known, n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else ""
+    raise ModelError(
+        f"unknown model {model!r}{meant}\n"
+        f"known: {', '.join(known)}\n"
+        f"To add it, put this into {USER_FILE} (or a file that {FILE_VARIABLE} names):\n"
+        f'    ["{model}"]\n'
+        '    base_url = "http://host:8000/v1"    # left out: from OPENAI_BASE_URL\n'
+        f"or pass evo.Model(name={model!r}, base_url=...)"
+    )
+
+
+def resolve_sampling(
+    model: Model,
+    *,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
+) -> Sampling:
+    """Returns sampling settings, the model's defaults where None is given.
+
+    Args:
+        model: Its defaults.
+        temperature: In [0, 2].
+        top_p: In (0, 1].
+        max_tokens: At least 1 and, where the context window is known, below it.
+
+    Raises:
+        ValueError: A setting is out of range.
+    """
+    temperature = float(model.temperature if temperature is None else temperature)
+    top_p = float(model.top_p if top_p is None else top_p)
+    max_tokens = model.max_tokens if max_tokens is None else max_tokens
+    if not 0 <= temperature <= 2:
+        raise ValueError(f"temperature: expected a number in [0, 2], got {temperature!r}")
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p: expected a number in (0, 1], got {top_p!r}")
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise ValueError(f"max_tokens: expected a whole number of at least 1, got {max_tokens!r}")
+    if model.context is not None and max_tokens >= model.context:
+        raise ValueError(
+            f"max_tokens: expected less than the context window of {model.name!r}, "
+            f"{model.context}, so that a prompt fits, got {max_tokens!r}"
+        )
+    return Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+
+
+@cache
+def _shipped() -> Mapping[str, Model]:
+    from evo.llm.offline import OFFLINE_VERSION
+
+    text = (files("evo.llm") / "models.toml").read_text(encoding="utf-8")
+    models = _parse(text, "models.toml")
+    models["offline"] = msgspec.structs.replace(models["offline"], version=str(OFFLINE_VERSION))
+    return models
+
+
+def _user_file() -> Path | None:
+    named = os.environ.get(FILE_VARIABLE)
+    if named:
+        return Path(named)
+    path = USER_FILE.expanduser()
+    return path if path.is_file() else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"cannot read the file of models {str(path)!r}: {error}") from None
+
+
+def _parse(text: str, source: str) -> dict[str, Model]:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ModelError(f"{source}: not TOML: {error}") from None
+    return {name: _model(name, table, source) for name, table in tables.items()}
+
+
+def _model(name: str, table: Any, source: str) -> Model:
+    where = f"{source}: model {name!r}"
+    if not isinstance(table, dict):
+        raise ModelError(f'{where}: expected a table, written ["{name}"], got {table!r}')
+    unknown = [key for key in table if key not in _ALLOWED]
+    if unknown:
+        hint = ""
+        if all(isinstance(value, dict) for value in table.values()):
+            hint = f' (a name with dots needs quotes: ["{name}.{unknown[0]}"])'
+        raise ModelError(
+            f"{where}: unknown key {unknown[0]!r}{hint}; allowed: {', '.join(_ALLOWED)}"
+        )
+    omit = table.pop("omit", [])
+    if not isinstance(omit, list) or not all(isinstance(item, str) for item in omit):
+        raise ModelError(f"{where}: omit: expected a list of names of fields, got {omit!r}")
+    table["extra_body"] = {**table.get("extra_body", {}), **dict.fromkeys(omit)}
+    try:
+        model = msgspec.convert({"name": name, **table}, Model)
+        resolve_sampling(model)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ModelError(f"{where}: {error}") from None
+    _check(model, where)
+    return model
+
+
+def _check(model: Model, where: str) -> None:
+    for name in ("input_price", "cached_price", "output_price"):
+        value = getattr(model, name)
+        if value is not None and not 0 <= value < float("inf"):
+            raise ModelError(f"{where}: {name}: expected dollars of at least 0, got {value!r}")
+    for name in ("active_parameters", "context"):
+        value = getattr(model, name)
+        if value is not None and value < 1:
+            raise ModelError(f"{where}: {name}: expected at least 1, got {value!r}")
