@@ -274,7 +274,7 @@ def _report(logs: Sequence[Log]) -> None:
                 f"{log.trajectory[-1]:.5f}",
                 counts.get("ok", 0),
                 len(log.outcomes) - counts.get("ok", 0),
-                f"{sum(g.seconds for g in log.generations):.1f}",
+                "unknown" if log.seconds is None else f"{log.seconds:.1f}",
                 log.path,
             )
         )
@@ -369,7 +369,7 @@ def _show(arguments: argparse.Namespace) -> int:
                 by_generation[g.generation].count("ok"),
                 len(by_generation[g.generation]) - by_generation[g.generation].count("ok"),
                 len(g.repeats),
-                f"{g.seconds:.2f}",
+                "unknown" if g.seconds is None else f"{g.seconds:.2f}",
             )
             for g in log.generations
         ]

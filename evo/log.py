@@ -276,6 +276,12 @@ class Log:
         return len(self.generations) >= self.goal
 
     @property
+    def seconds(self) -> float | None:
+        """Wall time of the complete generations; None unless every one's is known."""
+        known = [each.seconds for each in self.generations if each.seconds is not None]
+        return sum(known) if len(known) == len(self.generations) else None
+
+    @property
     def status_counts(self) -> dict[str, int]:
         """Number of children by status."""
         return dict(Counter(outcome.evaluation.status for outcome in self.outcomes))
@@ -302,13 +308,13 @@ def summarise(log: Log) -> str:
     ]
     prompt = sum(t.prompt or 0 for t in tokens if t)
     completion = sum(t.completion or 0 for t in tokens if t)
-    seconds = sum(generation.seconds for generation in log.generations)
+    seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
     state = "" if log.finished else ", unfinished"
     return (
         f"{header.task.name}, {model}, seed {header.seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
-        f"{prompt:,} + {completion:,} tokens, {seconds:.1f} s"
+        f"{prompt:,} + {completion:,} tokens, {seconds}"
     )
 
 

@@ -46,7 +46,8 @@ class Attempt(Record, frozen=True, kw_only=True):
 
     Attributes:
         status: `ok`, `timeout` (the client gave up waiting) or `error`.
-        latency: Seconds from sending the request to its end, without queueing.
+        latency: Seconds from sending the request to its end, without queueing; None where an
+            imported log does not say.
         usage: The endpoint's token counts, verbatim; None if it gave none.
         finish_reason: The endpoint's own word, such as `stop` or `length`.
         http_status: Status code of the answer, where there was one.
@@ -56,7 +57,7 @@ class Attempt(Record, frozen=True, kw_only=True):
     """
 
     status: Literal["ok", "timeout", "error"]
-    latency: float
+    latency: float | None
     usage: dict[str, Any] | None = None
     finish_reason: str | None = None
     http_status: int | None = None
@@ -81,7 +82,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
         fitness: Higher is better; 1.0 is the best published construction.
         metrics: Named finite numbers besides the fitness, for instance `objective`.
         error: Why it is not `ok`, with captured output; or a warning if it is.
-        seconds: Wall time of the evaluation.
+        seconds: Wall time of the evaluation; None where an imported log does not say.
         instances: Outcome per instance, where the task has a data set.
         value: The construction that the program returned, as nested lists, for pictures; only on
             request, never in a log.
@@ -91,7 +92,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     fitness: float | None = None
     metrics: dict[str, float] = {}
     error: str | None = None
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     instances: tuple[Instance, ...] = ()
     value: Any = None
 
@@ -309,7 +310,7 @@ class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="gener
         best_fitness: Best so far, generation 0 included; None while nothing is ok.
         best: (generation, index) of the best program; (0, 0) is the initial program.
         improved: Whether a child of this generation replaced the parent.
-        seconds: Wall time of the generation.
+        seconds: Wall time of the generation; None where an imported log does not say.
         repeats: (index, generation, index) of each child whose program had been seen before, and
             where: it was evaluated once.
         recalled: Indices of children whose evaluation came from a folder shared by runs.
@@ -319,7 +320,7 @@ class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="gener
     best_fitness: float | None
     best: tuple[int, int]
     improved: bool
-    seconds: float
+    seconds: float | None
     repeats: tuple[tuple[int, int, int], ...] = ()
     recalled: tuple[int, ...] = ()
 
