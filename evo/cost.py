@@ -18,7 +18,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from evo.records import Attempt, Child, Model, Outcome, Sampling
 
@@ -69,13 +69,29 @@ def lacks_usage(attempt: Attempt) -> bool:
     """
     if attempt.cached or not attempt.sent or usage_tokens(attempt.usage) is not None:
         return False
-    turned_away = (
+    return not is_turned_away(attempt)
+
+
+class Answered(Protocol):
+    """What `is_turned_away` looks at."""
+
+    @property
+    def status(self) -> str:
+        """As in `Attempt`."""
+
+    @property
+    def http_status(self) -> int | None:
+        """As in `Attempt`."""
+
+
+def is_turned_away(attempt: Answered) -> bool:
+    """Whether the endpoint answered an attempt with an error and so computed nothing for it."""
+    return (
         attempt.status == "error"
         and attempt.http_status is not None
         and attempt.http_status >= 400
         and attempt.http_status not in _GATEWAY_TIMEOUTS
     )
-    return not turned_away
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +118,7 @@ class Cost:
     completion_tokens: float | None = 0.0
     flops: float | None = 0.0
     dollars: float | None = 0.0
-    seconds: float = 0.0
+    seconds: float | None = 0.0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -114,7 +130,7 @@ class Cost:
             completion_tokens=_plus(self.completion_tokens, other.completion_tokens),
             flops=_plus(self.flops, other.flops),
             dollars=_plus(self.dollars, other.dollars),
-            seconds=self.seconds + other.seconds,
+            seconds=_plus(self.seconds, other.seconds),
         )
 
     @property
@@ -172,7 +188,7 @@ def cost_of_attempts(
         completion_tokens=_known(completion),
         flops=_known(flops_of_tokens(prompt, cached, completion, model=model)) if worked else 0.0,
         dollars=_known(price_of_tokens(prompt, cached, completion, model=model)) if worked else 0.0,
-        seconds=math.fsum(attempt.latency for attempt in attempts),
+        seconds=_known(math.fsum(math.nan if a.latency is None else a.latency for a in attempts)),
     )
 
 
@@ -219,20 +235,20 @@ def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:
 
 
 def assumed_completion(
-    rule: TimeoutRule, *, max_tokens: int, bounded_completion: float | None = None
+    rule: TimeoutRule, *, max_tokens: int | None, bounded_completion: float | None = None
 ) -> float:
     """Returns the completion tokens that a rule takes an attempt without usage for.
 
     Args:
         rule: One of `TIMEOUT_RULES`.
-        max_tokens: Of the sampling settings.
+        max_tokens: Of the sampling settings; None: unknown.
         bounded_completion: Median for the rule `bounded`; None: unknown.
 
     Returns:
         Tokens; NaN where unknown.
     """
     if rule == "worst_case":
-        return float(max_tokens)
+        return math.nan if max_tokens is None else float(max_tokens)
     if rule == "exclude":
         return 0.0
     if rule == "bounded":

@@ -17,8 +17,9 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import msgspec
 
@@ -145,7 +146,8 @@ def _schema_of(line: bytes) -> int:
         return SCHEMA
 
 
-class Best(NamedTuple):
+@dataclass(frozen=True)
+class Best:
     """The best program of a run and its evaluation; generation 0 is the initial program."""
 
     program: str | None
@@ -237,7 +239,7 @@ class Log:
 
     def _open(self) -> IO[bytes]:
         if self.path.suffix == ".gz":
-            return gzip.open(self.path)
+            return cast(IO[bytes], gzip.open(self.path))
         return self.path.open("rb")
 
     @property
