@@ -92,7 +92,7 @@ class BilinearFit:
     @property
     def r2(self) -> float:
         """Share of the variance of cells that the bilinear model explains."""
-        return float(self.scores.loc["bilinear", "r2"])
+        return float(self.scores["r2"].loc["bilinear"])
 
     def __str__(self) -> str:
         """Coefficients with intervals, and R2 beside the smaller models."""

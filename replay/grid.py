@@ -80,14 +80,17 @@ def depth_breadth(
     """
     import pandas as pd
 
-    tables: tuple[list[pd.DataFrame], ...] = ([], [], [])
+    found = []
     for sweep in sweeps(frame):
         made = _tables(cells(sweep), level, resamples, seed)
-        for kept, table in zip(tables, made, strict=True):
+        for table in made:
             table.insert(0, "task", sweep.task)
             table.insert(1, "model", sweep.model)
-            kept.append(table)
-    return DepthBreadth(*(pd.concat(part, ignore_index=True) for part in tables), level)
+        found.append(made)
+    table, best, knowing = (
+        pd.concat(part, ignore_index=True) for part in zip(*found, strict=True)
+    )
+    return DepthBreadth(table, best, knowing, level)
 
 
 def splits_by_calls(grid: Cells) -> dict[int, IntArray]:

@@ -74,17 +74,17 @@ class Cells:
     @property
     def calls(self) -> IntArray:
         """C = T * N of each cell, (cells,)."""
-        return self.generations * self.children
+        return np.asarray(self.generations * self.children)
 
     @property
     def counts(self) -> IntArray:
         """Runs in each cell, (cells,)."""
-        return self.present.sum(axis=0)
+        return np.asarray(self.present.sum(axis=0))
 
     @property
     def means(self) -> FloatArray:
         """Mean of each cell over its runs, (cells,); NaN where a run has no value."""
-        return self._weighted(np.ones((1, len(self.values))), slice(None))[0]
+        return np.asarray(self._weighted(np.ones((1, len(self.values))), slice(None))[0])
 
     def resampled(self, resamples: int, seed: int) -> FloatArray:
         """Means of bootstrap samples of whole runs within each N, (resamples, cells).

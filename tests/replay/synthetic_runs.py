@@ -34,7 +34,7 @@ def bilinear_runs(
     generation_noise=0.1,
     rng=None,
 ):
-    """Runs with the bilinear log(1 - V) of `coefficients` (b0, a, b, c), noise per run and per T."""
+    """Runs with the bilinear log(1 - V) of (b0, a, b, c), noise per run and per generation."""
     rng = rng or np.random.default_rng(0)
     b0, a, b, c = coefficients
     frames = []
@@ -47,3 +47,59 @@ def bilinear_runs(
         best = np.column_stack([np.zeros(len(seeds)), 1 - np.exp(line + noise)])
         frames.append(as_frame(best, children=N, seeds=seeds))
     return pd.concat(frames, ignore_index=True)
+
+
+def chain_runs(
+    *,
+    sizes=tuple(2**power for power in range(7)),
+    budget=64,
+    seeds=range(10),
+    start=0.2,
+    failed=0.2,
+    rate=0.3,
+    hardening=0.5,
+    step=0.3,
+    frailty=None,
+    rng=None,
+    task="toy",
+):
+    """A greedy chain that is Markov in fitness, as (frame, children).
+
+    A child of a parent with gap g = 1 - fitness fails with probability `failed`, is better with
+    probability rate * g**hardening, and is otherwise a copy; the gap that a better child leaves is
+    g * exp(-step * E), E standard exponential. With `frailty` s, each parent's probability is drawn
+    anew from a beta distribution of that mean and concentration s.
+    """
+    rng = rng or np.random.default_rng(0)
+    frames, rows = [], []
+    for N in sizes:
+        best = np.full((len(seeds), budget // N + 1), start)
+        for at, seed in enumerate(seeds):
+            fitness, better = start, rate * (1 - start) ** hardening
+            for generation in range(1, budget // N + 1):
+                kind = rng.random(N)
+                ok = rng.random(N) >= failed
+                gap = (1 - fitness) * np.exp(-step * rng.standard_exponential(N))
+                child = np.where(kind < better / (1 - failed), 1 - gap, fitness)
+                child = np.where(ok, child, np.nan)
+                rows += [(N, seed, generation, i, fitness, child[i]) for i in range(N)]
+                top = np.nanmax(child, initial=fitness)
+                if top > fitness + 1e-9:
+                    fitness, better = top, rate * (1 - top) ** hardening
+                    if frailty:
+                        better = rng.beta(frailty * better, frailty * (1 - better))
+                best[at, generation] = fitness
+        frames.append(as_frame(best, children=N, seeds=seeds, task=task))
+    names = ["children", "seed", "generation", "index", "parent_fitness", "fitness"]
+    children = pd.DataFrame(rows, columns=names)
+    return pd.concat(frames, ignore_index=True), children.assign(
+        run=[f"{task}-chain-{row.children}-{row.seed}" for row in children.itertuples()],
+        task=task,
+        model="chain",
+        status=np.where(children["fitness"].isna(), "error", "ok"),
+        improved=children["fitness"] > children["parent_fitness"] + 1e-9,
+        prompt_tokens=100.0,
+        completion_tokens=50.0,
+        call_seconds=2.0,
+        evaluation_seconds=0.5,
+    )

@@ -1,0 +1,402 @@
+"""The child-outcome kernel: what children a parent of some fitness has, and what follows from it.
+
+A greedy run is close to a Markov chain in fitness: each child of a parent fails, is no better, or
+is better by so much. The kernel is estimated from logged children, those of every N, and then runs
+cells (T, N) that nobody ran.
+
+- Fitness f is seen as z = -log(top - f + RESOLUTION), top = 1 or the best fitness seen: a step in z
+  takes away a share of the gap that remains. States are points of a grid in z. The initial program,
+  which every run starts from, is a state of its own.
+- A visit is one run's stay at one parent. The probability that a child is better, and the
+  distribution of its step in z, are averages over the visits near a state (Gaussian weights). A
+  visit with e children counts e / (1 + e / CROWD): they share a parent, so they say less than e
+  children of different parents.
+- Parents of equal fitness differ: some programs are dead ends. So each arrival at a state draws its
+  own probability from a beta distribution around the state's mean, with one concentration for all
+  states that maximises the likelihood of the visits (times a wide lognormal prior around 16).
+- Where little was logged, a straight line takes over: log-odds of a better child linear in z, with
+  a prior on the slope (what a rewrite gains gets rarer as the gap closes), and exponential steps.
+  It weighs as much as PRIOR_CHILDREN children. Resampled kernels draw the prior's slope anew.
+
+The best of N children is one draw, from the N-th power of a child's distribution function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+STATES = 400
+RESOLUTION = 1e-3
+CROWD = 64.0
+NEAREST, WIDEST = 20, 0.5
+PRIOR_CHILDREN = 10.0
+SLOPE, SLOPE_DEVIATION = -0.5, 0.4  # of the log-odds by z
+CONCENTRATIONS = np.geomspace(4096, 0.5, 27)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visits:
+    """Stays of runs at parents, and the better children they gave.
+
+    Attributes:
+        run: Index of the run of each visit, (visits,).
+        first: Whether the parent is the initial program, (visits,).
+        z: Transformed fitness of the parent, (visits,); NaN while nothing is ok.
+        tried: Children, (visits,).
+        better: Children that were better, (visits,).
+        failed: Children without a fitness, (visits,).
+        child: Visit of each better child, (better children,).
+        child_z: Its transformed fitness, (better children,).
+    """
+
+    run: IntArray
+    first: NDArray[np.bool_]
+    z: FloatArray
+    tried: FloatArray
+    better: FloatArray
+    failed: FloatArray
+    child: IntArray
+    child_z: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel:
+    """Outcome of a child by the fitness of its parent.
+
+    State 0 is the initial program, states 1, ..., STATES - 1 a grid in z.
+
+    Attributes:
+        task: Name of the task.
+        model: Name of the model.
+        runs: Number of runs that it was estimated from.
+        fitness: Fitness of each state, (states,); NaN for state 0 if the initial program has none.
+        better: Probability that a child is better than its parent, (states,).
+        failed: Probability that a child has no fitness, (states,).
+        steps: Distribution function of the state that a better child leads to, (states, states).
+        concentration: How alike parents of equal fitness are: beta parameters sum to this.
+        seen: Whether parents of at least three runs were logged close to the state, (states,):
+            within a fifth of the gap. Elsewhere the kernel extrapolates.
+        visits: The data, for resampling.
+        top: Upper end of the transform.
+    """
+
+    task: str
+    model: str
+    runs: int
+    fitness: FloatArray
+    better: FloatArray
+    failed: FloatArray
+    steps: FloatArray
+    concentration: float
+    seen: NDArray[np.bool_]
+    visits: Visits
+    top: float
+
+    def simulate(
+        self, generations: int, children: int, *, runs: int = 1000, seed: int = 0
+    ) -> FloatArray:
+        """Best fitness so far of simulated runs.
+
+        Args:
+            generations: T.
+            children: N.
+            runs: Number of runs.
+            seed: Key of the generator.
+
+        Returns:
+            (runs, T + 1), column 0 the initial program.
+        """
+        return self.fitness[self.simulate_states(generations, children, runs=runs, seed=seed)]
+
+    def simulate_states(
+        self, generations: int, children: int, *, runs: int = 1000, seed: int = 0
+    ) -> IntArray:
+        """States instead of fitness, (runs, T + 1); `seen` tells which are extrapolated."""
+        if min(generations, children, runs) < 1:
+            raise ValueError(
+                "expected at least one generation, child and run, "
+                f"got {generations!r}, {children!r} and {runs!r}"
+            )
+        rng = np.random.default_rng([seed, children])
+        draws = rng.random((generations, runs))
+        flat = (self.steps + np.arange(len(self.steps))[:, None]).ravel()
+        states = np.zeros((generations + 1, runs), dtype=np.int64)
+        state = states[0].copy()
+        better = np.full(runs, self.better[0])
+        none_better = (1 - better) ** children
+        for generation, draw in enumerate(draws, start=1):
+            hit = np.flatnonzero(draw > none_better)
+            if len(hit):
+                rate = better[hit]
+                best = draw[hit] ** (1 / children)  # the best of N uniform draws, above 1 - rate
+                quantile = np.clip((best - (1 - rate)) / rate, 0, 1 - 1e-9)
+                came = state[hit]
+                new = np.searchsorted(flat, came + quantile, side="right") - came * len(self.steps)
+                state[hit] = new
+                better[hit] = self._rates(new, rng)
+                none_better[hit] = (1 - better[hit]) ** children
+            states[generation] = state
+        return states.T
+
+    def resampled(self, count: int, *, seed: int = 0) -> Iterator[Kernel]:
+        """Kernels estimated from bootstrap samples of whole runs: the parameters' uncertainty."""
+        rng = np.random.default_rng([seed, self.runs])
+        for _ in range(count):
+            weights = np.bincount(rng.integers(0, self.runs, self.runs), minlength=self.runs)
+            slope = rng.normal(SLOPE, SLOPE_DEVIATION)
+            yield _estimate(self.task, self.model, self.visits, self.top, weights, slope)
+
+    def predict(
+        self,
+        children: int,
+        generations: Sequence[int],
+        *,
+        of_runs: int = 10,
+        kernels: int = 40,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """Predict what a mean over runs will be, for cells of one N.
+
+        Args:
+            children: N.
+            generations: T of each cell.
+            of_runs: How many runs that mean will be over.
+            kernels: Resampled kernels that stand for the parameters' uncertainty.
+            level: Nominal coverage of the interval.
+            seed: Key of the generator.
+
+        Returns:
+            One row per cell: generations, children, value, low, high, and extrapolated, the share
+            of runs that end at a fitness at which too few parents were seen.
+        """
+        import pandas as pd
+
+        depths = np.asarray(generations)
+        values, unseen = [], []
+        for number, kernel in enumerate(self.resampled(kernels, seed=seed)):
+            states = kernel.simulate_states(
+                int(depths.max()), children, runs=20 * of_runs, seed=seed + number
+            )[:, depths]
+            values.append(kernel.fitness[states].reshape(20, of_runs, -1).mean(axis=1))
+            unseen.append(1 - self.seen[states].mean(axis=0))
+        drawn = np.concatenate(values)
+        tail = (1 - level) / 2
+        return pd.DataFrame(
+            {
+                "generations": depths,
+                "children": children,
+                "value": drawn.mean(axis=0),
+                "low": np.quantile(drawn, tail, axis=0),
+                "high": np.quantile(drawn, 1 - tail, axis=0),
+                "extrapolated": np.mean(unseen, axis=0),
+            }
+        )
+
+    def _rates(self, state: IntArray, rng: np.random.Generator) -> FloatArray:
+        mean = self.better[state]
+        alpha = np.maximum(self.concentration * mean, 1e-9)
+        beta = np.maximum(self.concentration * (1 - mean), 1e-9)
+        return np.clip(rng.beta(alpha, beta), 1e-12, 1 - 1e-12)
+
+
+def fit_kernel(children: pd.DataFrame) -> Kernel:
+    """Estimate the kernel of one task and one model.
+
+    Args:
+        children: One row per child, as `replay.children` returns it.
+
+    Raises:
+        ValueError: If a column is missing, there is no child, several tasks or models are mixed, or
+            no child was ever better than its parent.
+    """
+    needed = {"run", "task", "model", "generation", "fitness", "parent_fitness", "improved"}
+    if missing := sorted(needed - set(children.columns)):
+        raise ValueError(
+            f"expected a table as replay.children makes it, but it has no column {missing!r}; "
+            f"it has {sorted(children.columns)!r}"
+        )
+    names = children[["task", "model"]].drop_duplicates().to_numpy().tolist()
+    if len(names) != 1:
+        raise ValueError(
+            f"expected children of one task and one model, got {names!r}; select one with "
+            "children[(children.task == ...) & (children.model == ...)]"
+        )
+    if not children["improved"].any():
+        raise ValueError(
+            f"none of {len(children)} children is better than its parent: there is nothing to "
+            "estimate a kernel from; log more children"
+        )
+    top = max(1.0, float(children["fitness"].max()))
+    visits = _visits(children, top)
+    task, model = names[0]
+    return _estimate(task, model, visits, top, np.ones(visits.run.max() + 1), SLOPE)
+
+
+def _visits(children: pd.DataFrame, top: float) -> Visits:
+    run = children["run"].factorize()[0]
+    order = np.lexsort((children["generation"].to_numpy(), run))
+    run = run[order]
+    generation = children["generation"].to_numpy(np.int64)[order]
+    parent = children["parent_fitness"].to_numpy(np.float64)[order]
+    fitness = children["fitness"].to_numpy(np.float64)[order]
+    improved = children["improved"].to_numpy(bool)[order]
+    same = (run[1:] == run[:-1]) & (
+        (parent[1:] == parent[:-1]) | (np.isnan(parent[1:]) & np.isnan(parent[:-1]))
+    )
+    visit = np.concatenate([[0], np.cumsum(~same)])
+    begin = np.flatnonzero(np.concatenate([[True], ~same]))
+    count = len(begin)
+    return Visits(
+        run=run[begin],
+        first=generation[begin] == 1,
+        z=_z(parent[begin], top),
+        tried=np.bincount(visit, minlength=count).astype(np.float64),
+        better=np.bincount(visit, improved.astype(np.float64), minlength=count),
+        failed=np.bincount(visit, np.isnan(fitness).astype(np.float64), minlength=count),
+        child=visit[improved],
+        child_z=_z(fitness[improved], top),
+    )
+
+
+def _z(fitness: FloatArray, top: float) -> FloatArray:
+    return np.asarray(-np.log(top - fitness + RESOLUTION))
+
+
+def _estimate(
+    task: str,
+    model: str,
+    visits: Visits,
+    top: float,
+    run_weights: FloatArray | IntArray,
+    slope: float,
+) -> Kernel:
+    """The kernel of visits whose runs count `run_weights` times each, (runs,)."""
+    later = ~visits.first
+    initial = float(visits.z[visits.first][0])
+    known = np.concatenate([visits.z[np.isfinite(visits.z)], visits.child_z])
+    grid = np.linspace(known.min(), -np.log(RESOLUTION), STATES - 1)
+    crowd = run_weights[visits.run] / (1 + visits.tried / CROWD)
+    weights = np.vstack([np.where(visits.first, crowd, 0.0), _weights(grid, visits) * crowd])
+    line = _line(visits, crowd, slope)
+    prior = line(np.concatenate([[initial if np.isfinite(initial) else grid[0]], grid]))
+    tried = weights @ visits.tried + PRIOR_CHILDREN
+    better = (weights @ visits.better + PRIOR_CHILDREN * prior) / tried
+    at = 1 + np.clip(np.searchsorted(grid, visits.z[later]), 0, len(grid) - 1)
+    return Kernel(
+        task=task,
+        model=model,
+        runs=len(run_weights),
+        fitness=top + RESOLUTION - np.exp(-np.concatenate([[initial], grid])),
+        better=better,
+        failed=(weights @ visits.failed + visits.failed.mean()) / (tried + 1 - PRIOR_CHILDREN),
+        steps=_steps(grid, weights, visits, PRIOR_CHILDREN * prior),
+        concentration=_concentration(
+            better[at], visits.tried[later], visits.better[later], run_weights[visits.run[later]]
+        ),
+        seen=_seen(grid, visits),
+        visits=visits,
+        top=top,
+    )
+
+
+def _weights(grid: FloatArray, visits: Visits) -> FloatArray:
+    """Gaussian weight of each later visit at each point of the grid, (points, visits).
+
+    The bandwidth at a point is the distance to its NEAREST-th nearest visit, at most WIDEST.
+    """
+    distance = np.abs(grid[:, None] - np.where(visits.first, np.inf, visits.z))
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    rank = min(NEAREST, distance.shape[1]) - 1
+    width = np.partition(distance, rank, axis=1)[:, rank]
+    width = np.clip(width, grid[1] - grid[0], WIDEST)
+    return np.asarray(np.exp(-0.5 * (distance / width[:, None]) ** 2))
+
+
+def _line(visits: Visits, crowd: FloatArray, slope: float) -> Callable[[FloatArray], FloatArray]:
+    """Probability of a better child by z: logistic regression with a normal prior on the slope.
+
+    The initial program's visits take part only as far as the prior slope leads from there.
+    """
+    from scipy.special import expit
+
+    known = np.isfinite(visits.z)
+    z, weight = visits.z[known], crowd[known]
+    tried, better = weight * visits.tried[known], weight * visits.better[known]
+    centre = float(np.average(z, weights=tried))
+    design = np.column_stack([np.ones_like(z), z - centre])
+    mean = (better.sum() + 0.5) / (tried.sum() + 1)
+    beta = np.array([np.log(mean / (1 - mean)), slope])
+    for _ in range(25):
+        rate = expit(design @ beta)
+        gradient = design.T @ (better - tried * rate)
+        gradient[1] -= (beta[1] - slope) / SLOPE_DEVIATION**2
+        hessian = (design * (tried * rate * (1 - rate))[:, None]).T @ design
+        hessian += np.diag([1e-9, 1 / SLOPE_DEVIATION**2])
+        beta = beta + np.clip(np.linalg.solve(hessian, gradient), -2, 2)
+    return lambda at: np.clip(expit(beta[0] + beta[1] * (at - centre)), 1e-9, 1 - 1e-9)
+
+
+def _steps(grid: FloatArray, weights: FloatArray, visits: Visits, prior: FloatArray) -> FloatArray:
+    """Distribution function of the state that a better child leads to, (states, states).
+
+    A step that ends between two points of the grid is shared between them, so that the mean of z
+    is kept. `prior` (states,) is how many better children the exponential distribution weighs.
+    """
+    states, spacing = len(grid) + 1, grid[1] - grid[0]
+    start = visits.first[visits.child]
+    origin = np.where(start, grid[0], visits.z[visits.child])
+    size = np.clip((visits.child_z - origin) / spacing, 0, states - 2)
+    lower = np.floor(size).astype(np.int64)
+    share = size - lower
+    table = np.zeros((len(visits.z), states))
+    np.add.at(table, (visits.child, lower), 1 - share)
+    np.add.at(table, (visits.child, np.minimum(lower + 1, states - 1)), share)
+    offsets = weights @ table
+    mean = (size[~start].sum() * spacing + 0.5) / ((~start).sum() + 1)
+    edges = np.exp(-spacing / mean * np.arange(states + 1))
+    offsets[1:] += prior[1:, None] * (edges[:-1] - edges[1:])
+    placed = np.zeros((states, states))
+    placed[0, 1:] = offsets[0, :-1]
+    for state in range(1, states):
+        room = states - state
+        placed[state, state:] = offsets[state, :room]
+        placed[state, -1] += offsets[state, room:].sum()
+    if not placed[0].any():
+        placed[0] = placed[1]
+    cumulated = np.cumsum(placed, axis=1)
+    return np.asarray(cumulated / cumulated[:, -1:])
+
+
+def _concentration(
+    mean: FloatArray, tried: FloatArray, better: FloatArray, weights: FloatArray | IntArray
+) -> float:
+    """Beta-binomial concentration of the largest posterior."""
+    from scipy.special import betaln
+
+    s = CONCENTRATIONS[:, None]
+    likelihood = betaln(s * mean + better, s * (1 - mean) + tried - better) - betaln(
+        s * mean, s * (1 - mean)
+    )
+    prior = -0.5 * (np.log(CONCENTRATIONS / 16) / 1.5) ** 2
+    return float(CONCENTRATIONS[(likelihood @ weights + prior).argmax()])
+
+
+def _seen(grid: FloatArray, visits: Visits) -> NDArray[np.bool_]:
+    """Whether visits of at least three runs lie within a fifth of the gap of each state."""
+    near = np.abs(grid[:, None] - visits.z) < np.log(1.25)
+    runs = np.zeros((len(grid), int(visits.run.max()) + 1), dtype=bool)
+    for run in range(runs.shape[1]):
+        runs[:, run] = near[:, visits.run == run].any(axis=1)
+    return np.concatenate([[True], runs.sum(axis=1) >= 3])
