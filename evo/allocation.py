@@ -19,7 +19,8 @@ class Outcome(Pull):
     """A pull as the arms report it.
 
     Attributes:
-        made: (replicates,), False where the arm had no next generation: the replicate is over.
+        made: (replicates,), False where the replicate was not active, or is now over because the
+            arm had no next generation; `after` is then `before`.
         costs: By unit, (replicates,): what each pull cost; NaN where unknown.
     """
 
@@ -118,31 +119,25 @@ def allocate(
         open_arms = arms.open_arms()
         if not open_arms.all():
             alive &= open_arms.any(axis=1)
-        for unit, limit in limits.items():
-            if unit in spent:
-                alive &= spent[unit] < limit
-        if not alive.any():
-            break
-        active = alive.copy()
-        if not active.all():
-            open_arms = open_arms | ~active[:, None]
+        for unit in limits.keys() & spent.keys():
+            alive &= spent[unit] < limits[unit]
+        if not alive.all():
+            if not alive.any():
+                break
+            open_arms = open_arms | ~alive[:, None]
         arm = policy.ask(open_arms)
         _check_pick(arm, open_arms, rows)
         if watcher:
             watcher.asked(index, arm)
-        outcome = arms.pull(arm, active)
+        outcome = arms.pull(arm, alive)
         alive &= outcome.made
         if not alive.any():
             break
-        value = np.where(alive, reward_of(outcome), 0.0)
-        _check_costs(limits, outcome.costs, alive)
-        for unit, cost in outcome.costs.items():
-            so_far = spent.get(unit)
-            paid = np.where(alive, cost, 0.0)
-            spent[unit] = paid if so_far is None else so_far + paid
-        tell(arm, value, _cost_told(limits, outcome.costs, replicates))
-        best = np.where(alive, np.fmax(best, outcome.after), best)
-        record.add(index, alive, arm, value, best, spent)
+        value = reward_of(outcome)
+        _spend(spent, limits, outcome.costs, alive)
+        tell(arm, value, outcome.costs[next(iter(limits))] if limits else np.ones(replicates))
+        best = np.fmax(best, outcome.after)
+        record.add(alive, arm, value, best, spent)
         if watcher:
             watcher.told(index, value, outcome)
     return record.finish(best, spent)
@@ -165,42 +160,41 @@ def state_digest(policy: Policy) -> str:
 
 
 class _Record:
-    """Rows of the result, one a round, turned into columns at the end."""
+    """Rows of the result, one a round, seen as columns at the end."""
 
     def __init__(self, replicates: int, rounds: int) -> None:
-        self._pulls = np.full((rounds, replicates), -1, dtype=np.intp)
-        self._rewards = np.full((rounds, replicates), np.nan)
-        self._best = np.empty((rounds, replicates))
+        shape = (rounds, replicates)
+        self._pulls = np.empty(shape, dtype=np.intp)
+        self._rewards = np.empty(shape)
+        self._best = np.empty(shape)
         self._spent: dict[str, Floats] = {}
         self._rounds = 0
 
     def add(
-        self,
-        index: int,
-        alive: Bools,
-        arm: Ints,
-        reward: Floats,
-        best: Floats,
-        spent: Mapping[str, Floats],
+        self, alive: Bools, arm: Ints, reward: Floats, best: Floats, spent: Mapping[str, Floats]
     ) -> None:
-        np.copyto(self._pulls[index], arm, where=alive)
-        np.copyto(self._rewards[index], reward, where=alive)
+        """One round."""
+        index = self._rounds
+        everyone = bool(alive.all())
+        self._pulls[index] = arm if everyone else np.where(alive, arm, -1)
+        self._rewards[index] = reward if everyone else np.where(alive, reward, np.nan)
         self._best[index] = best
         for unit, amount in spent.items():
-            if unit not in self._spent:
-                self._spent[unit] = np.zeros(self._best.shape)
-            self._spent[unit][index] = amount
-        self._rounds = index + 1
+            self._spent.setdefault(unit, np.empty(self._best.shape))[index] = amount
+        self._rounds += 1
 
     def finish(self, best: Floats, spent: Mapping[str, Floats]) -> Allocations:
+        """The result; rounds that no replicate played carry on what was reached."""
+        self._pulls[self._rounds :] = -1
+        self._rewards[self._rounds :] = np.nan
         self._best[self._rounds :] = best
         for unit, amount in spent.items():
             self._spent[unit][self._rounds :] = amount
         return Allocations(
-            pulls=np.ascontiguousarray(self._pulls.T),
-            rewards=np.ascontiguousarray(self._rewards.T),
-            best_fitness=np.ascontiguousarray(self._best.T),
-            spent={unit: np.ascontiguousarray(a.T) for unit, a in self._spent.items()},
+            pulls=self._pulls.T,
+            rewards=self._rewards.T,
+            best_fitness=self._best.T,
+            spent={unit: amount.T for unit, amount in self._spent.items()},
         )
 
 
@@ -216,7 +210,7 @@ def _tell_of(policy: Policy) -> Callable[[Ints, Floats, Floats], None]:
 
 def _check_pick(arm: Ints, open_arms: Bools, rows: Ints) -> None:
     replicates, n_arms = open_arms.shape
-    if np.shape(arm) != (replicates,) or not np.issubdtype(arm.dtype, np.integer):
+    if np.shape(arm) != (replicates,) or arm.dtype.kind not in "iu":
         raise ValueError(
             f"expected the policy to pick one arm in each replicate, integers of shape "
             f"({replicates},), got {arm!r}"
@@ -231,7 +225,13 @@ def _check_pick(arm: Ints, open_arms: Bools, rows: Ints) -> None:
         )
 
 
-def _check_costs(limits: Mapping[str, float], costs: Mapping[str, Floats], alive: Bools) -> None:
+def _spend(
+    spent: dict[str, Floats],
+    limits: Mapping[str, float],
+    costs: Mapping[str, Floats],
+    alive: Bools,
+) -> None:
+    """Add what these pulls cost; unknown stays unknown, which no budget can be held in."""
     for unit in limits:
         if unit not in costs:
             raise ValueError(
@@ -242,7 +242,6 @@ def _check_costs(limits: Mapping[str, float], costs: Mapping[str, Floats], alive
                 f"what a pull cost in {unit} is unknown, so a budget of {unit} cannot be held; "
                 f"use another unit, or a rule for attempts without usage"
             )
-
-
-def _cost_told(limits: Mapping[str, float], costs: Mapping[str, Floats], replicates: int) -> Floats:
-    return costs[next(iter(limits))] if limits else np.ones(replicates)
+    for unit, cost in costs.items():
+        paid = np.where(alive, cost, 0.0)
+        spent[unit] = spent[unit] + paid if unit in spent else paid

@@ -242,10 +242,12 @@ def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
     pulls = stack("pulls")
-    over = pulls < 0
+    if (rows != np.arange(rows.shape[1])).any():
+        slots = np.arange(len(rows)) * rows.shape[1] + np.maximum(pulls.T, 0)
+        pulls = np.where(pulls.T < 0, -1, rows.reshape(-1)[slots]).T
     units = {unit for part in parts for unit in part.spent}
     return Replay(
-        pulls=np.where(over, -1, np.take_along_axis(rows, np.where(over, 0, pulls), axis=1)),
+        pulls=pulls,
         best_fitness=stack("best_fitness"),
         arms=rows,
         rewards=stack("rewards"),

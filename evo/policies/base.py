@@ -61,12 +61,7 @@ class PolicyClass(Protocol):
 
 
 class BasePolicy(ABC):
-    """Counts pulls and keeps the last reward; a policy adds `ask`, and more state in `tell`.
-
-    Attributes:
-        pulls: (replicates, arms), pulls told so far, as floats.
-        last: (replicates, arms), the arm's last reward; the lowest float before its first.
-    """
+    """Settings that all policies share; a policy adds `ask`, `tell` and its state."""
 
     tries_each_arm: ClassVar[int] = 0
     """Pulls of each arm before the policy adapts: fewer rounds than this allows is a warning."""
@@ -92,18 +87,14 @@ class BasePolicy(ABC):
         self.rounds = rounds
         self._rng = rng
         self._rows = np.arange(replicates, dtype=np.intp) * arms
-        self.pulls: Floats = np.zeros(shape)
-        self.last: Floats = np.full(shape, np.finfo(np.float64).min)
 
     @abstractmethod
     def ask(self, open_arms: Bools) -> Ints:
         """The arm to pull in each replicate; see `Policy.ask`."""
 
+    @abstractmethod
     def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
         """Learn the rewards of the pulled arms; see `Policy.tell`."""
-        at = self._at(arm)
-        self.pulls.reshape(-1)[at] += 1.0
-        self.last.reshape(-1)[at] = reward
 
     def inspect(self) -> Mapping[str, Floats]:
         """What the last `ask` went by: arrays (replicates, arms) by name; see the policy."""
@@ -117,23 +108,34 @@ class BasePolicy(ABC):
 class IndexPolicy(BasePolicy):
     """Pulls the open arm with the largest index, ties to the lowest arm.
 
-    A policy of your own is a subclass with `index`, for instance one that doubts an arm the less
-    the more often it was pulled:
+    A policy of your own is a subclass with `index`, for instance one that trusts an arm's last
+    reward the more, the more often it was pulled:
 
-        class Doubtful(IndexPolicy):
+        class Hopeful(IndexPolicy):
             tries_each_arm = 1
 
-            def __init__(self, shape, *, rounds, rng, doubt=0.1):
+            def __init__(self, shape, *, rounds, rng, hope=0.1):
                 super().__init__(shape, rounds=rounds, rng=rng)
-                self.doubt = doubt
+                self.hope = hope
+                self.last = np.full(shape, np.inf)
 
             def index(self):
-                known = self.last + self.doubt / np.maximum(self.pulls, 1)
-                return np.where(self.pulls == 0, np.inf, known)
+                return self.last + self.hope / np.maximum(self.pulls, 1)
 
-        replay.simulate(fitness, Doubtful, rounds=64)
-        replay.simulate(fitness, functools.partial(Doubtful, doubt=0.3), rounds=64)
+            def tell(self, arm, reward, cost=None):
+                super().tell(arm, reward)
+                self.last[np.arange(self.replicates), arm] = reward
+
+        replay.simulate(fitness, Hopeful, rounds=64)
+        replay.simulate(fitness, functools.partial(Hopeful, hope=0.3), rounds=64)
+
+    Attributes:
+        pulls: (replicates, arms), pulls told so far, as floats.
     """
+
+    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+        super().__init__(shape, rounds=rounds, rng=rng)
+        self.pulls: Floats = np.zeros(shape)
 
     @abstractmethod
     def index(self) -> Floats:
@@ -147,9 +149,40 @@ class IndexPolicy(BasePolicy):
         arm: Ints = self._index.argmax(axis=1)
         return arm
 
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Count the pulls."""
+        self.pulls.reshape(-1)[self._at(arm)] += 1.0
+
     def inspect(self) -> Mapping[str, Floats]:
         """`index`, as of the last ask; minus infinity where an arm was closed."""
         return {"index": self._index.copy()}
+
+
+class MeanPolicy(IndexPolicy):
+    """Keeps the mean reward of each arm; a policy adds `index`.
+
+    Attributes:
+        told: Rounds told so far.
+        total: (replicates, arms), sum of the arm's rewards.
+        mean: (replicates, arms), their mean; infinity before the first.
+    """
+
+    tries_each_arm = 1
+
+    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+        super().__init__(shape, rounds=rounds, rng=rng)
+        self.told = 0
+        self.total: Floats = np.zeros(shape)
+        self.mean: Floats = np.full(shape, np.inf)
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Update the means of the pulled arms."""
+        at = self._at(arm)
+        pulls, total = self.pulls.reshape(-1), self.total.reshape(-1)
+        n, sum_ = pulls[at] + 1.0, total[at] + reward
+        pulls[at], total[at] = n, sum_
+        self.mean.reshape(-1)[at] = sum_ / n
+        self.told += 1
 
 
 def positive(name: str, value: float) -> float:

@@ -1,8 +1,9 @@
 """Exponential weights, for rewards that follow no distribution.
 
-Weights are kept as logarithms, so no number of rounds overflows. A reward is mapped to a gain by
-`reward_range`, (low, high) to (0, 1). Rewards outside are mapped alike and never clipped: the
-policies stay well defined, only the proofs of their regret then say nothing.
+Weights are kept as logarithms and recentred when they drift, so no number of rounds overflows.
+A reward is mapped to a gain by `reward_range`, (low, high) to (0, 1). Rewards outside are mapped
+alike and never clipped: the policies stay well defined, only the proofs of their regret then say
+nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from evo.policies.base import BasePolicy, Bools, Floats, Ints, Rng, fraction, positive
+from evo.policies.simple import uniform_choice
 
 
 class ExponentialWeights(BasePolicy):
     """Draws arms from (1 - mix) softmax(eta * gains) + mix / (number of open arms).
 
     Attributes:
-        gains: (replicates, arms), estimated sum of gains.
+        gains: (replicates, arms), estimated sum of gains, up to a constant of the replicate.
         asked: (replicates, arms), probability with which the arm was drawn when last asked for: a
             pull's reward is weighted by it however much later it is told.
     """
@@ -41,6 +43,8 @@ class ExponentialWeights(BasePolicy):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {low, high!r}")
         if not 0.0 <= eta < math.inf:
             raise ValueError(f"eta must be 0 or more and finite, got {eta!r}")
+        if not 0.0 <= mix < 1.0:
+            raise ValueError(f"gamma must be 0 or more and below 1, got {mix!r}")
         self.eta = eta
         self.mix = mix
         self.reward_range = (low, high)
@@ -50,30 +54,48 @@ class ExponentialWeights(BasePolicy):
 
     def ask(self, open_arms: Bools) -> Ints:
         """An open arm drawn from the probabilities."""
-        p = np.multiply(self.gains, self.eta, out=self._p)
-        all_open = bool(open_arms.all())
-        if not all_open:
-            np.copyto(p, -np.inf, where=~open_arms)
-        p -= p.max(axis=1, keepdims=True)
-        np.exp(p, out=p)
-        p *= (1.0 - self.mix) / p.sum(axis=1, keepdims=True)
-        if self.mix:
-            p += self.mix / self.arms if all_open else _uniform(open_arms, self.mix)
-        reach = np.cumsum(p, axis=1)
+        closed = None if open_arms.all() else ~open_arms
+        weight = self._weights(closed)
+        reach = np.cumsum(weight, axis=1)
+        far = ~((reach[:, -1] > 1e-100) & (reach[:, -1] < 1e100))
+        if far.any():
+            self._recentre(far, open_arms)
+            weight = self._weights(closed)
+            reach = np.cumsum(weight, axis=1)
+        uniform = self._rng.random((self.replicates,))
         # Below the total even where the draw rounds up to 1, so that the arm found is an open one.
-        limit = self._rng.random((self.replicates,)) * np.nextafter(reach[:, -1], 0.0)
+        limit = (uniform - self.mix) / (1.0 - self.mix) * np.nextafter(reach[:, -1], 0.0)
         arm: Ints = (reach > limit[:, None]).argmax(axis=1)
+        weight *= ((1.0 - self.mix) / reach[:, -1])[:, None]
+        if self.mix:
+            mixed = uniform < self.mix
+            arm = np.where(mixed, uniform_choice(open_arms, uniform / self.mix), arm)
+            weight += _uniform(open_arms, self.mix) if closed is not None else self.mix / self.arms
         at = self._at(arm)
-        self.asked.reshape(-1)[at] = p.reshape(-1)[at]
+        self.asked.reshape(-1)[at] = weight.reshape(-1)[at]
         return arm
 
     def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
         """Add the estimated gain of the pulled arms."""
-        super().tell(arm, reward)
         low, high = self.reward_range
         at = self._at(arm)
         gain = (reward - low) / (high - low)
         self.gains.reshape(-1)[at] += self._estimate(gain, self.asked.reshape(-1)[at])
+
+    def _weights(self, closed: Bools | None) -> Floats:
+        """exp(eta * gains), 0 for closed arms."""
+        weight = np.multiply(self.gains, self.eta, out=self._p)
+        with np.errstate(over="ignore"):
+            np.exp(weight, out=weight)
+        if closed is not None:
+            np.copyto(weight, 0.0, where=closed)
+        return weight
+
+    def _recentre(self, rows: Bools, open_arms: Bools) -> None:
+        """Shift these replicates' gains so that the best open arm has weight 1."""
+        gains = self.gains[rows]
+        gains -= np.where(open_arms[rows], gains, -np.inf).max(axis=1, keepdims=True)
+        self.gains[rows] = gains
 
     def inspect(self) -> Mapping[str, Floats]:
         """`probability` of each arm at the last ask."""
@@ -98,7 +120,7 @@ class EXP3P(ExponentialWeights):
         rounds: Planned rounds, n.
         rng: Where to draw from.
         eta: Learning rate.
-        gamma: Share of uniform play, above 0, at most 1.
+        gamma: Share of uniform play, above 0 and below 1.
         beta: Weight of the bonus.
         reward_range: Rewards that count as gains 0 and 1.
     """
@@ -121,9 +143,7 @@ class EXP3P(ExponentialWeights):
             rounds=rounds,
             rng=rng,
             eta=0.95 * root if eta is None else eta,
-            mix=min(0.5, 1.05 * arms * root)
-            if gamma is None
-            else positive("gamma", fraction("gamma", gamma)),
+            mix=min(0.5, 1.05 * arms * root) if gamma is None else positive("gamma", gamma),
             reward_range=reward_range,
         )
         self.beta = root if beta is None else fraction("beta", beta)
@@ -131,8 +151,10 @@ class EXP3P(ExponentialWeights):
     def ask(self, open_arms: Bools) -> Ints:
         """Draw an arm and add the bonus, which does not depend on the reward to come."""
         arm = super().ask(open_arms)
-        # Closed arms have probability 0 and no bonus.
-        self.gains += self.beta / np.where(self._p > 0.0, self._p, np.inf)
+        if open_arms.all():
+            self.gains += self.beta / self._p
+        else:  # closed arms have probability 0 and no bonus
+            self.gains += self.beta / np.where(open_arms, self._p, np.inf)
         return arm
 
     def _estimate(self, gain: Floats, p: Floats) -> Floats:
@@ -212,7 +234,7 @@ class EXP3Mixed(ExponentialWeights):
             rounds=rounds,
             rng=rng,
             eta=gamma / arms if eta is None else eta,
-            mix=fraction("gamma", gamma),
+            mix=gamma,
             reward_range=reward_range,
         )
 

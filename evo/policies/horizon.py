@@ -18,6 +18,7 @@ class SuccessiveHalving(BasePolicy):
     the rounds. A closed arm drops out; once all that were kept are closed, the open ones return.
 
     Attributes:
+        last: (replicates, arms), the arm's last reward; the lowest float before its first.
         alive: (replicates, arms), arms still in the race.
         due: (replicates, arms), pulls left to them in this phase.
     """
@@ -26,6 +27,7 @@ class SuccessiveHalving(BasePolicy):
 
     def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
+        self.last: Floats = np.full(shape, np.finfo(np.float64).min)
         self.alive: Bools = np.ones(shape, dtype=bool)
         self.due: Floats = np.full(shape, self._share(np.array(self.arms)))
 
@@ -40,9 +42,10 @@ class SuccessiveHalving(BasePolicy):
         return arm
 
     def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
-        """Count the pulls."""
-        super().tell(arm, reward)
-        self.due.reshape(-1)[self._at(arm)] -= 1
+        """Count the pulls and keep the rewards."""
+        at = self._at(arm)
+        self.due.reshape(-1)[at] -= 1
+        self.last.reshape(-1)[at] = reward
 
     def _next_phase(self, rows: Ints, open_arms: Bools) -> None:
         """Keep the better half of the contenders in each of these replicates."""

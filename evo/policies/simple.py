@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evo.policies.base import BasePolicy, Bools, Floats, IndexPolicy, Ints, Rng, fraction
+from evo.policies.base import (
+    BasePolicy,
+    Bools,
+    Floats,
+    IndexPolicy,
+    Ints,
+    MeanPolicy,
+    Rng,
+    fraction,
+)
 
 
 class Random(BasePolicy):
@@ -16,6 +25,9 @@ class Random(BasePolicy):
         """An open arm at random."""
         self._open = open_arms.copy()
         return uniform_choice(open_arms, self._rng.random((self.replicates,)))
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Nothing to learn."""
 
     def inspect(self) -> Mapping[str, Floats]:
         """`probability`: equal over the open arms."""
@@ -46,12 +58,21 @@ class BestArm(IndexPolicy):
 
     tries_each_arm = 1
 
+    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+        super().__init__(shape, rounds=rounds, rng=rng)
+        self.last: Floats = np.full(shape, np.inf)
+
     def index(self) -> Floats:
         """The last reward; infinity for an arm without one."""
-        return np.where(self.pulls == 0.0, np.inf, self.last)
+        return self.last.copy()
+
+    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
+        """Keep the rewards of the pulled arms."""
+        super().tell(arm, reward)
+        self.last.reshape(-1)[self._at(arm)] = reward
 
 
-class EpsilonGreedy(IndexPolicy):
+class EpsilonGreedy(MeanPolicy):
     """The arm with the largest mean reward, or with probability epsilon a random open one.
 
     Sutton & Barto, Reinforcement Learning, 2nd edition, section 2.2; each arm once in order first,
@@ -64,15 +85,11 @@ class EpsilonGreedy(IndexPolicy):
         epsilon: Probability of a random arm.
     """
 
-    tries_each_arm = 1
-
     def __init__(
         self, shape: tuple[int, int], *, rounds: int, rng: Rng, epsilon: float = 0.1
     ) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         self.epsilon = fraction("epsilon", epsilon)
-        self.total: Floats = np.zeros(shape)
-        self.mean: Floats = np.full(shape, np.inf)
 
     def index(self) -> Floats:
         """The mean reward; infinity for an arm without one."""
@@ -84,20 +101,11 @@ class EpsilonGreedy(IndexPolicy):
         explore = draw[:, 0] < self.epsilon
         return np.where(explore, uniform_choice(open_arms, draw[:, 1]), super().ask(open_arms))
 
-    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
-        """Update the means of the pulled arms."""
-        super().tell(arm, reward)
-        at = self._at(arm)
-        self.total.reshape(-1)[at] += reward
-        self.mean.reshape(-1)[at] = self.total.reshape(-1)[at] / self.pulls.reshape(-1)[at]
-
 
 def uniform_choice(open_arms: Bools, uniform: Floats) -> Ints:
     """An open arm of each replicate with equal probability, from one uniform draw each."""
     if open_arms.all():
-        arm: Ints = (uniform * open_arms.shape[1]).astype(np.intp)
-        return arm
+        return np.floor(uniform * open_arms.shape[1]).astype(np.intp)
     rank = np.cumsum(open_arms, axis=1)
-    wanted = (uniform * rank[:, -1]).astype(np.intp)
-    arm = (rank > wanted[:, None]).argmax(axis=1)
-    return arm
+    wanted = np.floor(uniform * rank[:, -1])
+    return np.argmax(rank > wanted[:, None], axis=1)

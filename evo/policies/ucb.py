@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from evo.policies.base import Floats, IndexPolicy, Ints, Rng, fraction
+from evo.policies.base import Floats, IndexPolicy, Ints, MeanPolicy, Rng, fraction
 
 
-class UCB1(IndexPolicy):
+class UCB1(MeanPolicy):
     """Each open arm once in order, then the largest mean + c * sqrt(ln t / n).
 
     t is the number of pulls so far, n the arm's; ties go to the lowest arm. Auer, Cesa-Bianchi &
@@ -25,16 +25,11 @@ class UCB1(IndexPolicy):
         c: Weight of the confidence term, in units of the reward.
     """
 
-    tries_each_arm = 1
-
     def __init__(
         self, shape: tuple[int, int], *, rounds: int, rng: Rng, c: float = math.sqrt(2)
     ) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         self.c = _weight(c)
-        self.told = 0
-        self.total: Floats = np.zeros(shape)
-        self.mean: Floats = np.full(shape, np.inf)
         self._bound = np.empty(shape)
 
     def index(self) -> Floats:
@@ -44,14 +39,6 @@ class UCB1(IndexPolicy):
         np.sqrt(bound, out=bound)
         np.multiply(self.c, bound, out=bound)
         return np.add(self.mean, bound, out=bound)
-
-    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
-        """Update the means of the pulled arms."""
-        super().tell(arm, reward)
-        at = self._at(arm)
-        self.told += 1
-        self.total.reshape(-1)[at] += reward
-        self.mean.reshape(-1)[at] = self.total.reshape(-1)[at] / self.pulls.reshape(-1)[at]
 
 
 class DiscountedUCB(IndexPolicy):

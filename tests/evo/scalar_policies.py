@@ -78,11 +78,7 @@ def thompson_nig(arms, rounds, rng, mean=0.5, kappa=1.0, alpha=1.0, std=0.1):
             average = sum(r) / n if n else 0.0
             squares = sum((x - average) ** 2 for x in r)
             a = alpha + n / 2
-            b = (
-                alpha * std**2
-                + squares / 2
-                + kappa * n * (average - mean) ** 2 / (2 * (kappa + n))
-            )
+            b = alpha * std**2 + squares / 2 + kappa * n * (average - mean) ** 2 / (2 * (kappa + n))
             centre = (kappa * mean + n * average) / (kappa + n)
             variance = 1 / rng.gammavariate(a, 1 / b)
             draw = rng.gauss(centre, math.sqrt(variance / (kappa + n)))
@@ -112,72 +108,46 @@ def epsilon_greedy(arms, rounds, rng, epsilon=0.1):
     return pulls
 
 
-def _draw(p, rng):
-    u = rng.random()
-    for k, mass in p.items():
-        u -= mass
-        if u < 0:
-            return k
-    return max(p, key=p.get)
-
-
-def _softmax(gains, eta, choice):
-    top = max(gains[k] for k in choice)
-    weight = {k: math.exp(eta * (gains[k] - top)) for k in choice}
-    norm = sum(weight.values())
-    return {k: w / norm for k, w in weight.items()}
+def _exponential(arms, rounds, rng, eta, mix, bonus, estimate):
+    """Draw from (1 - mix) softmax(eta G) + mix / open; `estimate` is the gain of the arm drawn."""
+    K = len(arms)
+    depth, gains, pulls = [0] * K, [0.0] * K, []
+    for _ in range(rounds):
+        choice = [k for k in range(K) if depth[k] + 1 < len(arms[k])]
+        if not choice:
+            break
+        top = max([gains[k] for k in choice])
+        weight = [math.exp(eta * (gains[k] - top)) for k in choice]
+        norm = sum(weight)
+        p = [(1 - mix) * w / norm + mix / len(choice) for w in weight]
+        u, i = rng.random(), 0
+        while i < len(p) - 1 and u >= p[i]:
+            u -= p[i]
+            i += 1
+        k = choice[i]
+        depth[k] += 1
+        if bonus:
+            for j, mass in zip(choice, p):
+                gains[j] += bonus / mass
+        gains[k] += estimate(arms[k][depth[k]], p[i])
+        pulls.append(k)
+    return pulls
 
 
 def exp3p(arms, rounds, rng):
     K = len(arms)
     beta = math.sqrt(math.log(K) / (rounds * K))
-    eta = 0.95 * math.sqrt(math.log(K) / (rounds * K))
     gamma = min(0.5, 1.05 * math.sqrt(K * math.log(K) / rounds))
-    depth, gains, pulls = [0] * K, [0.0] * K, []
-    for _ in range(rounds):
-        choice = _open(arms, depth)
-        if not choice:
-            break
-        soft = _softmax(gains, eta, choice)
-        p = {k: (1 - gamma) * soft[k] + gamma / len(choice) for k in choice}
-        k = _draw(p, rng)
-        depth[k] += 1
-        for j in choice:
-            gain = arms[k][depth[k]] if j == k else 0.0
-            gains[j] += (gain + beta) / p[j]
-        pulls.append(k)
-    return pulls
+    return _exponential(arms, rounds, rng, 0.95 * beta, gamma, beta, lambda g, p: g / p)
 
 
 def exp3ix(arms, rounds, rng):
     K = len(arms)
     eta = math.sqrt(2 * math.log(K) / (K * rounds))
-    gamma = eta / 2
-    depth, losses, pulls = [0] * K, [0.0] * K, []
-    for _ in range(rounds):
-        choice = _open(arms, depth)
-        if not choice:
-            break
-        p = _softmax([-x for x in losses], eta, choice)
-        k = _draw(p, rng)
-        depth[k] += 1
-        losses[k] += (1 - arms[k][depth[k]]) / (p[k] + gamma)
-        pulls.append(k)
-    return pulls
+    return _exponential(arms, rounds, rng, eta, 0.0, 0.0, lambda g, p: -(1 - g) / (p + eta / 2))
 
 
 def exp3_mixed(arms, rounds, rng):
     K = len(arms)
     gamma = min(0.5, math.sqrt(K * math.log(K) / ((math.e - 1) * rounds)))
-    depth, gains, pulls = [0] * K, [0.0] * K, []
-    for _ in range(rounds):
-        choice = _open(arms, depth)
-        if not choice:
-            break
-        soft = _softmax(gains, gamma / K, choice)
-        p = {k: (1 - gamma) * soft[k] + gamma / len(choice) for k in choice}
-        k = _draw(p, rng)
-        depth[k] += 1
-        gains[k] += arms[k][depth[k]] / p[k]
-        pulls.append(k)
-    return pulls
+    return _exponential(arms, rounds, rng, gamma / K, gamma, 0.0, lambda g, p: g / p)
