@@ -1,0 +1,33 @@
+"""The sandbox: from a program's text to its evaluation, in a jailed process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "LAYERS",
+    "Evaluator",
+    "EvaluatorClosed",
+    "SandboxError",
+    "SandboxWarning",
+    "evaluate",
+]
+
+if TYPE_CHECKING:
+    from evo.sandbox.evaluator import (
+        LAYERS,
+        Evaluator,
+        EvaluatorClosed,
+        SandboxError,
+        SandboxWarning,
+        evaluate,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    """Load the driver's side where it is used; the sandboxed side does without."""
+    if name not in __all__:
+        raise AttributeError(f"module 'evo.sandbox' has no attribute {name!r}")
+    from evo.sandbox import evaluator
+
+    return getattr(evaluator, name)

@@ -1,0 +1,368 @@
+"""The driver's side: a pool of fork servers that threads share."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Collection
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from evo.records import Evaluation, Limits, TaskRecord
+from evo.sandbox.jail import LAYERS, SWITCHED_OFF
+from evo.sandbox.messages import (
+    ClosedError,
+    Ready,
+    Reply,
+    Request,
+    Setup,
+    receive,
+    send,
+)
+
+_PARENT = str(Path(__file__).resolve().parents[2])
+_MAIN = "import sys; sys.path.insert(0, {0!r}); from evo.sandbox.launch import main; main({0!r})"
+_START_SECONDS = 60.0
+_STOP_SECONDS = 5.0
+_PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck
+_THREAD_VARIABLES = (
+    "BLIS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+_READY = msgspec.msgpack.Decoder(Ready)
+_REPLY = msgspec.msgpack.Decoder(Reply)
+
+
+class EvaluatorClosed(RuntimeError):  # noqa: N818 - a state that callers wait for
+    """The evaluator was closed, before or while it evaluated."""
+
+
+class SandboxError(RuntimeError):
+    """The sandbox itself does not work, so nothing can be evaluated."""
+
+
+class SandboxWarning(RuntimeWarning):
+    """Layers of protection are missing on this platform."""
+
+
+class Evaluator:
+    """Evaluates programs in jailed processes, several at a time.
+
+    Nothing is started before the first use. All methods may be called from any thread.
+
+    Args:
+        workers: How many evaluations run at once; None: as many as there are processors.
+        without: Layers of `evo.sandbox.LAYERS` to leave out where one misbehaves.
+    """
+
+    def __init__(self, workers: int | None = None, *, without: Collection[str] = ()) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers must be at least 1 or None, got {workers!r}")
+        if unknown := set(without) - set(LAYERS):
+            raise ValueError(f"unknown layers {sorted(unknown)}; there are {list(LAYERS)}")
+        self._pool = _Pool(workers or os.cpu_count() or 1, tuple(without))
+        self._finalizer = weakref.finalize(self, self._pool.close)
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def protections(self) -> tuple[str, ...]:
+        """Names of the active layers; starts a worker if none has started yet."""
+        if self._pool.ready is None:
+            self._pool.give_back(self._pool.take())
+        return self._pool.ready.protections if self._pool.ready else ()
+
+    def evaluate(
+        self, task: TaskRecord, program: str, limits: Limits, *, keep_value: bool = False
+    ) -> Evaluation:
+        """Evaluate one program; waits for a free worker, first come, first served.
+
+        Whatever the program does becomes a status. A worker that dies is replaced and the
+        evaluation repeated once.
+
+        Args:
+            task: The task.
+            program: Source text, or the text that evolves.
+            limits: Limits of the evaluation.
+            keep_value: Keep the returned construction as nested lists (isolation `separate`).
+
+        Raises:
+            EvaluatorClosed: `close` was called, possibly meanwhile.
+            SandboxError: No worker could be started.
+        """
+        try:
+            program.encode()
+        except UnicodeEncodeError as error:
+            return Evaluation(status="error", error=f"the program is not valid Unicode: {error}")
+        reason = ""
+        for _ in range(2):
+            worker = self._pool.take()
+            try:
+                reply = worker.ask(task, program, limits, keep_value)
+            except (ClosedError, OSError, msgspec.DecodeError) as error:
+                self._pool.discard(worker)
+                self._pool.check_open()
+                reason = f"{error}{worker.last_words()}"
+            except BaseException:
+                self._pool.discard(worker)
+                raise
+            else:
+                if reply.evaluation is not None:
+                    self._pool.give_back(worker)
+                    return reply.evaluation
+                self._pool.discard(worker)
+                reason = reply.fault
+        return Evaluation(status="error", error=f"the sandbox failed twice: {reason}")
+
+    def close(self) -> None:
+        """Kill everything; evaluations under way raise `EvaluatorClosed`."""
+        self._finalizer()
+
+
+class _Pool:
+    """So many places for workers, and the threads that wait for one, in order of arrival."""
+
+    def __init__(self, size: int, without: tuple[str, ...]) -> None:
+        self.ready: Ready | None = None
+        self._without = without
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._free: list[_Worker | None] = [None] * size  # started workers last, None: not started
+        self._alive: set[_Worker] = set()
+        self._waiting: deque[Future[_Worker | None]] = deque()
+        self._closed = False
+
+    def take(self) -> _Worker:
+        """A worker for the calling thread alone, started if need be."""
+        worker = self._next()
+        if worker is None:
+            try:
+                worker = self._start()
+            except BaseException:
+                self._offer(None)
+                raise
+        return worker
+
+    def give_back(self, worker: _Worker) -> None:
+        """Offer a worker that is well to the next thread."""
+        self._offer(worker)
+
+    def discard(self, worker: _Worker) -> None:
+        """Kill a worker and offer its place."""
+        with self._lock:
+            self._alive.discard(worker)
+        worker.stop()
+        self._offer(None)
+
+    def check_open(self) -> None:
+        """Raise `EvaluatorClosed` if it is closed."""
+        if self._closed or os.getpid() != self._owner:
+            raise EvaluatorClosed("the evaluator is closed, or belongs to another process")
+
+    def close(self) -> None:
+        """Kill all workers and turn away all waiting threads; a forked copy does nothing."""
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            self._closed = True
+            workers, waiting = tuple(self._alive), tuple(self._waiting)
+            self._alive.clear()
+            self._waiting.clear()
+            self._free.clear()
+        for turn in waiting:
+            turn.set_exception(EvaluatorClosed("the evaluator was closed"))
+        for worker in workers:
+            worker.hang_up()
+        for worker in workers:
+            worker.stop()
+
+    def _next(self) -> _Worker | None:
+        turn: Future[_Worker | None] = Future()
+        with self._lock:
+            self.check_open()
+            if self._free:
+                return self._free.pop()
+            self._waiting.append(turn)
+        try:
+            return turn.result()
+        except BaseException:  # an interrupt must not lose the place
+            with self._lock:
+                waits = turn in self._waiting
+                if waits:
+                    self._waiting.remove(turn)
+            if not waits and turn.done() and turn.exception() is None:
+                self._offer(turn.result())
+            raise
+
+    def _offer(self, worker: _Worker | None) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            if self._waiting:
+                self._waiting.popleft().set_result(worker)
+            elif worker is None:
+                self._free.insert(0, None)
+            else:
+                self._free.append(worker)
+
+    def _start(self) -> _Worker:
+        worker = _Worker()
+        with self._lock:
+            if not self._closed:
+                self._alive.add(worker)
+        try:
+            ready = worker.greet(self._without)
+        except (ClosedError, OSError, msgspec.DecodeError) as error:
+            with self._lock:
+                self._alive.discard(worker)
+            worker.stop()
+            self.check_open()
+            raise SandboxError(
+                f"a sandbox process could not be started: {error}{worker.last_words()}"
+            ) from error
+        self.ready = ready
+        _warn_once(ready)
+        return worker
+
+
+class _Worker:
+    """One fork server, freshly executed: it has nothing of this process's memory."""
+
+    def __init__(self) -> None:
+        self._channel, other = socket.socketpair()
+        self._errors = tempfile.TemporaryFile()
+        self._task_hash: str | None = None
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-s", "-c", _MAIN.format(_PARENT)],
+                stdin=other,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                env=_environment(),
+                cwd="/",
+                start_new_session=True,  # Ctrl-C is the driver's business
+            )
+
+    def greet(self, without: tuple[str, ...]) -> Ready:
+        """Tell the server where packages are and learn how it is protected."""
+        self._channel.settimeout(_START_SECONDS)
+        send(self._channel, Setup(packages=_packages(), without=without))
+        return _READY.decode(receive(self._channel))
+
+    def ask(self, task: TaskRecord, program: str, limits: Limits, keep_value: bool) -> Reply:
+        """Have one program evaluated."""
+        known = task.hash == self._task_hash
+        request = Request(
+            task=None if known else task, program=program, limits=limits, keep_value=keep_value
+        )
+        self._channel.settimeout(2 * limits.seconds + _PATIENCE_SECONDS)
+        send(self._channel, request)
+        self._task_hash = task.hash
+        return _REPLY.decode(receive(self._channel))
+
+    def hang_up(self) -> None:
+        """Make the server kill what runs and end; wakes a thread that waits for its answer."""
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
+
+    def stop(self) -> None:
+        """End the server and wait for that."""
+        self.hang_up()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._channel.close()
+
+    def last_words(self) -> str:
+        """What a server that ended had to say, to be added to an error's text."""
+        self._errors.seek(0)
+        text = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
+        self._errors.close()
+        return f"; exit code {self._process.returncode}" + (f"\n{text}" if text else "")
+
+
+def _environment() -> dict[str, str]:
+    """The whole environment of servers and programs: nothing of the user's but library paths."""
+    own = {
+        "HOME": "/tmp",
+        "LANG": "C.UTF-8",
+        "PATH": os.pathsep.join((os.path.dirname(sys.executable), "/usr/bin", "/bin")),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "TMPDIR": "/tmp",
+        "TZ": "UTC",
+    }
+    own |= dict.fromkeys(_THREAD_VARIABLES, "1")
+    if "LD_LIBRARY_PATH" in os.environ:
+        own["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+    return own
+
+
+def _packages() -> tuple[str, ...]:
+    """Folders of installed packages, wherever this process found them."""
+    folders = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    for name in ("numpy", "scipy", "msgspec"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            folders.append(str(Path(spec.origin).parents[1]))
+    return tuple(dict.fromkeys(os.path.abspath(folder) for folder in folders))
+
+
+def _warn_once(ready: Ready) -> None:
+    missing = {name: why for name, why in ready.missing.items() if why != SWITCHED_OFF}
+    if not missing or _warned.is_set():
+        return
+    _warned.set()
+    lines = [f"- {name} ({why}): {LAYERS[name]}" for name, why in missing.items()]
+    warnings.warn(
+        "the sandbox lacks protections on this platform:\n" + "\n".join(lines),
+        SandboxWarning,
+        stacklevel=2,
+    )
+
+
+_warned = threading.Event()
+_shared_lock = threading.Lock()
+_shared: dict[int, Evaluator] = {}
+
+
+def evaluate(
+    task: TaskRecord, program: str, limits: Limits, *, keep_value: bool = False
+) -> Evaluation:
+    """Evaluate one program in this process's own sandbox, made at the first call.
+
+    A plain function, so that it can be sent to other processes and machines; see `Evaluator`.
+    """
+    with _shared_lock:
+        evaluator = _shared.get(os.getpid())
+        if evaluator is None:
+            _shared.clear()
+            evaluator = _shared[os.getpid()] = Evaluator()
+    return evaluator.evaluate(task, program, limits, keep_value=keep_value)

@@ -1,0 +1,356 @@
+"""The layers that confine a program, each used where the platform has it.
+
+The fork server builds a `Jail` once: it finds out by trying which layers work, in forked probes
+that fail harmlessly, and moves itself into namespaces of its own. Each program is then forked
+by `Jail.fork` and locks itself in with `Jail.enter` before it runs a line of foreign code.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from evo.records import Limits
+from evo.sandbox import kernel, landlock, root, seccomp
+
+LAYERS: dict[str, str] = {
+    "limits": "time is limited, but not the memory, processes and files of a program",
+    "user": "programs run with your own user's rights",
+    "mount": "programs see your file tree, and their working folder has no size cap as a whole",
+    "pid": "programs see other processes; what they leave behind is killed by descent",
+    "network": "programs may see this machine's network interfaces",
+    "landlock": "only the rights of its user keep a program from reading and writing files",
+    "seccomp": "programs may use every system call",
+}
+"""Layers of protection by name, and what it means where one is missing."""
+
+SWITCHED_OFF = "switched off"
+
+_MIB = 2**20
+_MAX_FILES = 10_000
+_MAX_DESCRIPTORS = 256
+_NOBODY = 65534
+_LIMITS = (
+    "RLIMIT_AS",
+    "RLIMIT_FSIZE",
+    "RLIMIT_NOFILE",
+    "RLIMIT_CORE",
+    "RLIMIT_NPROC",
+    "RLIMIT_CPU",
+)
+_NAMESPACES = {
+    "mount": kernel.CLONE_NEWNS,
+    "pid": kernel.CLONE_NEWPID,
+    "network": kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS,
+}
+
+
+class Jail:
+    """Which layers are active, and how a forked process enters them.
+
+    Attributes:
+        active: Names of the active layers.
+        missing: Why each other layer is not active.
+    """
+
+    def __init__(self, *, readable: Iterable[str], without: Iterable[str]) -> None:
+        self.active: set[str] = set()
+        self.missing: dict[str, str] = dict.fromkeys(without, SWITCHED_OFF)
+        self._readable = root.readable_paths(readable)
+        self._user_namespace = False
+        self._own_proc = False
+        self._pid_namespace = -1
+        self._limits: tuple[str, ...] = ()
+        self._users: tuple[int, int] | None = None
+        self._landlock = 0
+        self._filter = b""
+
+    @property
+    def protections(self) -> tuple[str, ...]:
+        """Names of the active layers, in the order of `LAYERS`, after those that are always on."""
+        found = tuple(name for name in LAYERS if name in self.active)
+        return ("fresh_process", "empty_environment", *found, *sorted(self.active - set(LAYERS)))
+
+    # Set-up, once per server
+
+    def separate(self) -> None:
+        """Choose namespaces and enter those that must be entered before the server is forked."""
+        plain = self._working_namespaces(user=False)
+        with_user = {} if "user" in self.missing else self._working_namespaces(user=True)
+        count = sum(not reason for reason in plain.values())
+        self._user_namespace = sum(not reason for reason in with_user.values()) > count
+        reasons = with_user if self._user_namespace else plain
+        for name, reason in reasons.items():
+            self._record(name, reason)
+        if self._user_namespace:
+            _enter_user_namespace()
+        if "pid" in self.active:
+            kernel.unshare(kernel.CLONE_NEWPID)
+
+    def establish(self) -> None:
+        """Enter the other namespaces, in the forked server, and find the layers of programs."""
+        if "network" in self.active:
+            kernel.unshare(_NAMESPACES["network"])
+        if "mount" in self.active:
+            kernel.unshare(kernel.CLONE_NEWNS)
+            root.enter(self._readable)
+        if "pid" in self.active:
+            self._pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+            self._own_proc = "mount" in self.active and not _probe(_mount_proc, fork=self.fork)
+        elif kernel.LINUX:
+            kernel.become_subreaper()
+            self.active.add("subreaper")
+        self._try("limits", self._find_limits)
+        self._try("user", self._find_users)
+        self._try("landlock", self._find_landlock)
+        self._try("seccomp", self._find_filter)
+
+    def _working_namespaces(self, *, user: bool) -> dict[str, str]:
+        """Whether each kind of namespace works, as the reason why not or an empty text."""
+
+        def enter(name: str) -> None:
+            if user:
+                _enter_user_namespace()
+            kernel.unshare(_NAMESPACES[name])
+            if name == "mount":
+                root.enter(self._readable)
+
+        wanted = [name for name in _NAMESPACES if name not in self.missing]
+        return {name: _probe(lambda name=name: enter(name)) for name in wanted}  # type: ignore[misc]
+
+    def _record(self, name: str, reason: str) -> None:
+        if reason:
+            self.missing[name] = reason
+        else:
+            self.active.add(name)
+
+    def _try(self, name: str, find: Callable[[], object]) -> None:
+        """Let `find` prepare a layer and raise `OSError` where it does not work."""
+        if name in self.missing:
+            return
+        try:
+            find()
+        except (OSError, ValueError) as error:
+            self._record(name, str(error))
+        else:
+            self._record(name, "")
+
+    def _find_limits(self) -> None:
+        reasons = {name: _probe(lambda name=name: _limit(name, 1)) for name in _LIMITS}  # type: ignore[misc]
+        self._limits = tuple(name for name, reason in reasons.items() if not reason)
+        if not self._limits:
+            raise OSError("; ".join(reasons.values()))
+
+    def _find_users(self) -> None:
+        if self._user_namespace:
+            return
+        if os.geteuid() != 0:
+            raise OSError("neither root nor in a user namespace")
+        # Users of their own for this server's programs and scorer, so that processes count apart.
+        unique = os.fstat(self._pid_namespace).st_ino if "pid" in self.active else os.getpid()
+        own = 0x40000000 + 2 * (unique % 2**24)
+        reason = ""
+        for users in ((own, own + 1), (_NOBODY, _NOBODY)):
+            reason = _probe(lambda users=users: _become_reader(users[0]))  # type: ignore[misc]
+            if not reason:
+                self._users = users
+                return
+        raise OSError(reason)
+
+    def _find_landlock(self) -> None:
+        self._landlock = landlock.version()
+        if reason := _probe(lambda: self._enter_landlock("/tmp")):
+            raise OSError(reason)
+
+    def _find_filter(self) -> None:
+        # Without a network and a root folder of its own, a program could reach local services.
+        self._filter = seccomp.build(unix_sockets={"mount", "network"} <= self.active)
+
+        def install() -> None:
+            kernel.no_new_privileges()
+            seccomp.install(self._filter)
+
+        if reason := _probe(install):
+            raise OSError(reason)
+
+    # Once per process
+
+    def fork(self) -> int:
+        """Fork, the child in a new process tree where that works: at its end all of it ends."""
+        if "pid" not in self.active:
+            return os.fork()
+        kernel.unshare(kernel.CLONE_NEWPID)
+        pid = -1
+        try:
+            pid = os.fork()
+        finally:
+            if pid:
+                kernel.setns(self._pid_namespace, kernel.CLONE_NEWPID)
+        return pid
+
+    def make_folder(self) -> str:
+        """Path of a new process's own folder, made here unless the process mounts it itself."""
+        if "mount" in self.active:
+            return "/tmp"
+        folder = tempfile.mkdtemp(prefix="evo-sandbox-")
+        if self._users:
+            os.chown(folder, self._users[0], self._users[0])
+        return folder
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove what `make_folder` made, whatever a program did to it."""
+        if "mount" in self.active:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        if os.path.lexists(folder):  # unreadable or too deep
+            for command in (["chmod", "-R", "u+rwx", folder], ["rm", "-rf", folder]):
+                subprocess.run(
+                    command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+                )
+
+    def enter(self, limits: Limits, folder: str, *, extra_bytes: int, scorer: bool) -> None:
+        """Lock the calling, freshly forked process in, for good.
+
+        Args:
+            limits: Limits of the evaluation.
+            folder: From `make_folder`; the only place where the process may write.
+            extra_bytes: Room in the folder besides the limit, for the task's own files.
+            scorer: Whether this is the scorer, which lives on and has no limit on CPU time.
+        """
+        user = self._users[scorer] if self._users else os.geteuid()
+        if "mount" in self.active:
+            kernel.unshare(kernel.CLONE_NEWNS)
+            root.mount_folder(folder, limits.files_mb * _MIB + extra_bytes, _MAX_FILES, user)
+            if self._own_proc:
+                root.mount_proc()
+            else:
+                root.hide_proc()
+        if kernel.LINUX:
+            kernel.no_new_privileges()
+        if "landlock" in self.active:
+            self._enter_landlock(folder)
+        self._enter_limits(limits, cpu=not scorer)
+        if self._users:
+            _become(user)
+        elif self._user_namespace:
+            kernel.drop_capabilities()
+        if kernel.LINUX:
+            kernel.dumpable()
+            kernel.die_with_parent(signal.SIGKILL)
+        if "seccomp" in self.active:
+            seccomp.install(self._filter)
+
+    def _enter_landlock(self, folder: str) -> None:
+        kernel.no_new_privileges()
+        proc = ["/proc"] if self._own_proc else []
+        landlock.restrict(
+            self._landlock,
+            readable=[*self._readable, *proc],
+            writable=[folder, *root.DEVICES],
+        )
+
+    def _enter_limits(self, limits: Limits, *, cpu: bool) -> None:
+        values = {
+            "RLIMIT_AS": limits.memory_mb * _MIB,
+            "RLIMIT_FSIZE": limits.files_mb * _MIB,
+            "RLIMIT_NOFILE": _MAX_DESCRIPTORS,
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NPROC": self._processes(limits),
+            "RLIMIT_CPU": math.ceil(limits.seconds) + 1,
+        }
+        for name in self._limits:
+            if cpu or name != "RLIMIT_CPU":
+                _limit(name, values[name])
+
+    def _processes(self, limits: Limits) -> int:
+        """The limit counts the processes of a user, so others of the same user are added."""
+        if self._users and self._users[0] != _NOBODY:
+            return limits.processes
+        if self._user_namespace:
+            return limits.processes + 4  # server, scorer and the like
+        user = self._users[0] if self._users else os.geteuid()
+        return limits.processes + _count_threads(user)
+
+
+def _probe(action: Callable[[], object], *, fork: Callable[[], int] = os.fork) -> str:
+    """Run `action` in a forked child: the error's text, or an empty text where it worked."""
+    reader, writer = os.pipe()
+    try:
+        pid = fork()
+    except OSError as error:
+        os.close(reader)
+        os.close(writer)
+        return str(error)
+    if pid == 0:
+        report = b""
+        try:
+            action()
+            child = os.fork()  # a new process tree accepts its first child only if it works
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+        except BaseException as error:
+            report = str(error).encode() or b"failed"
+        finally:
+            os.write(writer, report)
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        report = stream.read()
+    _, status = os.waitpid(pid, 0)
+    return report.decode() or (f"probe ended with status {status}" if status else "")
+
+
+def _enter_user_namespace() -> None:
+    """Become privileged over namespaces of one's own, under the same user number."""
+    user, group = os.geteuid(), os.getegid()
+    kernel.unshare(kernel.CLONE_NEWUSER)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _become(user: int) -> None:
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def _become_reader(user: int) -> None:
+    """Become a user, who must still be able to read Python's library."""
+    _become(user)
+    with open(os.__file__, "rb"), open(sys.executable, "rb"):
+        pass
+
+
+def _count_threads(user: int) -> int:
+    count = 0
+    for name in os.listdir("/proc") if kernel.LINUX else ():
+        with suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
+                count += len(os.listdir(f"/proc/{name}/task"))
+    return count or 256
+
+
+def _limit(name: str, value: int) -> None:
+    number = getattr(resource, name)
+    _, hard = resource.getrlimit(number)
+    most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(number, (most, most))
+
+
+def _mount_proc() -> None:
+    kernel.unshare(kernel.CLONE_NEWNS)
+    root.mount_proc()

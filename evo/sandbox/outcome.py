@@ -1,0 +1,68 @@
+"""What a program's end means: from bytes and exit statuses to an evaluation."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+
+import msgspec
+
+from evo.records import Evaluation, Limits
+from evo.sandbox.messages import Returned
+from evo.sandbox.processes import Ended
+
+_RETURNED = msgspec.msgpack.Decoder(Returned)
+
+
+def read_returned(ended: Ended, limits: Limits) -> Returned:
+    """What a program sent before its end, or what its end means if it sent nothing whole."""
+    if ended.timed_out:
+        return _timeout(f"no value within {limits.seconds:g} s")
+    if ended.too_much:
+        return Returned(kind="invalid", text=f"the value is larger than {limits.value_mb} MiB")
+    if ended.sent:
+        try:
+            return _RETURNED.decode(ended.sent)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return Returned(kind="error", text=f"the program sent no well-formed value: {error}")
+    killer = os.WTERMSIG(ended.status) if os.WIFSIGNALED(ended.status) else 0
+    if killer in (signal.SIGKILL, signal.SIGXCPU) and ended.cpu_seconds > limits.seconds:
+        return _timeout(f"over {limits.seconds:g} s of processor time")
+    return Returned(kind="error", text=f"the program {ending(ended.status)} without returning")
+
+
+def _timeout(text: str) -> Returned:
+    return Returned(kind="timeout", text=text)
+
+
+def ending(status: int) -> str:
+    """How a process ended, in words."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def from_metrics(returned: Returned) -> Evaluation:
+    """The evaluation of an evaluator's own metrics, whose `combined_score` is the fitness."""
+    metrics = dict(returned.metrics)
+    fitness = metrics.pop("combined_score", math.nan)
+    if not math.isfinite(fitness):
+        return Evaluation(status="invalid", error=f"combined_score is not finite: {fitness!r}")
+    finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+    return Evaluation(status="ok", fitness=fitness, metrics=finite, error=returned.text or None)
+
+
+def with_output(error: str, ended: Ended) -> str:
+    """An error's text with what the program printed."""
+    parts = [error]
+    parts += [
+        f"--- {name} ---\n{text.strip()}"
+        for name, text in (("stdout", ended.stdout), ("stderr", ended.stderr))
+        if text.strip()
+    ]
+    return "\n".join(parts)

@@ -1,0 +1,99 @@
+"""What happens in a program's own process, after it was locked in."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from evo.records import Limits, TaskRecord
+from evo.sandbox import values
+from evo.sandbox.messages import Returned, printable
+from evo.sandbox.together import run_evaluator
+
+_MAX_ERROR = 4000  # characters
+
+PACKAGES = {
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Packages whose name at the package index differs from the one they are imported by."""
+
+
+def execute(task: TaskRecord, program: str, limits: Limits, folder: str) -> Returned:
+    """Run a program to its end, whatever it does, and say how it ended.
+
+    Args:
+        task: The task; its isolation decides whether its evaluator runs here as well.
+        program: Source text, or the text that evolves.
+        limits: For the size of the returned value.
+        folder: The process's own folder.
+    """
+    path = os.path.join(folder, "program.txt" if task.evolves == "text" else "program.py")
+    with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
+        file.write(program)
+    try:
+        if task.isolation == "shared":
+            return run_evaluator(task, path)
+        return _call(task, program, path, limits)
+    except values.UnsendableError as error:
+        return Returned(kind="invalid", text=printable(str(error)))
+    except BaseException as error:  # the wall: nothing a program raises passes it
+        return Returned(kind="error", text=_describe(error, path))
+
+
+def _call(task: TaskRecord, program: str, path: str, limits: Limits) -> Returned:
+    module = ModuleType("program")
+    module.__file__ = path
+    sys.modules["program"] = module
+    exec(compile(program, path, "exec"), module.__dict__)
+    function = find_entry(module, task.entry)
+    if function is None:
+        expected = " or ".join(f"{name}()" for name in task.entry)
+        return Returned(kind="error", text=f"the program defines no function {expected}")
+    return Returned(
+        kind="value",
+        value=values.encode(function(), max_bytes=int(limits.value_mb * 2**20)),
+    )
+
+
+def find_entry(module: ModuleType, names: tuple[str, ...]) -> Callable[[], Any] | None:
+    """The first of the named functions that a module has."""
+    for name in names:
+        function = module.__dict__.get(name)
+        if callable(function):
+            return function  # type: ignore[no-any-return]
+    return None
+
+
+def _describe(error: BaseException, path: str) -> str:
+    """Text of an exception with the program's own frames; safe against hostile exceptions."""
+    try:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename != path:
+            trace = trace.tb_next
+        lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
+        text = "".join(lines).strip()
+        if isinstance(error, SystemExit):
+            text = f"the program called sys.exit\n{text}"
+        if isinstance(error, MemoryError):
+            text = f"the program ran out of memory\n{text}"
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            text += f"\n{missing_package(error.name)}"
+        if len(text) > _MAX_ERROR:
+            text = f"{text[: _MAX_ERROR // 2]}\n...\n{text[-_MAX_ERROR // 2 :]}"
+        return printable(text)
+    except BaseException:
+        return f"an exception of type {type.__repr__(type(error))} that cannot be shown"
+
+
+def missing_package(name: str) -> str:
+    """What to do about a module that is not installed."""
+    package = name.partition(".")[0]
+    return f"the package {package!r} is not installed: pip install {PACKAGES.get(package, package)}"

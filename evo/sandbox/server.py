@@ -1,0 +1,199 @@
+"""The warm fork server's work: one program after the other, each in a process of its own.
+
+Nothing foreign runs in the server itself. It holds no key: its environment is empty and its
+memory never was the user's.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from evo.records import Evaluation, Limits, TaskRecord
+from evo.sandbox import outcome, scorer, values
+from evo.sandbox.jail import Jail
+from evo.sandbox.messages import ClosedError, Reply, Request, Returned, Score, Scored, receive, send
+from evo.sandbox.processes import DriverGoneError, Ended, Process, Watcher, start
+from evo.sandbox.program import execute
+from evo.sandbox.purity import key_of, seed_everything
+
+_FRAME_SLACK = 1 << 16  # a message is larger than the value in it
+_SCORED = msgspec.msgpack.Decoder(Scored)
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """The running scorer, and the task and limits that it is for."""
+
+    process: Process
+    channel: socket.socket
+    key: tuple[str, Limits]
+
+
+class Server:
+    """Evaluates what the driver asks for, one program at a time."""
+
+    def __init__(self, driver: socket.socket, jail: Jail) -> None:
+        self._driver = driver
+        self._jail = jail
+        self._watcher = Watcher(driver.fileno(), jail, self._spared)
+        self._scorer: _Scorer | None = None
+
+    def serve(self) -> None:
+        """Answer requests until the driver goes."""
+        decoder = msgspec.msgpack.Decoder(Request)
+        task: TaskRecord | None = None
+        while True:
+            try:
+                request = decoder.decode(receive(self._driver))
+            except ClosedError:
+                return
+            task = request.task or task
+            try:
+                if task is None:
+                    raise ValueError("the first request must hold a task")
+                reply = Reply(evaluation=self._evaluate(task, request))
+            except DriverGoneError:
+                return
+            except Exception:  # reported to the driver, which starts another server
+                reply = Reply(fault=traceback.format_exc())
+            send(self._driver, reply)
+
+    def _spared(self) -> set[int]:
+        return {self._scorer.process.pid} if self._scorer else set()
+
+    def _evaluate(self, task: TaskRecord, request: Request) -> Evaluation:
+        began = time.monotonic()
+        if task.evolves == "text" and task.isolation == "separate":
+            limit = int(request.limits.value_mb * 2**20)
+            ended = None
+            returned = Returned(kind="value", value=values.encode(request.program, max_bytes=limit))
+        else:
+            ended = self._run(task, request)
+            returned = outcome.read_returned(ended, request.limits)
+        if returned.kind == "value":
+            evaluation = self._score(task, request, returned.value)
+        elif returned.kind == "metrics":
+            evaluation = outcome.from_metrics(returned)
+        else:
+            evaluation = Evaluation(status=returned.kind, error=returned.text)
+        error = evaluation.error
+        if ended and evaluation.status != "ok":
+            error = outcome.with_output(error or "", ended)
+        seconds = time.monotonic() - began
+        return msgspec.structs.replace(evaluation, error=error, seconds=seconds)
+
+    def _run(self, task: TaskRecord, request: Request) -> Ended:
+        """Run a program in a process of its own."""
+
+        def run(channel: int, folder: str) -> None:
+            seed_everything(key_of(request.program))
+            returned = execute(task, request.program, request.limits, folder)
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(BaseException):  # the program may have replaced them
+                    stream.flush()
+            _write(channel, msgspec.msgpack.encode(returned))
+
+        deadline = time.monotonic() + request.limits.seconds
+        reader, writer = os.pipe()
+        try:
+            shared = task.isolation == "shared"
+            process = start(
+                self._jail,
+                request.limits,
+                run,
+                channel=writer,
+                extra_bytes=_size(task) if shared else 0,
+            )
+            os.close(writer)
+            os.set_blocking(reader, False)
+            return self._watcher.watch(
+                process,
+                reader,
+                deadline=deadline,
+                max_bytes=int(request.limits.value_mb * 2**20) + _FRAME_SLACK,
+                max_output=request.limits.output_kb * 1024,
+            )
+        finally:
+            os.close(reader)
+
+    def _score(self, task: TaskRecord, request: Request, value: bytes) -> Evaluation:
+        """Score a returned value in the scorer, started anew for another task or other limits."""
+        key = (task.hash, request.limits)
+        if self._scorer and self._scorer.key != key:
+            self._stop_scorer()
+        if self._scorer is None:
+            self._scorer = self._start_scorer(task, request.limits)
+        channel = self._scorer.channel
+        message = Score(value=value, key=key_of(request.program), keep_value=request.keep_value)
+        deadline = time.monotonic() + request.limits.seconds
+        try:
+            channel.settimeout(request.limits.seconds + 1)
+            send(channel, message)
+            if self._watcher.wait_for_answer(channel.fileno(), deadline):
+                scored = _SCORED.decode(receive(channel))
+                return Evaluation(
+                    status=scored.status,
+                    fitness=scored.fitness,
+                    metrics=scored.metrics,
+                    error=scored.error,
+                    value=scored.value,
+                )
+        except ClosedError:
+            status = self._stop_scorer()
+            return Evaluation(
+                status="error", error=f"the evaluator's process {outcome.ending(status)}"
+            )
+        except TimeoutError:
+            pass
+        self._stop_scorer()
+        seconds = request.limits.seconds
+        return Evaluation(
+            status="timeout", error=f"scoring the returned value took over {seconds:g} s"
+        )
+
+    def _start_scorer(self, task: TaskRecord, limits: Limits) -> _Scorer:
+        own, other = socket.socketpair()
+
+        def run(channel: int, folder: str) -> None:
+            scorer.serve(task, socket.socket(fileno=channel))
+
+        with other:
+            process = start(
+                self._jail,
+                limits,
+                run,
+                channel=other.fileno(),
+                extra_bytes=_size(task),
+                scorer=True,
+            )
+        return _Scorer(process=process, channel=own, key=(task.hash, limits))
+
+    def _stop_scorer(self) -> int:
+        """Kill the scorer; the status it ended with."""
+        if self._scorer is None:
+            return 0
+        stopped, self._scorer = self._scorer, None
+        stopped.channel.close()
+        status, _ = self._watcher.kill(stopped.process)
+        self._jail.remove_folder(stopped.process.folder)
+        return status
+
+
+def _size(task: TaskRecord) -> int:
+    """Room that a task's files need in a folder, bytes."""
+    contents = (*task.files.values(), *task.encoded.values())
+    return sum(len(text.encode()) + 4096 for text in contents)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

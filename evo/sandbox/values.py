@@ -1,0 +1,164 @@
+"""What a program may return, as bytes and back: plain data, never pickles.
+
+None, bool, int, float, str, list, tuple, dict with str keys, and NumPy arrays and scalars of
+booleans, integers and real numbers. NaN and infinities pass: what is legal is the evaluator's
+business.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NoReturn
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+_ARRAY = 1
+_TUPLE = 2
+_MAX_DEPTH = 64
+_KINDS = "biuf"
+
+
+class UnsendableError(ValueError):
+    """The value is not plain data, or larger than allowed; the text says which."""
+
+
+def encode(value: object, *, max_bytes: int) -> bytes:
+    """Write a returned value in MessagePack.
+
+    Raises:
+        UnsendableError: The value holds anything but plain data, or is too large or too deep.
+    """
+    return msgspec.msgpack.encode(_Budget(max_bytes).plain(value, 0))
+
+
+class _Budget:
+    """Turns a value into what MessagePack knows, as long as it stays within so many bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.left = max_bytes
+
+    def spend(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            _refuse(f"the returned value is larger than {self.max_bytes} bytes")
+
+    def plain(self, value: object, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            _refuse(f"the returned value is nested deeper than {_MAX_DEPTH} levels")
+        self.spend(1)
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is float:
+            self.spend(8)
+            return value
+        if issubclass(kind, np.generic):
+            return self.plain(_from_scalar(value), depth)
+        if isinstance(value, int) and kind is int:
+            self.spend(8)
+            if not -(2**63) <= value < 2**63:
+                _refuse("the returned value holds an integer of more than 64 bits")
+            return value
+        if isinstance(value, str) and kind is str:
+            return self._text(value)
+        if isinstance(value, np.ndarray) and kind is np.ndarray:
+            return self._array(value)
+        # The iteration of the base class, not that of a subclass that the program wrote.
+        if issubclass(kind, list):
+            return [self.plain(item, depth + 1) for item in list.__iter__(value)]  # type: ignore[arg-type]
+        if issubclass(kind, tuple):
+            items = [self.plain(item, depth + 1) for item in tuple.__iter__(value)]  # type: ignore[arg-type]
+            return msgspec.msgpack.Ext(_TUPLE, msgspec.msgpack.encode(items))
+        if issubclass(kind, dict):
+            return self._mapping(value, depth)  # type: ignore[arg-type]
+        _refuse(f"the returned value holds an object of type {kind.__name__!r}")
+
+    def _text(self, value: str) -> str:
+        try:
+            self.spend(len(value.encode()))
+        except UnicodeEncodeError:
+            _refuse("the returned value holds text with lone surrogates")
+        return value
+
+    def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        plain = {}
+        for key, item in dict.items(value):
+            if type(key) is not str:
+                _refuse(f"the returned value holds a dict key of type {type(key).__name__!r}")
+            plain[self._text(key)] = self.plain(item, depth + 1)
+        return plain
+
+    def _array(self, value: NDArray[Any]) -> msgspec.msgpack.Ext:
+        if value.dtype.kind not in _KINDS:
+            _refuse(f"the returned value holds an array of type {str(value.dtype)!r}")
+        self.spend(value.nbytes)
+        if value.dtype.itemsize > 8:
+            value = value.astype(np.float64)
+        value = value.astype(value.dtype.newbyteorder("<"), copy=False)
+        parts = (value.dtype.str, value.shape, value.tobytes())
+        return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
+
+
+def _from_scalar(value: Any) -> bool | int | float:
+    kind = value.dtype.kind
+    if kind == "b":
+        return bool(value)
+    if kind in "iu":
+        return int(value)
+    if kind == "f":
+        return float(value)
+    _refuse(f"the returned value holds a NumPy {type(value).__name__!r}")
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise UnsendableError(
+        f"{reason}; allowed are None, bool, int, float, str, list, tuple, dict with str keys "
+        f"and numeric NumPy arrays"
+    )
+
+
+def decode(data: bytes) -> Any:
+    """Read what `encode` wrote, or what a hostile program wrote in its place.
+
+    Raises:
+        ValueError: The bytes are not exactly one well-formed value.
+    """
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"the returned bytes are no value: {error}") from error
+
+
+def _extension(code: int, data: memoryview) -> Any:
+    if code == _TUPLE:
+        items = _decoder.decode(data)
+        if not isinstance(items, list):
+            raise ValueError(f"a tuple expected, got {type(items).__name__!r}")
+        return tuple(items)
+    if code != _ARRAY:
+        raise ValueError(f"unknown extension {code!r}")
+    name, shape, content = _array_decoder.decode(data)
+    dtype = np.dtype(name)
+    if dtype.kind not in _KINDS or dtype.itemsize > 8:
+        raise ValueError(f"an array of numbers expected, got type {name!r}")
+    if any(length < 0 for length in shape) or len(content) != prod(shape) * dtype.itemsize:
+        raise ValueError(f"an array of shape {shape!r} does not have {len(content)} bytes")
+    return np.frombuffer(bytearray(content), dtype=dtype).reshape(shape)
+
+
+_decoder = msgspec.msgpack.Decoder(Any, ext_hook=_extension)
+_array_decoder = msgspec.msgpack.Decoder(tuple[str, tuple[int, ...], bytes])
+
+
+def to_lists(value: Any) -> Any:
+    """The same value with arrays and tuples as nested lists."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [to_lists(item) for item in value]
+    if isinstance(value, dict):
+        return {key: to_lists(item) for key, item in value.items()}
+    return value
