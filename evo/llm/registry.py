@@ -150,12 +150,14 @@ def _model(name: str, table: Any, source: str) -> Model:
         raise ModelError(
             f"{where}: unknown key {unknown[0]!r}{hint}; allowed: {', '.join(_ALLOWED)}"
         )
-    omit = table.pop("omit", [])
+    fields = {key: value for key, value in table.items() if key != "omit"}
+    omit = table.get("omit", [])
     if not isinstance(omit, list) or not all(isinstance(item, str) for item in omit):
         raise ModelError(f"{where}: omit: expected a list of names of fields, got {omit!r}")
-    table["extra_body"] = {**table.get("extra_body", {}), **dict.fromkeys(omit)}
     try:
-        model = msgspec.convert({"name": name, **table}, Model)
+        model = msgspec.convert({"name": name, **fields}, Model)
+        extra_body = model.extra_body | dict.fromkeys(omit)
+        model = msgspec.structs.replace(model, extra_body=extra_body)
         resolve_sampling(model)
     except (msgspec.ValidationError, ValueError) as error:
         raise ModelError(f"{where}: {error}") from None

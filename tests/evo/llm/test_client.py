@@ -1,0 +1,555 @@
+"""The client against a real HTTP server that does as a script says."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evo.llm.answer import read_success, retry_after
+from evo.llm.client import (
+    Call,
+    CallCancelled,
+    EndpointDown,
+    EndpointMissing,
+    EndpointRefused,
+    ModelClient,
+    find_endpoint,
+)
+from evo.llm.limits import Slots
+from evo.records import Model, Sampling
+
+SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=100)
+MESSAGES = [{"role": "user", "content": "hello"}]
+USAGE = {
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+    "total_tokens": 10,
+    "prompt_tokens_details": {"cached_tokens": 2, "audio_tokens": None},
+    "queue_time": 0.25,
+}
+KEY = "sk-very-secret-0123456789"
+VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "LLM_API_BASE", "LLM_API_KEY")
+
+
+@dataclass
+class Answer:
+    """What the server does with one request."""
+
+    status: int = 200
+    body: object = None
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: float = 0.0  # before the status line
+    trickle: float = 0.0  # seconds between the bytes of the body
+
+
+def completion(text: str | None = "hi", **choice: object) -> dict[str, object]:
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"message": message, "finish_reason": "stop"} | choice], "usage": USAGE}
+
+
+def in_turn(*answers: Answer) -> Callable[[int], Answer]:
+    """A script of one answer after the other; the last is repeated."""
+    return lambda number: answers[min(number, len(answers) - 1)]
+
+
+class Endpoint:
+    """A server that answers by a script and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.script: Callable[[int], Answer] = lambda number: Answer(body=completion())
+        self.requests: list[dict[str, object]] = []
+        self.keys: list[str | None] = []
+        self.dropped = threading.Event()  # a client went away before its answer
+        self.lock = threading.Lock()
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                endpoint.serve(self)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self.thread.start()
+
+    def serve(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers["content-length"]))
+        with self.lock:
+            number = len(self.requests)
+            self.requests.append(json.loads(body))
+            self.keys.append(handler.headers.get("authorization"))
+        answer = self.script(number)
+        if self.gone(handler, answer.wait):
+            return
+        content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body)
+        content = content if isinstance(content, bytes) else content.encode()
+        handler.send_response(answer.status)
+        for name, value in answer.headers.items():
+            handler.send_header(name, value)
+        handler.send_header("content-length", str(len(content)))
+        handler.end_headers()
+        if not answer.trickle:
+            handler.wfile.write(content)
+            return
+        for byte in content:
+            if self.gone(handler, answer.trickle):
+                return
+            handler.wfile.write(bytes([byte]))
+
+    def gone(self, handler: BaseHTTPRequestHandler, seconds: float) -> bool:
+        """Waits, and says whether the client closed the connection meanwhile."""
+        if not seconds:
+            return False
+        handler.connection.settimeout(seconds)
+        try:
+            closed = handler.connection.recv(1) == b""
+        except TimeoutError:
+            return False
+        except OSError:
+            closed = True
+        finally:
+            handler.connection.settimeout(None)
+        if closed:
+            handler.close_connection = True
+            self.dropped.set()
+        return closed
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    server = Endpoint()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def client(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., ModelClient]]:
+    monkeypatch.setenv("TEST_KEY", KEY)
+    made: list[ModelClient] = []
+
+    def make(**settings: object) -> ModelClient:
+        model = settings.pop(
+            "model", Model(name="m", base_url=endpoint.url, key_variable="TEST_KEY")
+        )
+        settings = {"slots": Slots(50), "back_off": 0.01, "timeout": 10.0} | settings
+        made.append(ModelClient(model, SAMPLING, **settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def closed_port() -> str:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        port = server.server_address[1]
+    return f"http://127.0.0.1:{port}/v1"
+
+
+def test_a_call_is_one_request_with_the_settings_and_the_usage_verbatim(endpoint, client):
+    call = client().call(MESSAGES, seed=5)
+    assert endpoint.requests == [
+        {"model": "m", "messages": MESSAGES, "seed": 5, "temperature": 0.6, "top_p": 0.95,
+         "max_tokens": 100}
+    ]  # fmt: skip
+    assert (call.reply, call.finish_reason, call.reasoning, call.rejected) == (
+        "hi",
+        "stop",
+        None,
+        None,
+    )
+    (attempt,) = call.attempts
+    assert (attempt.status, attempt.http_status, attempt.usage) == ("ok", 200, USAGE)
+    assert 0 < attempt.latency < 5
+
+
+def test_extra_fields_replace_add_and_leave_out(endpoint, client):
+    extra = {"top_k": 20, "temperature": 1, "seed": None}
+    model = Model(name="m", id="org/M", base_url=endpoint.url, extra_body=extra)
+    client(model=model).call(MESSAGES, seed=5)
+    (request,) = endpoint.requests
+    assert request["model"] == "org/M"
+    assert (request["top_k"], request["temperature"], "seed" in request) == (20, 1, False)
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept_apart(endpoint, client, name):
+    message = {"content": None, name: "let me see"}
+    endpoint.script = lambda _: Answer(body=completion(message=message))
+    call = client().call(MESSAGES, seed=1)
+    assert (call.reply, call.reasoning) == ("", "let me see")
+
+
+def test_half_a_surrogate_pair_cannot_break_the_log(endpoint, client):
+    endpoint.script = lambda _: Answer(body=completion("a\ud800b"))
+    assert msgspec.json.encode(client().call(MESSAGES, seed=1).reply) == b'"a?b"'
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503])
+def test_passing_errors_are_retried_and_all_recorded(endpoint, client, status):
+    later = Answer(status, {"error": {"message": "later"}})
+    endpoint.script = in_turn(later, later, Answer(body=completion()))
+    call = client().call(MESSAGES, seed=1)
+    assert [a.http_status for a in call.attempts] == [status, status, 200]
+    assert [a.status for a in call.attempts] == ["error", "error", "ok"]
+    assert call.attempts[0].error == f"HTTP {status}: later"
+    assert len(endpoint.requests) == 3
+    assert call.reply == "hi"
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_request_that_will_never_do_is_rejected_at_once(endpoint, client, status):
+    endpoint.script = lambda _: Answer(status, {"error": {"message": "too many tokens"}})
+    call = client().call(MESSAGES, seed=1)
+    assert (len(endpoint.requests), call.reply) == (1, None)
+    assert call.rejected == f"HTTP {status}: too many tokens"
+    assert call.attempts[0].http_status == status
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_an_endpoint_that_refuses_everything_stops_the_run(endpoint, client, status):
+    endpoint.script = lambda _: Answer(status, {"error": {"message": "no"}})
+    with pytest.raises(EndpointRefused, match=f"{endpoint.url} refuses: HTTP {status}: no"):
+        client().call(MESSAGES, seed=1)
+    assert len(endpoint.requests) == 1
+
+
+def test_an_empty_account_is_a_refusal_although_its_status_is_429(endpoint, client):
+    error = {"error": {"message": "quota", "code": "insufficient_quota"}}
+    endpoint.script = lambda _: Answer(429, error)
+    with pytest.raises(EndpointRefused, match="check the account"):
+        client().call(MESSAGES, seed=1)
+
+
+def test_a_busy_endpoint_gives_no_reply_but_is_not_down(endpoint, client):
+    endpoint.script = lambda _: Answer(429, {"error": "slow down"})
+    call = client(retries=3).call(MESSAGES, seed=1)
+    assert (call.reply, call.rejected, len(call.attempts)) == (None, None, 4)
+
+
+def test_errors_of_the_server_stop_the_run_only_if_it_never_answered(endpoint, client):
+    endpoint.script = in_turn(Answer(body=completion()), Answer(500))
+    shared = client(retries=1)
+    assert shared.call(MESSAGES, seed=1).reply == "hi"
+    assert shared.call(MESSAGES, seed=2).reply is None
+    with pytest.raises(EndpointDown, match="does not answer: 2 attempts"):
+        client(retries=1).call(MESSAGES, seed=3)
+
+
+def test_no_connection_is_an_endpoint_that_is_down(client):
+    url = closed_port()
+    with pytest.raises(EndpointDown) as raised:
+        client(model=Model(name="m", base_url=url), retries=2).call(MESSAGES, seed=1)
+    for expected in (url, "3 attempts", "no connection", "is it running", "/v1"):
+        assert expected in str(raised.value)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"choices": []}', b'{"choices": [3]}', b"[]"])
+def test_an_answer_that_is_no_completion_is_an_error_and_retried(endpoint, client, body):
+    endpoint.script = in_turn(Answer(body=body), Answer(body=completion()))
+    call = client().call(MESSAGES, seed=1)
+    assert [a.status for a in call.attempts] == ["error", "ok"]
+    assert "no chat completion" in (call.attempts[0].error or "")
+
+
+keys = st.sampled_from(["choices", "message", "content", "finish_reason", "usage"])
+values = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
+)
+
+
+@given(st.binary() | values.map(lambda value: json.dumps(value).encode()))
+def test_any_body_is_read_without_an_exception(body):
+    answer = read_success(body, 200, 0.1)
+    assert answer.verdict in ("answered", "retry")
+    assert (answer.reply is not None) == (answer.verdict == "answered")
+
+
+# --- time
+
+
+def test_a_timeout_bounds_the_whole_attempt_against_a_trickling_server(endpoint, client):
+    endpoint.script = lambda _: Answer(body=completion(), trickle=0.05)  # some 15 s in all
+    started = time.monotonic()
+    call = client(timeout=0.4, retries=1).call(MESSAGES, seed=1)
+    assert time.monotonic() - started < 2
+    assert (call.reply, [a.status for a in call.attempts]) == (None, ["timeout", "timeout"])
+    assert all(0.35 < a.latency < 0.8 for a in call.attempts)
+    assert endpoint.dropped.wait(2)
+
+
+def test_a_timeout_closes_the_connection_and_a_later_attempt_may_succeed(endpoint, client):
+    endpoint.script = in_turn(Answer(wait=5.0), Answer(body=completion()))
+    call = client(timeout=0.3).call(MESSAGES, seed=1)
+    assert [a.status for a in call.attempts] == ["timeout", "ok"]
+    assert call.attempts[0].usage is None
+    assert endpoint.dropped.wait(1)
+
+
+def test_latency_leaves_out_waiting_for_a_slot_and_backing_off(endpoint, client):
+    later = Answer(503, headers={"retry-after": "0.2"})
+    endpoint.script = in_turn(later, Answer(body=completion(), wait=0.1))
+    shared = client(slots=Slots(1))
+    calls: list[Call] = []
+
+    def work(seed: int) -> None:
+        calls.append(shared.call(MESSAGES, seed=seed))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    started = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - started > 0.4  # four in a row
+    assert all(a.latency < 0.35 for call in calls for a in call.attempts)
+
+
+@pytest.mark.parametrize("name", ["retry-after", "retry-after-ms"])
+def test_an_endpoint_that_asks_to_wait_is_obeyed(endpoint, client, name):
+    value = "0.3" if name == "retry-after" else "300"
+    later = Answer(429, headers={name: value})
+    endpoint.script = in_turn(later, Answer(body=completion()))
+    started = time.monotonic()
+    assert client().call(MESSAGES, seed=1).reply == "hi"
+    assert 0.3 <= time.monotonic() - started < 1.5
+
+
+def test_the_time_to_wait_is_read_in_every_form():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    later = format_datetime(now + timedelta(seconds=90), usegmt=True)
+    earlier = format_datetime(now - timedelta(seconds=90), usegmt=True)
+    assert retry_after({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
+    assert retry_after({"retry-after": "9"}) == 9
+    assert retry_after({"retry-after": later}, now=now) == 90
+    assert retry_after({"retry-after": earlier}, now=now) == 0
+    for nonsense in ("soon", "-3", "nan", "inf", ""):
+        assert retry_after({"retry-after": nonsense}, now=now) is None
+    assert retry_after({}) is None
+
+
+def pauses(client: ModelClient, monkeypatch: pytest.MonkeyPatch, seed: int) -> list[float]:
+    seen: list[float] = []
+    monkeypatch.setattr(client._cancelled, "wait", lambda seconds: bool(seen.append(seconds)))
+    client.call(MESSAGES, seed=seed)
+    return seen
+
+
+def test_pauses_double_at_most_and_are_keyed_by_the_seed(endpoint, client, monkeypatch):
+    endpoint.script = lambda _: Answer(429)
+    once, again, other = (pauses(client(back_off=8.0), monkeypatch, seed) for seed in (1, 1, 2))
+    assert once == again != other
+    assert all(0 <= p <= bound for p, bound in zip(once, (8, 16, 30, 30, 30), strict=True))
+
+
+def test_a_wish_to_wait_for_hours_is_capped(endpoint, client, monkeypatch):
+    endpoint.script = lambda _: Answer(429, headers={"retry-after": "86400"})
+    assert all(120 <= p <= 132 for p in pauses(client(), monkeypatch, 1))
+
+
+# --- cancelling, threads
+
+
+@pytest.mark.parametrize("phase", ["answering", "trickling", "backing off", "waiting for a slot"])
+def test_cancel_ends_a_call_at_once_in_every_phase(endpoint, client, phase):
+    endpoint.script = {
+        "answering": lambda _: Answer(wait=10),
+        "trickling": lambda _: Answer(body=completion(), trickle=0.1),
+        "backing off": lambda _: Answer(503, headers={"retry-after": "60"}),
+        "waiting for a slot": lambda _: Answer(wait=10),
+    }[phase]
+    shared = client(slots=Slots(1 if phase == "waiting for a slot" else 5))
+    raised: list[type] = []
+
+    def work() -> None:
+        try:
+            shared.call(MESSAGES, seed=1)
+        except CallCancelled as error:
+            raised.append(type(error))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    started = time.monotonic()
+    shared.cancel()
+    for thread in threads:
+        thread.join(5)
+    assert time.monotonic() - started < 0.5
+    assert len(raised) == 3
+    if phase in ("answering", "trickling"):
+        assert endpoint.dropped.wait(1)
+    with pytest.raises(CallCancelled):
+        shared.call(MESSAGES, seed=1)
+
+
+def test_cancelling_one_client_leaves_others_on_the_same_slots_alone(endpoint, client):
+    endpoint.script = lambda _: Answer(body=completion(), wait=0.3)
+    slots = Slots(1)
+    first, second = client(slots=slots), client(slots=slots)
+    calls: list[Call] = []
+    thread = threading.Thread(target=lambda: calls.append(second.call(MESSAGES, seed=1)))
+    with slots.slot():
+        thread.start()
+        time.sleep(0.05)
+        first.cancel()
+    thread.join()
+    assert calls[0].reply == "hi"
+
+
+def test_many_threads_share_one_client_within_its_slots(endpoint, client):
+    active, most, lock = [0], [0], threading.Lock()
+
+    def script(_: int) -> Answer:
+        with lock:
+            active[0] += 1
+            most[0] = max(most[0], active[0])
+        time.sleep(0.01)
+        with lock:
+            active[0] -= 1
+        return Answer(body=completion())
+
+    endpoint.script = script
+    shared = client(slots=Slots(8))
+    replies: dict[int, str | None] = {}
+
+    def work(start: int) -> None:
+        for seed in range(start, 64, 16):
+            replies[seed] = shared.call(MESSAGES, seed=seed).reply
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert replies == dict.fromkeys(range(64), "hi")
+    assert sorted(r["seed"] for r in endpoint.requests) == list(range(64))
+    assert 4 <= most[0] <= 8
+
+
+# --- the key, the configuration
+
+
+def test_the_key_is_sent_and_appears_nowhere_else(endpoint, client, caplog):
+    caplog.set_level(logging.DEBUG)
+    endpoint.script = lambda n: Answer(500, {"error": f"bad {KEY} here"})
+    shared = client(retries=0)
+    with pytest.raises(EndpointDown) as down:
+        shared.call(MESSAGES, seed=1)
+    endpoint.script = lambda n: Answer(400, KEY.encode())
+    call = shared.call(MESSAGES, seed=1)
+    endpoint.script = lambda n: Answer(401, {"error": {"message": f"Incorrect API key: {KEY}"}})
+    with pytest.raises(EndpointRefused) as refused:
+        shared.call(MESSAGES, seed=1)
+    assert endpoint.keys == [f"Bearer {KEY}"] * 3
+    shown = [repr(down.value), repr(refused.value), repr(call), repr(shared), caplog.text]
+    shown += [repr(find_endpoint(shared.model)), repr(vars(shared))]
+    assert all(KEY not in text for text in shown)
+    assert "[key]" in (call.rejected or "")
+    assert down.value.__cause__ is None
+    assert refused.value.__cause__ is None
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def put(**variables: str) -> None:
+        for name in VARIABLES:
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return put
+
+
+def test_a_key_goes_only_to_the_host_it_belongs_to(environment):
+    model = Model(name="m")
+    openai = {"OPENAI_BASE_URL": "https://a.example/v1", "OPENAI_API_KEY": "ka"}
+    other = {"LLM_API_BASE": "https://b.example/v1", "LLM_API_KEY": "kb"}
+    for variables, base_url, key in [
+        (openai, "https://a.example/v1", "ka"),
+        (other, "https://b.example/v1", "kb"),
+        (openai | other, "https://a.example/v1", "ka"),
+        ({"OPENAI_API_KEY": "ka"}, "https://api.openai.com/v1", "ka"),
+        (other | {"OPENAI_API_KEY": "ka"}, "https://b.example/v1", "kb"),
+    ]:
+        environment(**variables)
+        found = find_endpoint(model)
+        assert (found.base_url, found.key) == (base_url, key)
+    environment(LLM_API_BASE="https://b.example/v1", OPENAI_API_KEY="ka")
+    with pytest.raises(EndpointMissing, match=r"no key .* set LLM_API_KEY"):
+        find_endpoint(model)
+
+
+def test_what_is_missing_is_said_with_the_variables_to_set(environment):
+    environment()
+    with pytest.raises(EndpointMissing) as raised:
+        ModelClient(Model(name="m"), SAMPLING, slots=Slots(1))
+    assert all(name in str(raised.value) for name in VARIABLES)
+    with pytest.raises(EndpointMissing, match="set MY_KEY"):
+        find_endpoint(Model(name="m", base_url="https://a.example/v1", key_variable="MY_KEY"))
+    with pytest.raises(EndpointMissing, match="looks like"):
+        find_endpoint(Model(name="m", base_url="localhost:8000"))
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8", "10.2.3.4", "node17:80"])
+def test_a_local_endpoint_needs_no_key(environment, host):
+    environment()
+    assert find_endpoint(Model(name="m", base_url=f"http://{host}/v1")).key == "none"
+
+
+def test_settings_out_of_range_are_refused():
+    for settings in ({"timeout": 0}, {"timeout": float("inf")}, {"retries": -1}):
+        with pytest.raises(ValueError, match=f"{next(iter(settings))} must be"):
+            ModelClient(Model(name="offline"), SAMPLING, slots=Slots(1), **settings)
+
+
+def test_openai_gets_the_limit_under_its_newer_name(environment, monkeypatch):
+    environment(OPENAI_API_KEY="k")
+    import httpx2
+
+    seen: list[dict[str, object]] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(json.loads(request.read()))
+        return httpx2.Response(200, json=completion())
+
+    transport = httpx2.MockTransport(answer)
+    ModelClient(Model(name="gpt"), SAMPLING, slots=Slots(1), transport=transport).call(
+        MESSAGES, seed=1
+    )
+    assert (seen[0]["max_completion_tokens"], "max_tokens" in seen[0]) == (100, False)
+
+
+def test_a_proxy_of_the_environment_is_used(endpoint, client, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", endpoint.url.removesuffix("/v1"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    away = Model(name="m", base_url="http://far.internal/v1")
+    assert client(model=away).call(MESSAGES, seed=1).reply == "hi"
+    near = Model(name="m", base_url=closed_port())
+    with pytest.raises(EndpointDown):
+        client(model=near, retries=0).call(MESSAGES, seed=1)
+    assert len(endpoint.requests) == 1

@@ -1,0 +1,158 @@
+"""What is known of models."""
+
+import tomllib
+
+import msgspec
+import pytest
+
+from evo.llm import registry
+from evo.llm.registry import ModelError, find_model, load_models, resolve_sampling
+from evo.records import Model
+
+
+@pytest.fixture(autouse=True)
+def no_user_file(monkeypatch, tmp_path):
+    monkeypatch.delenv("EVO_MODELS", raising=False)
+    monkeypatch.setattr(registry, "USER_FILE", tmp_path / "absent.toml")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "models.toml"
+
+    def write(text):
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_the_shipped_table_holds_what_the_paper_and_the_readme_need():
+    models = load_models()
+    known = {name: model.active_parameters for name, model in models.items()}
+    # arXiv 2605.29268
+    assert known["qwen3-8b"] == 8_190_726_144
+    assert known["qwen3-14b"] == 14_768_296_960
+    assert known["llama-3.1-8b"] == 8_030_261_248
+    assert known["qwen2.5-coder-1.5b"] == 1_543_714_304
+    assert {"qwen3-1.7b", "qwen3-4b"} < models.keys()
+    assert [name for name, model in models.items() if not model.is_llm] == ["offline"]
+    assert models["offline"].version is not None
+
+
+def parameters(hidden, layers, heads, kv_heads, feed_forward, *, vocabulary=151_936, width=128):
+    """Weights of a Qwen3 with tied embeddings, by its published architecture."""
+    attention = 2 * hidden * heads * width + 2 * hidden * kv_heads * width + 2 * width
+    layer = attention + 3 * hidden * feed_forward + 2 * hidden
+    return vocabulary * hidden + layers * layer + hidden
+
+
+def test_parameter_counts_follow_from_the_architecture():
+    models = load_models()
+    assert models["qwen3-1.7b"].active_parameters == parameters(2048, 28, 16, 8, 6144)
+    assert models["qwen3-4b"].active_parameters == parameters(2560, 36, 32, 8, 9728)
+
+
+@pytest.mark.parametrize("name", load_models())
+def test_every_shipped_model_survives_a_log_and_its_defaults_are_in_range(name):
+    model = find_model(name)
+    assert model.name == name
+    assert msgspec.json.decode(msgspec.json.encode(model), type=Model) == model
+    assert resolve_sampling(model).max_tokens == model.max_tokens
+    assert (model.input_price is None) == (model.output_price is None)
+
+
+def test_a_users_file_adds_and_replaces(file, monkeypatch):
+    path = file('["my.model"]\nbase_url = "http://h/v1"\n["qwen3-8b"]\ntemperature = 1\n')
+    for models in (load_models(path), load_models(str(path))):
+        assert find_model("my.model", models=models).base_url == "http://h/v1"
+        assert models["qwen3-8b"].active_parameters is None
+    assert "my.model" not in load_models()
+    monkeypatch.setenv("EVO_MODELS", str(path))
+    assert find_model("my.model").name == "my.model"
+    monkeypatch.delenv("EVO_MODELS")
+    monkeypatch.setattr(registry, "USER_FILE", path)
+    assert find_model("my.model").name == "my.model"
+
+
+def test_fields_to_omit_become_none_in_the_request(file):
+    text = '[m]\nomit = ["seed"]\n[m.extra_body]\ntop_k = 20\n'
+    assert load_models(file(text))["m"].extra_body == {"top_k": 20, "seed": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[m]\ntemprature = 1\n", r"model 'm': unknown key 'temprature'; allowed: id, .*omit"),
+        ("[m]\nname = 'x'\n", "unknown key 'name'"),
+        ("[qwen3-1.7b]\n", r'quotes: \["qwen3-1\.7b"\]'),
+        ("m = 3\n", "expected a table"),
+        ("[m]\ntemperature = 'hot'\n", "temperature"),
+        ("[m]\ntop_p = 0\n", "top_p"),
+        ("[m]\nmax_tokens = 0\n", "max_tokens"),
+        ("[m]\ncontext = 100\nmax_tokens = 100\n", "less than the context window"),
+        ("[m]\ninput_price = -1\n", "input_price"),
+        ("[m]\noutput_price = nan\n", "output_price"),
+        ("[m]\nactive_parameters = 0\n", "active_parameters"),
+        ("[m]\nomit = 'seed'\n", "omit"),
+        ("[m]\nextra_body = 3\n", "extra_body"),
+        ("[m\n", "not TOML"),
+    ],
+)
+def test_mistakes_in_a_file_are_named(file, text, message):
+    path = file(text)
+    with pytest.raises(ModelError, match=message) as raised:
+        load_models(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_file_that_is_asked_for_must_exist(tmp_path, monkeypatch):
+    with pytest.raises(ModelError, match="cannot read"):
+        load_models(tmp_path / "none.toml")
+    monkeypatch.setenv("EVO_MODELS", str(tmp_path / "none.toml"))
+    with pytest.raises(ModelError, match="cannot read"):
+        load_models()
+
+
+def test_an_unknown_name_says_what_is_meant_what_is_known_and_how_to_add_it(file):
+    with pytest.raises(ModelError) as raised:
+        find_model("qwen3-8")
+    message = str(raised.value)
+    assert "did you mean 'qwen3-8b'?" in message
+    assert all(name in message for name in load_models())
+    lines = [line.strip() for line in message.splitlines() if line.startswith("    ")]
+    tomllib.loads("\n".join(lines))
+    assert "qwen3-8" in load_models(file("\n".join(lines)))
+
+
+def test_a_model_itself_is_taken_as_it_is():
+    model = Model(name="mine", base_url="http://h/v1")
+    assert find_model(model) is model
+
+
+def test_sampling_defaults_to_the_models_and_takes_what_is_given():
+    model = Model(name="m", temperature=0.3, top_p=0.5, max_tokens=77)
+    default = resolve_sampling(model)
+    assert (default.temperature, default.top_p, default.max_tokens) == (0.3, 0.5, 77)
+    given = resolve_sampling(model, temperature=0, top_p=1, max_tokens=1)
+    assert (given.temperature, given.top_p, given.max_tokens) == (0.0, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"temperature": -0.1},
+        {"temperature": 2.1},
+        {"temperature": float("nan")},
+        {"top_p": 0},
+        {"top_p": 1.5},
+        {"max_tokens": 0},
+        {"max_tokens": 1.5},
+        {"max_tokens": True},
+        {"max_tokens": 10_000},
+    ],
+)
+def test_sampling_out_of_range_names_the_setting_and_the_value(setting):
+    ((name, value),) = setting.items()
+    with pytest.raises(ValueError, match=rf"{name}: expected .* got {value!r}"):
+        resolve_sampling(Model(name="m", context=10_000), **setting)
