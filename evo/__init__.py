@@ -17,6 +17,8 @@ _HOMES = {
     "Settings": "evo.configuration",
     "Task": "evo.task",
     "TaskError": "evo.task",
+    "Allocation": "evo.live",
+    "allocate_live": "evo.live",
     "compact": "evo.upkeep",
     "evaluate": "evo.search",
     "load_task": "evo.task",
@@ -32,6 +34,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Allocation",
     "Evaluation",
     "Handle",
     "Limits",
@@ -41,6 +44,7 @@ __all__ = [
     "Settings",
     "Task",
     "TaskError",
+    "allocate_live",
     "compact",
     "evaluate",
     "load_task",
@@ -57,6 +61,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from evo.configuration import Settings
+    from evo.live import Allocation, allocate_live
     from evo.log import Log, LogError, read_log
     from evo.records import Evaluation, Limits, Model
     from evo.rerun import rerun, rescore

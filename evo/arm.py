@@ -20,11 +20,13 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from evo.llm.client import CallCancelled, Caller, EndpointRefused
+from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
 from evo.log import Best, Log, LogError, LogWriter
 from evo.prompt import Message, build_messages, parse_reply
 from evo.records import (
     Child,
+    End,
     Evaluation,
     Generation,
     Header,
@@ -67,7 +69,8 @@ class Resources:
     """What the arms of a session share: the model, the sandbox and the wish to stop.
 
     Attributes:
-        caller: Answers calls, within its limit of calls in flight.
+        caller: Answers calls.
+        slots: What a call asks for a slot.
         evaluator: Evaluates programs, one per core at a time.
         max_concurrent: Calls in flight at most; 1 works in order.
         evaluations: Folder of evaluations shared by runs; None: not shared.
@@ -75,6 +78,7 @@ class Resources:
     """
 
     caller: Caller
+    slots: Slots
     evaluator: Evaluates
     max_concurrent: int
     evaluations: Path | None = None
@@ -387,6 +391,10 @@ class Arm:
             repeats=tuple(repeats),
             recalled=tuple(recalled),
         )
+
+    def end(self, end: End) -> None:
+        """Logs that the session ended in an orderly way."""
+        self._writer.append(end)
 
     def close(self) -> None:
         """Closes the log."""

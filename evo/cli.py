@@ -369,7 +369,7 @@ def _show(arguments: argparse.Namespace) -> int:
                 by_generation[g.generation].count("ok"),
                 len(by_generation[g.generation]) - by_generation[g.generation].count("ok"),
                 len(g.repeats),
-                "unknown" if g.seconds is None else f"{g.seconds:.2f}",
+                "unknown" if g.seconds is None else "" if g.seconds is None else f"{g.seconds:.2f}",
             )
             for g in log.generations
         ]

@@ -8,6 +8,7 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,6 @@ from evo.task import Task, load_task
 
 LOCAL = Path("logs/local")
 """Where logs go unless a path is given."""
-
 
 
 @functools.cache
@@ -134,3 +134,20 @@ def same_identity(one: Header, other: Header) -> bool:
     return msgspec.structs.replace(one, versions=blank) == msgspec.structs.replace(
         other, versions=blank
     )
+
+
+def split_settings(
+    settings: Settings | None, configuration: dict[str, Any]
+) -> tuple[Settings, dict[str, Any]]:
+    """Separates the fields of Settings from those of the header."""
+    fields = Settings.__dataclass_fields__
+    given = {name: value for name, value in configuration.items() if name in fields}
+    rest = {name: value for name, value in configuration.items() if name not in fields}
+    known = {*(make_header.__kwdefaults__ or {}), *fields}
+    if unknown := [name for name in rest if name not in known]:
+        raise TypeError(f"unknown argument {unknown[0]!r} (known: {', '.join(sorted(known))})")
+    if settings is None:
+        return Settings(**given), rest
+    if given:
+        raise TypeError(f"{', '.join(given)}: give it within settings, not beside it")
+    return settings, rest

@@ -25,6 +25,8 @@ import msgspec
 
 from evo.records import (
     SCHEMA,
+    AllocationHeader,
+    AllocationLine,
     Child,
     End,
     Evaluation,
@@ -57,13 +59,13 @@ class LogBusyError(LogError):
     """Another process is writing this log."""
 
 
-def encode_line(record: Line) -> bytes:
+def encode_line(record: Line | AllocationLine) -> bytes:
     """Returns the record as one line of a log, checksum and newline included."""
     body = _encoder.encode(record)[1:]
     return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
 
 
-def _check_line(line: bytes) -> str | None:
+def check_line(line: bytes) -> str | None:
     """Returns what is wrong with the line's checksum, or None."""
     if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
         return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
@@ -109,7 +111,7 @@ def decode(path: Path, data: bytes) -> Iterator[_Decoded]:
     start = 0
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         stop = start + len(line)
-        fault = _check_line(line)
+        fault = check_line(line)
         if number == 1 and fault and not line.startswith(PREFIX):
             raise LogError(
                 f"{path}:1: not a log of evo: {fault}; logs of other tools are read with "
@@ -269,8 +271,9 @@ class Log:
 
     @property
     def goal(self) -> int:
-        """T, the goal of the last session; the number of complete generations if there is none."""
-        return self.sessions[-1].generations if self.sessions else len(self.generations)
+        """T, the goal of the last session; the number of complete generations if it had none."""
+        stated = self.sessions[-1].generations if self.sessions else None
+        return len(self.generations) if stated is None else stated
 
     @property
     def finished(self) -> bool:
@@ -360,7 +363,7 @@ class LogWriter:
         self._lock = threading.Lock()
 
     @classmethod
-    def create(cls, path: Path, header: Header) -> LogWriter:
+    def create(cls, path: Path, header: Header | AllocationHeader) -> LogWriter:
         """Begins a new log.
 
         Raises:
@@ -383,11 +386,28 @@ class LogWriter:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[LogWriter, Log]:
-        """Goes on with a log; a torn last line is cut off.
+        """Goes on with a run's log; a torn last line is cut off.
 
         Raises:
             LogBusyError: Another process is writing it.
             LogError: It cannot be read or written.
+        """
+        writer = cls.claim(path)
+        try:
+            log = read_log(path)
+            writer.cut(log.length)
+        except BaseException:
+            writer._file.close()
+            raise
+        return writer, log
+
+    @classmethod
+    def claim(cls, path: Path) -> LogWriter:
+        """Opens an existing file for writing; `cut` says where to go on.
+
+        Raises:
+            LogBusyError: Another process is writing it.
+            LogError: It cannot be opened, or is compressed.
         """
         if path.suffix == ".gz":
             raise LogError(f"{path}: a compressed log cannot go on; decompress it first (gunzip)")
@@ -398,13 +418,15 @@ class LogWriter:
         writer = cls(path, file)
         try:
             writer._claim()
-            log = read_log(path)
-            file.truncate(log.length)
-            file.seek(log.length)
-        except BaseException:
+        except LogBusyError:
             file.close()
             raise
-        return writer, log
+        return writer
+
+    def cut(self, length: int) -> None:
+        """Drops what follows the first `length` bytes and goes on from there."""
+        self._file.truncate(length)
+        self._file.seek(length)
 
     def _claim(self) -> None:
         try:
@@ -414,7 +436,7 @@ class LogWriter:
                 f"{self.path}: another process is writing this log; wait for it or stop it"
             ) from None
 
-    def append(self, record: Line) -> None:
+    def append(self, record: Line | AllocationLine) -> None:
         """Writes one record; it has left this process when this returns."""
         line = encode_line(record)
         with self._lock:

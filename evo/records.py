@@ -247,7 +247,7 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
     """A process began to write this log.
 
     Attributes:
-        generations: T, the goal of this session.
+        generations: T, the goal of this session; None: as many as a policy asks for.
         started: UTC, ISO 8601.
         max_concurrent: Calls in flight at most.
         protections: Layers of the sandbox that were active.
@@ -255,7 +255,7 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
         platform: Operating system and processor.
     """
 
-    generations: int
+    generations: int | None
     started: str
     max_concurrent: int
     protections: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.arm import Arm, choose
+from evo.arm import Arm, Evaluates, choose
 from evo.configuration import Settings
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogError, LogWriter, encode_line, read_log, write_new
@@ -152,7 +152,7 @@ def equal(one: Evaluation, other: Evaluation) -> bool:
     return abs(one.fitness - other.fitness) <= TOLERANCE
 
 
-def _compare(logged: Log, again: Log, evaluator: Evaluator) -> list[Difference]:
+def _compare(logged: Log, again: Log, evaluator: Evaluates) -> list[Difference]:
     """Compares two logs of one run; a program that differs is evaluated once more."""
     assert logged.initial is not None
     assert again.initial is not None

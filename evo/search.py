@@ -13,7 +13,13 @@ from typing import Any
 import msgspec
 
 from evo.arm import Resources
-from evo.configuration import Settings, at_least, default_path, make_header
+from evo.configuration import (
+    Settings,
+    at_least,
+    default_path,
+    make_header,
+    split_settings,
+)
 from evo.log import Log, read_log
 from evo.records import Evaluation
 from evo.session import Job, plan_job, resume_job, run_jobs, wait_until
@@ -44,7 +50,8 @@ def run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    return _plan_one(task, generations, log, settings, configuration).work(_ignore)
+    made: Log = _plan_one(task, generations, log, settings, configuration).work(_ignore)
+    return made
 
 
 @dataclass(frozen=True)
@@ -66,30 +73,13 @@ def _plan_one(
     settings: Settings | None,
     configuration: dict[str, Any],
 ) -> _Plan:
-    settings, configuration = _split(settings, configuration)
+    settings, configuration = split_settings(settings, configuration)
     header = make_header(task, **configuration)
     at_least("generations (T)", generations, 1)
     path = Path(log) if log is not None else default_path(header)
     label = f"{header.task.name} seed {header.seed}"
     jobs = [Job(path, header, generations, header.children)]
     return _Plan([path], lambda hook: run_jobs(jobs, settings, label=label, hook=hook)[0])
-
-
-def _split(
-    settings: Settings | None, configuration: dict[str, Any]
-) -> tuple[Settings, dict[str, Any]]:
-    """Separates the fields of Settings from those of the header."""
-    fields = Settings.__dataclass_fields__
-    given = {name: value for name, value in configuration.items() if name in fields}
-    rest = {name: value for name, value in configuration.items() if name not in fields}
-    known = {*make_header.__kwdefaults__, *fields}
-    if unknown := [name for name in rest if name not in known]:
-        raise TypeError(f"unknown argument {unknown[0]!r} (known: {', '.join(sorted(known))})")
-    if settings is None:
-        return Settings(**given), rest
-    if given:
-        raise TypeError(f"{', '.join(given)}: give it within settings, not beside it")
-    return settings, rest
 
 
 def run_many(
@@ -127,7 +117,7 @@ def _plan_many(
     settings: Settings | None,
     configuration: dict[str, Any],
 ) -> _Plan:
-    settings, configuration = _split(settings, configuration)
+    settings, configuration = split_settings(settings, configuration)
     seeds = list(seeds)
     at_least("generations (T)", generations, 1)
     if not seeds or len(set(seeds)) < len(seeds):
@@ -181,7 +171,7 @@ def resume(
         LogError: The log is damaged, busy, compact, or not a greedy run of this package.
         ValueError: The goal is below what the log holds.
     """
-    settings, rest = _split(settings, fields)
+    settings, rest = split_settings(settings, fields)
     if rest:
         raise TypeError(f"{next(iter(rest))!r} is part of the run's identity and cannot change")
     return run_jobs([resume_job(path, generations)], settings)[0]

@@ -22,12 +22,24 @@ from evo.configuration import (
     same_identity,
     software_versions,
 )
-from evo.llm.client import Caller, EndpointDown, EndpointRefused
+from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
+from evo.llm.limits import Slots
 from evo.log import Log, LogError, LogWriter, read_log
 from evo.records import Child, End, EndReason, Header, Session
 
 if TYPE_CHECKING:
     from tqdm import tqdm
+
+
+def open_caller(header: Header, settings: Settings, slots: Slots) -> ModelClient:
+    """Returns the client of a header's model; it touches no network yet."""
+    return ModelClient(
+        header.model,
+        header.sampling,
+        slots=slots,
+        timeout=settings.timeout,
+        retries=settings.retries,
+    )
 
 
 @contextlib.contextmanager
@@ -43,20 +55,12 @@ def open_resources(
     """
     from evo.sandbox import Evaluator
 
-    if caller is None:
-        from evo.llm.client import ModelClient
-        from evo.llm.limits import Slots
-
-        caller = ModelClient(
-            header.model,
-            header.sampling,
-            slots=Slots(settings.max_concurrent),
-            timeout=settings.timeout,
-            retries=settings.retries,
-        )
+    slots = Slots(settings.max_concurrent)
+    caller = caller or open_caller(header, settings, slots)
     workers = 1 if settings.max_concurrent == 1 else settings.workers
     resources = Resources(
         caller=caller,
+        slots=slots,
         evaluator=Evaluator(workers=workers),
         max_concurrent=settings.max_concurrent,
         evaluations=settings.evaluations,
@@ -111,7 +115,7 @@ def _format(fitness: float | None) -> str:
     return "none" if fitness is None else f"{fitness:.4f}"
 
 
-def _advance_to(arm: Arm, goal: int, writer: LogWriter, progress: _Progress) -> None:
+def _advance_to(arm: Arm, goal: int, progress: _Progress) -> None:
     """Advances an arm to its goal and logs how the session ended."""
     reason: EndReason = "interrupted"
     message: str | None = None
@@ -129,11 +133,12 @@ def _advance_to(arm: Arm, goal: int, writer: LogWriter, progress: _Progress) -> 
         reason, message = "refused", str(error)
         raise
     finally:
-        writer.append(End(reason=reason, message=message, stats={"generations": done}))
+        arm.end(End(reason=reason, message=message, stats={"generations": done}))
         arm.close()
 
 
-def _session(goal: int, settings: Settings, resources: Resources) -> Session:
+def begin_session(goal: int | None, settings: Settings, resources: Resources) -> Session:
+    """Returns the line that says which process goes on with a log, and how."""
     return Session(
         generations=goal,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -165,13 +170,13 @@ def _work(
         writer, log = LogWriter.create(path, header), None
     try:
         arm = Arm(writer, header, resources)
-        writer.append(_session(goal, settings, resources))
+        writer.append(begin_session(goal, settings, resources))
         arm.begin(log)
     except BaseException:
         writer.close()
         raise
     with contextlib.suppress(Stopped):
-        _advance_to(arm, goal, writer, progress)
+        _advance_to(arm, goal, progress)
     return read_log(path)
 
 

@@ -146,16 +146,17 @@ def load(
         *sources: Logs, folders, glob patterns, allocation folders, or Log values.
         strict: Raise at a log that cannot be read; otherwise leave it out, warn, and list it
             with the reason in `frame.attrs["skipped"]`.
-        timeouts: How attempts without usage count in `flops` (arXiv 2605.29268): `worst_case`
-            as max_tokens of output, `exclude` as nothing, `bounded` as the median completion of
-            the run's length-limited attempts.
+        timeouts: How attempts without usage count in tokens, FLOPs and dollars (arXiv
+            2605.29268): `worst_case` as max_tokens of output, `exclude` as nothing, `bounded`
+            as the median completion of the run's length-limited attempts.
         progress: Show a progress bar; None: for 50 files or more.
 
     Returns:
         Columns run, task, model, seed, children (N), generation, best_fitness (so far), and of
         that generation alone generation_best, n_calls, n_ok, n_attempts, n_without_usage,
-        prompt_tokens, cached_tokens, completion_tokens, flops, dollars, call_seconds,
-        evaluation_seconds, seconds (wall); source. NaN where unknown.
+        prompt_tokens, cached_tokens, completion_tokens (as reported), tokens (prompt and
+        completion under the rule), flops, dollars, call_seconds, evaluation_seconds, seconds
+        (wall); source. NaN where unknown.
 
     Raises:
         LogError: A log cannot be read; names file and line.
@@ -176,8 +177,8 @@ def children(
     Returns:
         Columns run, task, model, seed, children (N), generation, index, status, fitness (NaN
         unless ok), parent_fitness, improved (better than the parent), prompt_tokens,
-        cached_tokens, completion_tokens, n_attempts, n_without_usage, finish_reason, flops,
-        dollars, call_seconds, evaluation_seconds, objective, strict_fitness; source.
+        cached_tokens, completion_tokens, n_attempts, n_without_usage, finish_reason, tokens,
+        flops, dollars, call_seconds, evaluation_seconds, objective, strict_fitness; source.
     """
     return _collect(sources, lambda run: _child_rows(run, timeouts), strict, progress)
 
@@ -205,13 +206,56 @@ def fitness_matrix(frame: pd.DataFrame) -> Floats:
     Returns:
         Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
     """
+    return _matrix(frame, "best_fitness")
+
+
+def _matrix(frame: pd.DataFrame, column: str) -> Floats:
     rows, _ = pd.factorize(frame["run"], sort=False)
     generation = frame["generation"].to_numpy(dtype=np.int64)
     shape = (int(rows.max()) + 1, int(generation.max()) + 1) if len(frame) else (0, 0)
     matrix = np.full(shape, np.nan)
-    matrix[rows, generation] = frame["best_fitness"].to_numpy(dtype=np.float64)
+    matrix[rows, generation] = frame[column].to_numpy(dtype=np.float64)
     return matrix
 
+
+COSTS = {
+    "calls": "n_calls",
+    "tokens": "tokens",
+    "flops": "flops",
+    "dollars": "dollars",
+    "seconds": "seconds",
+}
+"""Units of cost and their columns in a frame of `load`."""
+
+
+def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
+    """Returns what each generation cost, by unit, in the shape of `fitness_matrix`.
+
+    Args:
+        frame: As from `load`.
+
+    Returns:
+        For calls, tokens, flops, dollars and seconds an array (runs, generations + 1); NaN where
+        unknown and after a run's end.
+    """
+    return {
+        unit: _matrix(frame, column) for unit, column in COSTS.items() if column in frame.columns
+    }
+
+
+SUMMED = (
+    "n_attempts",
+    "n_without_usage",
+    "prompt_tokens",
+    "cached_tokens",
+    "completion_tokens",
+    "tokens",
+    "flops",
+    "dollars",
+    "call_seconds",
+    "evaluation_seconds",
+)
+"""Columns of children that `load` sums by generation."""
 
 Rows = dict[str, Any]
 
@@ -359,8 +403,8 @@ class _AttemptColumns:
         counts = np.bincount(owner[self.lacking], minlength=len(self.per_child)).astype(float)
         return np.where(self.per_child > 0, counts, np.nan)
 
-    def costs_by_child(self, timeouts: TimeoutRule) -> tuple[Floats, Floats]:
-        """FLOPs and dollars of each child; NaN where a part is unknown."""
+    def costs_by_child(self, timeouts: TimeoutRule) -> dict[str, Floats]:
+        """Tokens, FLOPs and dollars of each child; NaN where a part is unknown."""
         header = self.run.header
         limited = [
             a.usage.completion_tokens
@@ -380,10 +424,12 @@ class _AttemptColumns:
         completion = np.where(self.lacking, completion, np.where(self.free, 0.0, self.completion))
         idle = self.lacking | self.free
         prompt, cached = np.where(idle, 0.0, self.prompt), np.where(idle, 0.0, self.cached)
-        return (
-            self._sum(flops_of_tokens(prompt, cached, completion, model=header.model)),
-            self._sum(price_of_tokens(prompt, cached, completion, model=header.model)),
-        )
+        by_attempt = {
+            "tokens": prompt + completion,
+            "flops": flops_of_tokens(prompt, cached, completion, model=header.model),
+            "dollars": price_of_tokens(prompt, cached, completion, model=header.model),
+        }
+        return {unit: self._sum(values) for unit, values in by_attempt.items()}
 
     def _sum(self, values: Floats) -> Floats:
         """Sums over each child's attempts; NaN where any of them, or their number, is unknown."""
@@ -405,7 +451,6 @@ def _child_rows(run: _Run, timeouts: TimeoutRule) -> Rows:
     with np.errstate(invalid="ignore"):
         better = fitness > parent + run.header.min_improvement
     improved = better | (np.isnan(parent) & ~np.isnan(fitness))
-    flops, cost = columns.costs_by_child(timeouts)
     attempts = np.where(columns.per_child > 0, columns.per_child.astype(float), np.nan)
     last = [child.attempts[-1].finish_reason if child.attempts else None for child in children]
     return {
@@ -422,8 +467,7 @@ def _child_rows(run: _Run, timeouts: TimeoutRule) -> Rows:
         "n_attempts": attempts,
         "n_without_usage": columns.lacking_by_child(),
         "finish_reason": last,
-        "flops": flops,
-        "dollars": cost,
+        **columns.costs_by_child(timeouts),
         "call_seconds": columns.by_child(
             _floats((attempt.latency for attempt in columns.attempts), len(columns.attempts))
         ),
@@ -473,18 +517,12 @@ def _generation_rows(run: _Run, timeouts: TimeoutRule) -> Rows:
         "generation_best": generation_best,
         "n_calls": np.bincount(owner, minlength=last + 1),
         "n_ok": n_ok,
-        **{
-            name: total(child[name])
-            for name in (
-                "n_attempts", "n_without_usage", "prompt_tokens", "cached_tokens",
-                "completion_tokens", "flops", "dollars", "call_seconds", "evaluation_seconds",
-            )
-        },
+        **{name: total(child[name]) for name in SUMMED},
         "seconds": _floats(
             [0.0, *(generation.seconds for generation in run.generations)], last + 1
         ),
         "source": str(run.path),
-    }  # fmt: skip
+    }
 
 
 def _attempt_rows(run: _Run) -> Rows:
