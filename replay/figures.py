@@ -95,7 +95,7 @@ def trajectories(
     label, cost_columns = COSTS[x]
     identity = [name for name in ("task", "model", "children") if name in frame]
     if by is None:
-        keys = [name for name in identity if frame[name].nunique() > 1]
+        keys = [name for name in identity if frame[name].nunique(dropna=False) > 1]
     else:
         keys = [by] if isinstance(by, str) else list(by)
     _require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
@@ -104,7 +104,7 @@ def trajectories(
     if frame["best_fitness"].isna().all():
         return sentence(ax, theme, "No run has a program that is ok.")
     ends, counts, dashed = [], [], False
-    groups = frame.groupby(keys, sort=False) if keys else [((), frame)]
+    groups = frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)]
     for order, (values, part) in enumerate(groups):
         colour, style = look(order)
         curves = [_curve(run, cost_columns) for _, run in part.groupby("run", sort=False)]
@@ -114,17 +114,14 @@ def trajectories(
         counts.append(len(curves))
         dashed |= not all_known
         name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
-        ends.append((height, f"{name} (n = {len(curves)})", colour))
+        nothing = ", nothing ok" if math.isnan(height) else ""
+        ends.append((height, f"{name} (n = {len(curves)}{nothing})", colour))
     if keys:
         label_ends(ax, theme, ends)
     if x == "generation":
         whole_numbers(ax)
-    fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique() == 1]
-    drawn = "Median and 95 % interval over runs" if max(counts) > 1 else "No interval"
-    drawn += ", dashed where only some have a value" if dashed else ""
-    number = f"n = {counts[0]}" if len(set(counts)) == 1 else "n beside each line"
-    each = " each" if len(counts) > 1 and len(set(counts)) == 1 else ""
-    head(ax, theme, ", ".join(fixed) or "Runs", f"{drawn}; thin: every run; {number}{each}")
+    fixed = [_value(c, frame[c].iloc[0]) for c in identity if c not in keys]
+    head(ax, theme, ", ".join(fixed) or "Runs", _about(counts, dashed=dashed))
     return ax
 
 
@@ -149,7 +146,8 @@ def construction(
     ax = subplots(width=5.0, height=5.2)[1][0] if ax is None else ax
     ax = prepare(ax, theme)
     title, subtitle = draw[picture](ax, value, THEMES[theme])
-    ax.set_aspect("equal")
+    ax.margins(0.04)
+    ax.set_aspect("equal", adjustable="datalim")  # the layout counts on an unchanging box
     ax.set_axis_off()
     head(ax, theme, title, subtitle)
     return ax
@@ -178,9 +176,10 @@ def policy_curves(
     if curves["value"].isna().all():
         return sentence(ax, theme, "No policy has a fitness to show.")
     ends = []
-    for order, (policy, part) in enumerate(curves.groupby("policy", sort=False)):
+    for order, (policy, group) in enumerate(curves.groupby("policy", sort=False)):
+        part = group.sort_values("round")
         colour, style = look(order)
-        ax.fill_between(part["round"], part["low"], part["high"], color=colour, alpha=0.13, lw=0)
+        ax.fill_between(part["round"], part["low"], part["high"], color=colour, alpha=0.2, lw=0)
         ax.plot(part["round"], part["value"], color=colour, ls=style, lw=1.7)
         ends.append((float(part["value"].iloc[-1]), str(policy), colour))
     label_ends(ax, theme, ends)
@@ -337,7 +336,7 @@ def _median(
         known = (at >= 0) & (grid <= position[-1])
         row[known] = fitness[at[known]]
     band = curve_band(matrix)
-    ax.fill_between(grid, band["low"], band["high"], step="post", color=colour, alpha=0.18, lw=0)
+    ax.fill_between(grid, band["low"], band["high"], step="post", color=colour, alpha=0.2, lw=0)
     everyone = (band["n"] == len(curves)).to_numpy()
     ax.step(grid, band["value"], where="post", color=colour, lw=1.2, ls=(0, (2, 2)))
     ax.step(grid, band["value"].where(everyone), where="post", color=colour, lw=2.2, ls=style)
@@ -359,7 +358,6 @@ def _circles(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
     ax.add_collection(discs)
     points = radii < 2e-3
     ax.plot(*centers[points].T, ls="", marker="x", ms=5, color=PALETTE[1])
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     small = f"; crosses: {points.sum()} circles too small to see" if points.any() else ""
     return f"Sum of radii {math.fsum(radii):.6f}", f"{len(radii)} circles in the unit square{small}"
 
@@ -374,10 +372,6 @@ def _points(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
             ends = points[[first[pair], second[pair]]]
             ax.plot(*ends.T, color=colour, ls=style, lw=1.2, zorder=1)
     ax.plot(*points.T, ls="", marker="o", ms=7, color=PALETTE[0], zorder=2)
-    low, high = points.min(axis=0), points.max(axis=0)
-    half = 0.54 * (float((high - low).max()) or 1.0)
-    x, y = (low + high) / 2
-    ax.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
     ratio = f"{least / most:.6f}" if most else "undefined"
     return f"Distance ratio {ratio}", (
         f"{len(points)} points; orange: least distances, dashed: greatest"
@@ -396,9 +390,8 @@ def _triangle(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
     smallest = points[triples[ratio.argmin()]]
     ax.fill(*smallest.T, fc=PALETTE[1] + "55", ec=PALETTE[1], lw=1.2)
     ax.plot(*points.T, ls="", marker="o", ms=7, color=PALETTE[0])
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.087, 0.953))
-    return f"Least area {ratio.min():.6f}", (
-        f"of the triangle's own; {len(points)} points; orange: the smallest of {len(triples)}"
+    return f"Least area ratio {ratio.min():.6f}", (
+        f"{len(points)} points; orange: the smallest of {len(triples)} triangles"
     )
 
 
@@ -406,6 +399,19 @@ def _value(column: str, value: Any) -> str:
     if column == "model" and str(value).startswith("offline"):
         return f"{value} model (not an LLM)"
     return f"N = {value}" if column == "children" else str(value)
+
+
+def _about(counts: Sequence[int], *, dashed: bool) -> str:
+    """Say what `trajectories` drew of groups with these numbers of runs."""
+    if max(counts) == 1:
+        return (
+            "A single run each, so no interval" if len(counts) > 1 else "A single run, no interval"
+        )
+    drawn = "Median and 95 % interval over runs"
+    drawn += ", dashed where only some have a value" if dashed else ""
+    number = f"n = {counts[0]}" if len(set(counts)) == 1 else "n beside each line"
+    each = " each" if len(counts) > 1 and len(set(counts)) == 1 else ""
+    return f"{drawn}; thin: every run; {number}{each}"
 
 
 def _percent(share: float) -> str:

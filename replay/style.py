@@ -150,8 +150,9 @@ def head(
     if legend:
         ax.legend(
             [Line2D([], [], color=colour, marker="o", lw=2) for _, colour in legend],
-            [text for text, _ in legend], loc="lower left", bbox_to_anchor=(0, 1), ncols=len(legend),
-            frameon=False, fontsize=TEXT_SIZE, labelcolor=ink, borderpad=0, borderaxespad=0.5,
+            [text for text, _ in legend], ncols=len(legend), loc="lower left",
+            bbox_to_anchor=(0, 1), frameon=False, fontsize=TEXT_SIZE, labelcolor=ink,
+            borderpad=0, borderaxespad=0.5,
         )  # fmt: skip
         base += 1.4 * line
     width = ax.get_position().width * _figure(ax).get_figwidth() * 72
@@ -173,16 +174,18 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
     Args:
         ax: Axes whose limits are final.
         theme: Inks.
-        ends: (height in data units, text, colour) of each line.
+        ends: (height in data units, text, colour) of each line; NaN puts the label at the foot.
     """
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
     height = 0.85 * ax.get_position().height * _figure(ax).get_figheight() * 72
-    ends = sorted((end for end in ends if not math.isnan(end[0])), key=lambda end: end[0])
+    known = [(low if math.isnan(value) else value, text, c) for value, text, c in ends]
+    ends = sorted(known, key=lambda end: end[0])
     wanted = np.array([height * (end[0] - low) / (high - low) for end in ends])
     step = 1.3 * TEXT_SIZE * np.arange(len(ends))
     # Least squares under a least distance, moved into the axes where there is room.
-    placed = np.clip(_isotonic(wanted - step), 0, max(0.0, height - step.max(initial=0.0))) + step
+    room = max(0.0, height - TEXT_SIZE - step.max(initial=0.0))
+    placed = np.clip(_isotonic(wanted - step), 0, room) + step
     for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True):
         ax.annotate(
             text, (1, value), (22, place - want), xycoords=("axes fraction", "data"),

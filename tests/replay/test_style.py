@@ -1,0 +1,77 @@
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from replay import style
+
+
+def luminance(colour):
+    """Relative luminance of an sRGB colour (WCAG 2)."""
+    channels = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(a, b):
+    low, high = sorted([luminance(a), luminance(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_and_lines_stand_out_from_the_ground(theme):
+    ink = style.THEMES[theme]
+    assert contrast(ink.text, ink.ground) > 10
+    assert min(contrast(colour, ink.ground) for colour in style.PALETTE) > 2
+
+
+@pytest.mark.parametrize("page", ["#FFFFFF", "#111111"])
+def test_neutral_text_is_readable_on_light_and_dark_pages(page):
+    assert contrast(style.THEMES["neutral"].text, page) > 3.9
+
+
+def test_lines_differ_from_each_other():
+    looks = [style.look(k) for k in range(20)]
+    assert len(set(looks)) == 20
+    for (a, _), (b, _) in itertools.combinations(looks[: len(style.PALETTE)], 2):
+        assert a != b
+
+
+@pytest.mark.parametrize("heights", [[0.5] * 9, [0.0, 0.01, 1.0], [1.0, 0.99, 0.98], [np.nan, 0.2]])
+def test_end_labels_keep_their_distance_and_their_order(heights):
+    figure, (ax,) = style.subplots()
+    ax.set_ylim(0, 1)
+    style.label_ends(ax, "light", [(h, f"line {k}", "#0072B2") for k, h in enumerate(heights)])
+    figure.draw_without_rendering()
+    boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
+    order = np.argsort(np.nan_to_num(heights, nan=-1), kind="stable")
+    for low, high in itertools.pairwise(order):
+        assert boxes[f"line {high}"].y0 >= boxes[f"line {low}"].y0 + 1.2 * style.TEXT_SIZE
+
+
+def test_a_lonely_end_label_is_where_its_line_ends():
+    figure, (ax,) = style.subplots()
+    ax.set_ylim(0, 2)
+    style.label_ends(ax, "light", [(1.0, "only", "#0072B2")])
+    figure.draw_without_rendering()
+    box = Text.get_window_extent(ax.texts[0])
+    assert (box.y0 + box.y1) / 2 == pytest.approx(ax.transData.transform((0, 1.0))[1], abs=3)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_the_same_figure_gives_the_same_bytes(tmp_path, suffix):
+    def drawn(name):
+        _, (ax,) = style.subplots()
+        ax.fill_between([0, 1], [0, 0], [1, 2])
+        return style.save(ax, tmp_path / f"{name}{suffix}").read_bytes()
+
+    first = drawn("first")
+    assert len(first) > 1000
+    assert drawn("second") == first
+
+
+def test_an_unknown_suffix_is_refused(tmp_path):
+    figure, _ = style.subplots()
+    with pytest.raises(ValueError, match=r"ends in \.png, \.svg, \.pdf, got .*figure\.bmp"):
+        style.save(figure, tmp_path / "figure.bmp")
