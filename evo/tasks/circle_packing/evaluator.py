@@ -73,30 +73,30 @@ def _distances(centers: Array) -> Array:
 def _strict_radii(centers: Array, radii: Array) -> Array:
     """Shrink radii until the packing is legal in exact arithmetic; centers are in the square.
 
-    Both circles of an overlapping pair shrink by the factor that makes them touch, a circle that
-    crosses a wall likewise. A circle takes the least of its factors.
+    Two circles that overlap give up half of the overlap each, or all of the smaller one where that
+    is less; a circle gives up the most that one of its pairs or walls asks for.
     """
     x, y = ([Fraction(c) for c in column] for column in centers.T.tolist())
     wall = np.minimum(centers, 1 - centers).min(axis=1)
     distance = _distances(centers)
     while True:
         radii = np.where(radii < TINY, 0.0, radii)
-        total = radii[FIRST] + radii[SECOND]
         exact = [Fraction(r) for r in radii.tolist()]
-        factor = np.ones(CIRCLES)
+        loss = np.zeros(CIRCLES)
         # The other walls and pairs are farther from touching than rounding could hide.
         for i in np.flatnonzero(radii > wall * MARGIN).tolist():
             if exact[i] > min(x[i], y[i], 1 - x[i], 1 - y[i]):
-                factor[i] = wall[i] / radii[i] * MARGIN
-        for pair in np.flatnonzero(total > distance * MARGIN).tolist():
+                loss[i] = radii[i] - wall[i] * MARGIN
+        overlap = radii[FIRST] + radii[SECOND] - distance * MARGIN
+        for pair in np.flatnonzero(overlap > 0).tolist():
             i, j = int(FIRST[pair]), int(SECOND[pair])
             if (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 < (exact[i] + exact[j]) ** 2:
-                shrink = distance[pair] / total[pair] * MARGIN
-                factor[i] = min(factor[i], shrink)
-                factor[j] = min(factor[j], shrink)
-        if (factor == 1).all():
+                share = min(max(overlap[pair] / 2, overlap[pair] - radii[j]), radii[i])
+                loss[i] = max(loss[i], share)
+                loss[j] = max(loss[j], overlap[pair] - share)
+        if not loss.any():
             return radii
-        radii = radii * factor
+        radii = np.maximum(radii - loss, 0.0)
 
 
 def _numbers(value: Any, shape: tuple[int, ...], name: str) -> Array:

@@ -48,7 +48,7 @@ def test_the_tolerance_counts_for_fitness_and_not_for_strict_fitness(cp):
     metrics = cp.score((centers, radii + 4e-7))
     bound = largest_sum(centers) / 2.635
     assert metrics["fitness"] > bound + 1e-6
-    assert bound - 2e-5 < metrics["strict_fitness"] <= bound + 1e-14
+    assert bound - 1e-12 < metrics["strict_fitness"] <= bound + 1e-14
 
 
 @pytest.mark.parametrize("growth", [6e-7, 2e-6, 0.1])
