@@ -9,6 +9,7 @@ import numpy as np
 
 from replay.grid import choose_left_out, mean_interval
 from replay.sweep import Cells, FloatArray, cells, sweeps
+from replay.table import COSTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,13 +18,6 @@ Axis = Literal["calls", "tokens", "flops", "dollars", "seconds"]
 """What a budget is counted in; tokens are those of prompts, cached or not, and completions."""
 AXES: tuple[Axis, ...] = get_args(Axis)
 
-_COLUMNS = {
-    "calls": ("n_calls",),
-    "tokens": ("prompt_tokens", "completion_tokens"),
-    "flops": ("flops",),
-    "dollars": ("dollars",),
-    "seconds": ("seconds",),
-}
 _POINTS = ("cost", "maximum", "generations", "children", "splits", "value", "low", "high", "n")
 
 
@@ -87,12 +81,8 @@ def envelope(
 
     if axis not in AXES:
         raise ValueError(f"expected an axis among {AXES!r}, got {axis!r}")
-    missing = [name for name in _COLUMNS[axis] if name not in frame.columns]
-    if missing:
-        raise ValueError(f"the axis {axis!r} needs the columns {missing!r}, got a frame without")
-    spent = frame.assign(_cost=frame[list(_COLUMNS[axis])].sum(axis=1, skipna=False))
     tables = []
-    for fitness, cost in zip(sweeps(frame), sweeps(spent, "_cost"), strict=True):
+    for fitness, cost in zip(sweeps(frame), sweeps(frame, COSTS[axis]), strict=True):
         total = cost.values.copy()
         total[:, 0] = 0.0  # the initial program needs no call
         means = cells(replace(cost, values=total.cumsum(axis=1))).means
@@ -150,7 +140,5 @@ def _known(frame: pd.DataFrame) -> list[str]:
     """Axes that some run of the frame knows."""
     later = frame[frame["generation"] > 0]
     return [
-        axis
-        for axis, columns in _COLUMNS.items()
-        if all(name in later and later[name].notna().any() for name in columns)
+        axis for axis, column in COSTS.items() if column in later and later[column].notna().any()
     ]

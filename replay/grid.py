@@ -87,9 +87,7 @@ def depth_breadth(
             table.insert(0, "task", sweep.task)
             table.insert(1, "model", sweep.model)
         found.append(made)
-    table, best, knowing = (
-        pd.concat(part, ignore_index=True) for part in zip(*found, strict=True)
-    )
+    table, best, knowing = (pd.concat(part, ignore_index=True) for part in zip(*found, strict=True))
     return DepthBreadth(table, best, knowing, level)
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,25 +129,23 @@ class Kernel:
                 f"got {generations!r}, {children!r} and {runs!r}"
             )
         rng = np.random.default_rng([seed, children])
-        draws = rng.random((generations, runs))
         flat = (self.steps + np.arange(len(self.steps))[:, None]).ravel()
-        states = np.zeros((generations + 1, runs), dtype=np.int64)
-        state = states[0].copy()
-        better = np.full(runs, self.better[0])
-        none_better = (1 - better) ** children
-        for generation, draw in enumerate(draws, start=1):
-            hit = np.flatnonzero(draw > none_better)
-            if len(hit):
-                rate = better[hit]
-                best = draw[hit] ** (1 / children)  # the best of N uniform draws, above 1 - rate
-                quantile = np.clip((best - (1 - rate)) / rate, 0, 1 - 1e-9)
-                came = state[hit]
-                new = np.searchsorted(flat, came + quantile, side="right") - came * len(self.steps)
-                state[hit] = new
-                better[hit] = self._rates(new, rng)
-                none_better[hit] = (1 - better[hit]) ** children
-            states[generation] = state
-        return states.T
+        states = np.zeros((runs, generations + 1), dtype=np.int64)
+        alive, at = np.arange(runs), np.zeros(runs, dtype=np.int64)
+        state, better = np.zeros(runs, dtype=np.int64), np.full(runs, self.better[0])
+        while len(alive):  # from each run's better child to its next
+            none = children * np.log1p(-better)  # log probability that a generation has none
+            wait = np.floor(np.log1p(-rng.random(len(alive))) / none) + 1
+            kept = wait <= generations - at
+            alive, state, better, none = alive[kept], state[kept], better[kept], none[kept]
+            at = at[kept] + wait[kept].astype(np.int64)
+            # The best of N uniform draws, given that it is among the better children.
+            best = np.expm1(np.log1p(np.expm1(none) * rng.random(len(alive))) / children)
+            quantile = np.clip(1 + best / better, 0, 1 - 1e-9)
+            state = np.searchsorted(flat, state + quantile, side="right") - state * len(self.steps)
+            states[alive, at] = state
+            better = self._rates(state, rng)
+        return np.maximum.accumulate(states, axis=1)
 
     def resampled(self, count: int, *, seed: int = 0) -> Iterator[Kernel]:
         """Kernels estimated from bootstrap samples of whole runs: the parameters' uncertainty."""
@@ -205,10 +203,10 @@ class Kernel:
         )
 
     def _rates(self, state: IntArray, rng: np.random.Generator) -> FloatArray:
+        """A probability of a better child for each arrival at a state."""
         mean = self.better[state]
-        alpha = np.maximum(self.concentration * mean, 1e-9)
-        beta = np.maximum(self.concentration * (1 - mean), 1e-9)
-        return np.clip(rng.beta(alpha, beta), 1e-12, 1 - 1e-12)
+        drawn = rng.beta(self.concentration * mean, self.concentration * (1 - mean))
+        return np.clip(drawn, 1e-12, 1 - 1e-12)
 
 
 def fit_kernel(children: pd.DataFrame) -> Kernel:
@@ -262,12 +260,16 @@ def _visits(children: pd.DataFrame, top: float) -> Visits:
         run=run[begin],
         first=generation[begin] == 1,
         z=_z(parent[begin], top),
-        tried=np.bincount(visit, minlength=count).astype(np.float64),
-        better=np.bincount(visit, improved.astype(np.float64), minlength=count),
-        failed=np.bincount(visit, np.isnan(fitness).astype(np.float64), minlength=count),
+        tried=_total(visit, np.ones(len(visit)), count),
+        better=_total(visit, improved, count),
+        failed=_total(visit, np.isnan(fitness), count),
         child=visit[improved],
         child_z=_z(fitness[improved], top),
     )
+
+
+def _total(visit: IntArray, values: NDArray[Any], count: int) -> FloatArray:
+    return np.bincount(visit, values, minlength=count).astype(np.float64)
 
 
 def _z(fitness: FloatArray, top: float) -> FloatArray:

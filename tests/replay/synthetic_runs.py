@@ -18,6 +18,8 @@ def as_frame(best, *, children, seeds, task="toy", model="chain"):
             "generation": generation,
             "best_fitness": best.ravel(),
             "n_calls": np.where(generation > 0, children, 0),
+            "tokens": np.where(generation > 0, 150.0 * children, 0.0),
+            "dollars": np.nan,
             "seconds": np.where(generation > 0, 2.0, 0.0),
             "flops": np.nan,
             "source": "",

@@ -1,0 +1,184 @@
+"""The planner judged on sweeps that were paid for: regret against the best split in hindsight.
+
+A pilot is cut out of a few seeds of the sweep; the prefix property makes it the very pilot that
+these seeds would have given. Every rule then chooses a split, and the choice is judged on the
+other seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replay.bilinear import fit_bilinear
+from replay.grid import RULES, fixed_split
+from replay.kernel import fit_kernel
+from replay.planner import mean_finals
+from replay.statistics import interval
+from replay.sweep import cells, one_sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PILOT = {1: 8, 4: 2}
+"""Generations by N of each seed of the pilot: 16 calls."""
+SMALLEST_C = 0.03
+"""Least |c| of the bilinear fit that makes an optimum interior (arXiv 2605.29268)."""
+
+Split = tuple[int, int]
+
+
+def backtest(
+    frame: pd.DataFrame,
+    children: pd.DataFrame,
+    *,
+    budgets: Sequence[int] = (64, 128, 256, 512),
+    pilot: Mapping[int, int] | None = None,
+    seeds: int = 4,
+    pilots: int = 20,
+    kernels: int = 24,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Regret of the planner and of fixed rules, for many pilots.
+
+    Args:
+        frame: A sweep per task and model, as `replay.load` returns it: each N = 1, 2, 4, ... to
+            the depth of the largest budget.
+        children: Its children, as `replay.children` returns them.
+        budgets: Budgets in calls, powers of two.
+        pilot: Generations by N that each seed of a pilot runs; None: `PILOT`.
+        seeds: Seeds of a pilot.
+        pilots: Pilots per task and model, drawn at random.
+        kernels: See `replay.plan`.
+        seed: Key of the generator.
+
+    Returns:
+        One row per task, model, pilot, budget and rule: generations, children (the choice), value
+        (its mean over the seeds that are not in the pilot), regret (against the best split of the
+        budget on the same seeds). Rules are those of `replay.grid.RULES`, `corner` (the paper's:
+        the optimum of the bilinear fit to the pilot if interior, else the better corner) and
+        `plan`.
+
+    Raises:
+        ValueError: If a sweep has too few seeds to judge a pilot, or lacks a split.
+    """
+    import pandas as pd
+
+    rows = []
+    design = dict(pilot or PILOT)
+    for (task, model), part in frame.groupby(["task", "model"], sort=False):
+        logged = children[(children["task"] == task) & (children["model"] == model)]
+        every = np.sort(part["seed"].unique())
+        if len(every) < seeds + 2:
+            raise ValueError(
+                f"expected at least {seeds + 2} seeds of {task!r}, {model!r}, to judge pilots of "
+                f"{seeds}, got {len(every)}"
+            )
+        rng = np.random.default_rng([seed, len(every)])
+        for number in range(pilots):
+            drawn = rng.choice(every, seeds, replace=False)
+            judged = _judge(part[~part["seed"].isin(drawn)], budgets)
+            ours = part[part["seed"].isin(drawn)]
+            choices = _choices(
+                _prefix(ours, design),
+                _prefix(logged[logged["seed"].isin(drawn)], design),
+                budgets,
+                kernels,
+                seed + number,
+            )
+            for C, rule, (T, N) in choices:
+                value, best = judged[T, N], max(judged[C // n, n] for n in _sizes(C))
+                rows.append((task, model, number, C, rule, T, N, value, best - value))
+    names = "task model pilot calls rule generations children value regret".split()
+    return pd.DataFrame(rows, columns=names)
+
+
+def summarise(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+    """Mean regret of each rule over tasks, models and budgets, and how much more than the plan's.
+
+    Args:
+        table: As `backtest` returns it.
+        level: Nominal coverage. A pilot with all its budgets is the unit that is resampled, within
+            each task and model: the intervals are about the luck of the pilot, not about tasks.
+        seed: Key of the generator.
+
+    Returns:
+        One row per rule, least regret first: regret, low, high, excess (regret less the plan's on
+        the same pilots), excess_low, excess_high, n (pilots).
+    """
+    import pandas as pd
+
+    wide = table.pivot_table(index=["task", "model", "pilot"], columns="rule", values="regret")
+    strata = wide.groupby(level=["task", "model"]).ngroup().to_numpy()
+    rows = []
+    for rule in wide.columns:
+        regret = wide[rule].to_numpy(np.float64)
+        found = interval(regret, strata=strata, level=level, seed=seed)
+        more = interval(
+            regret - wide["plan"].to_numpy(np.float64), strata=strata, level=level, seed=seed
+        )
+        rows.append(
+            (rule, found.value, found.low, found.high, more.value, more.low, more.high, len(wide))
+        )
+    names = "rule regret low high excess excess_low excess_high n".split()
+    return pd.DataFrame(rows, columns=names).sort_values("regret", ignore_index=True)
+
+
+def _prefix(table: pd.DataFrame, design: Mapping[int, int]) -> pd.DataFrame:
+    """Rows of the N of the design, up to its depth."""
+    return table[table["generation"] <= table["children"].map(design).fillna(-1)]
+
+
+def _sizes(calls: int) -> list[int]:
+    return [2**power for power in range(calls.bit_length())]
+
+
+def _judge(frame: pd.DataFrame, budgets: Sequence[int]) -> dict[Split, float]:
+    """Mean fitness of every split of the budgets."""
+    grid = cells(one_sweep(frame))
+    means = dict(zip(zip(grid.generations, grid.children, strict=True), grid.means, strict=True))
+    wanted = [(C // N, N) for C in budgets for N in _sizes(C)]
+    if lacking := [split for split in wanted if not np.isfinite(means.get(split, np.nan))]:
+        raise ValueError(f"the sweep lacks a fitness for the splits (T, N) {lacking!r}")
+    return {split: float(means[split]) for split in wanted}
+
+
+def _choices(
+    frame: pd.DataFrame, children: pd.DataFrame, budgets: Sequence[int], kernels: int, seed: int
+) -> Iterator[tuple[int, str, Split]]:
+    """What each rule chooses for each budget, from a pilot."""
+    worlds = list(fit_kernel(children).resampled(kernels, seed=seed))
+    most = max(budgets)
+    simulated = mean_finals(worlds, {N: most // N for N in _sizes(most)}, seed=seed)
+    corner = fit_bilinear(frame, resamples=100)
+    beta = [corner.coefficients[name]["value"] for name in ("a", "b", "c")]
+    for C in budgets:
+        for rule in RULES:
+            yield C, rule, fixed_split(rule, C)
+        yield C, "corner", corner_split(*beta, C)
+        N = max(_sizes(C), key=lambda n: simulated[n][C // n])
+        yield C, "plan", (C // N, N)
+
+
+def corner_split(a: float, b: float, c: float, calls: int) -> Split:
+    """The paper's rule: interior optimum of the bilinear fit if c < -0.03, else the better corner.
+
+    Args:
+        a: Coefficient of log T.
+        b: Coefficient of log N.
+        c: Coefficient of log T log N.
+        calls: The budget, a power of two.
+
+    Returns:
+        (T, N), powers of two.
+    """
+    power = calls.bit_length() - 1
+    L = math.log(calls)
+    x = (a - b + c * L) / (2 * c) if c <= -SMALLEST_C else math.inf
+    if not 0 < x < L:
+        return fixed_split("depth" if a < b else "breadth", calls)
+    T = 2 ** min(max(round(x / math.log(2)), 0), power)
+    return T, calls // T
