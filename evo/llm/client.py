@@ -53,7 +53,7 @@ class EndpointRefused(EndpointError):  # noqa: N818
     """The endpoint refuses the key, the model or the account: trying again changes nothing."""
 
 
-class EndpointMissing(EndpointError):  # noqa: N818
+class EndpointMissing(EndpointError, ValueError):  # noqa: N818
     """No endpoint, or no key for it, is configured."""
 
 

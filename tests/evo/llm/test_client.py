@@ -2,6 +2,9 @@
 
 import json
 import logging
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -65,7 +69,7 @@ def in_turn(*answers: Answer) -> Callable[[int], Answer]:
 class Endpoint:
     """A server that answers by a script and notes what it was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.script: Callable[[int], Answer] = lambda number: Answer(body=completion())
         self.requests: list[dict[str, object]] = []
         self.keys: list[str | None] = []
@@ -85,6 +89,9 @@ class Endpoint:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+        if context is not None:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.url = self.url.replace("http:", "https:")
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         self.thread.start()
 
@@ -449,6 +456,46 @@ def test_many_threads_share_one_client_within_its_slots(endpoint, client):
     assert replies == dict.fromkeys(range(64), "hi")
     assert sorted(r["seed"] for r in endpoint.requests) == list(range(64))
     assert 4 <= most[0] <= 8
+
+
+@pytest.fixture
+def tls_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs the program openssl to make a certificate")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run([*command.split(), *names], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    server = Endpoint(context)
+    yield server
+    server.close()
+
+
+def test_deadline_and_cancelling_reach_through_tls(tls_endpoint, client):
+    model = Model(name="m", base_url=tls_endpoint.url)
+    assert client(model=model).call(MESSAGES, seed=1).reply == "hi"
+    tls_endpoint.script = in_turn(Answer(body=completion(), trickle=0.05))
+    slow = client(model=model, timeout=0.4, retries=0).call(MESSAGES, seed=1)
+    assert [a.status for a in slow.attempts] == ["timeout"]
+    assert slow.attempts[0].latency < 0.8
+    shared = client(model=model)
+    timer = threading.Timer(0.3, shared.cancel)
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(CallCancelled):
+        shared.call(MESSAGES, seed=1)
+    assert time.monotonic() - started < 0.8
+    timer.join()
+
+
+def test_a_certificate_that_is_not_trusted_is_no_connection(tls_endpoint, client, monkeypatch):
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(EndpointDown, match=r"no connection: .*certificate"):
+        client(model=Model(name="m", base_url=tls_endpoint.url), retries=0).call(MESSAGES, seed=1)
 
 
 # --- the key, the configuration
