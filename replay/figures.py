@@ -164,8 +164,8 @@ def policy_curves(
 
     Args:
         curves: One row per policy and round: policy, round (from 1), value, low, high and n, the
-            logged runs it rests on. `pandas.concat({name: curve_band(...)}, names=["policy",
-            "round"]).reset_index()` makes one.
+            logged runs it rests on. For a replay they come from `jackknife_interval(best_fitness,
+            arms)` of `replay.effects`, as replicates are no runs.
         statistic: What `value` is, for the title.
         ax: Axes to draw on.
         theme: See `replay.style`.
@@ -176,10 +176,12 @@ def policy_curves(
     if curves["value"].isna().all():
         return sentence(ax, theme, "No policy has a fitness to show.")
     ends = []
+    fill = 0.4 / (1 + curves["policy"].nunique())  # bands that overlap must not hide each other
     for order, (policy, group) in enumerate(curves.groupby("policy", sort=False)):
         part = group.sort_values("round")
         colour, style = look(order)
-        ax.fill_between(part["round"], part["low"], part["high"], color=colour, alpha=0.2, lw=0)
+        ax.fill_between(part["round"], part["low"], part["high"], color=colour, alpha=fill, lw=0)
+        ax.plot(part["round"], part[["low", "high"]], color=colour, ls=style, lw=0.6, alpha=0.5)
         ax.plot(part["round"], part["value"], color=colour, ls=style, lw=1.7)
         ends.append((float(part["value"].iloc[-1]), str(policy), colour))
     label_ends(ax, theme, ends)
