@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -80,6 +81,9 @@ def _describe(error: BaseException, path: str) -> str:
             trace = trace.tb_next
         lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
         text = "".join(lines).strip()
+        for folder in sorted(sys.path, key=len, reverse=True):  # the same on every machine
+            text = text.replace(f'"{folder}/', '"') if folder else text
+        text = text.replace(f'"{path}"', f'"{Path(path).name}"')
         if isinstance(error, SystemExit):
             text = f"the program called sys.exit\n{text}"
         if isinstance(error, MemoryError):
