@@ -28,6 +28,12 @@ PILOT = {1: 8, 4: 2}
 SMALLEST_C = 0.03
 """Least |c| of the bilinear fit that makes an optimum interior (arXiv 2605.29268)."""
 
+_CHOICES = (
+    *("task", "model", "pilot", "calls", "rule"),
+    *("generations", "children", "value", "regret"),
+)
+_SUMMARY = ("rule", "regret", "low", "high", "excess", "excess_low", "excess_high", "n")
+
 Split = tuple[int, int]
 
 
@@ -92,8 +98,7 @@ def backtest(
             for C, rule, (T, N) in choices:
                 value, best = judged[T, N], max(judged[C // n, n] for n in _sizes(C))
                 rows.append((task, model, number, C, rule, T, N, value, best - value))
-    names = "task model pilot calls rule generations children value regret".split()
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=_CHOICES)
 
 
 def summarise(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
@@ -123,8 +128,7 @@ def summarise(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.
         rows.append(
             (rule, found.value, found.low, found.high, more.value, more.low, more.high, len(wide))
         )
-    names = "rule regret low high excess excess_low excess_high n".split()
-    return pd.DataFrame(rows, columns=names).sort_values("regret", ignore_index=True)
+    return pd.DataFrame(rows, columns=_SUMMARY).sort_values("regret", ignore_index=True)
 
 
 def _prefix(table: pd.DataFrame, design: Mapping[int, int]) -> pd.DataFrame:
@@ -153,28 +157,26 @@ def _choices(
     worlds = list(fit_kernel(children).resampled(kernels, seed=seed))
     most = max(budgets)
     simulated = mean_finals(worlds, {N: most // N for N in _sizes(most)}, seed=seed)
-    corner = fit_bilinear(frame, resamples=100)
-    beta = [corner.coefficients[name]["value"] for name in ("a", "b", "c")]
+    fitted = fit_bilinear(frame, resamples=100).coefficients
     for C in budgets:
         for rule in RULES:
             yield C, rule, fixed_split(rule, C)
-        yield C, "corner", corner_split(*beta, C)
+        yield C, "corner", corner_split(fitted, C)
         N = max(_sizes(C), key=lambda n: simulated[n][C // n])
         yield C, "plan", (C // N, N)
 
 
-def corner_split(a: float, b: float, c: float, calls: int) -> Split:
+def corner_split(coefficients: Mapping[str, Mapping[str, float]], calls: int) -> Split:
     """The paper's rule: interior optimum of the bilinear fit if c < -0.03, else the better corner.
 
     Args:
-        a: Coefficient of log T.
-        b: Coefficient of log N.
-        c: Coefficient of log T log N.
+        coefficients: As in `replay.BilinearFit`.
         calls: The budget, a power of two.
 
     Returns:
         (T, N), powers of two.
     """
+    a, b, c = (coefficients[name]["value"] for name in ("a", "b", "c"))
     power = calls.bit_length() - 1
     L = math.log(calls)
     x = (a - b + c * L) / (2 * c) if c <= -SMALLEST_C else math.inf

@@ -217,7 +217,7 @@ def fit_kernel(children: pd.DataFrame) -> Kernel:
 
     Raises:
         ValueError: If a column is missing, there is no child, several tasks or models are mixed, or
-            no child was ever better than its parent.
+            nothing has a fitness.
     """
     needed = {"run", "task", "model", "generation", "fitness", "parent_fitness", "improved"}
     if missing := sorted(needed - set(children.columns)):
@@ -231,10 +231,9 @@ def fit_kernel(children: pd.DataFrame) -> Kernel:
             f"expected children of one task and one model, got {names!r}; select one with "
             "children[(children.task == ...) & (children.model == ...)]"
         )
-    if not children["improved"].any():
+    if not children[["fitness", "parent_fitness"]].notna().any(axis=None):
         raise ValueError(
-            f"none of {len(children)} children is better than its parent: there is nothing to "
-            "estimate a kernel from; log more children"
+            f"expected a fitness among the {len(children)} children or their parents, got none"
         )
     top = max(1.0, float(children["fitness"].max()))
     visits = _visits(children, top)
