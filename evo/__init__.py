@@ -28,6 +28,7 @@ _HOMES = {
     "resume": "evo.search",
     "resume_many": "evo.search",
     "run": "evo.search",
+    "run_grid": "evo.search",
     "run_many": "evo.search",
     "start": "evo.search",
     "verify": "evo.upkeep",
@@ -54,6 +55,7 @@ __all__ = [
     "resume",
     "resume_many",
     "run",
+    "run_grid",
     "run_many",
     "start",
     "verify",
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         resume,
         resume_many,
         run,
+        run_grid,
         run_many,
         start,
     )

@@ -14,6 +14,7 @@ import msgspec
 
 from evo.arm import Resources
 from evo.configuration import (
+    LOCAL,
     Settings,
     at_least,
     default_path,
@@ -128,6 +129,50 @@ def _plan_many(
     headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
     jobs = [plan_job(header, generations, log_dir, resume=resume) for header in headers]
     return _Plan([job.path for job in jobs], lambda hook: run_jobs(jobs, settings, hook=hook))
+
+
+def run_grid(
+    task: str | os.PathLike[str] | Task,
+    *,
+    budget: int = 512,
+    seeds: Iterable[int] = range(40, 50),
+    log_dir: str | os.PathLike[str] | None = None,
+    settings: Settings | None = None,
+    **configuration: Any,
+) -> list[Log]:
+    """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth budget / N.
+
+    By the prefix property these runs hold every split of every smaller budget. Runs that the
+    folder holds already are gone on with, so a killed grid repeats no call.
+
+    Args:
+        task: Name, alias, folder or Task.
+        budget: C, calls of each run; best a power of 2.
+        seeds: Seeds of the runs, all different.
+        log_dir: Folder of the logs; None: logs/local/grid-TASK.
+        settings: A whole Settings value instead of its fields as keywords.
+        **configuration: As for `run`, without `seed` and `children`.
+    """
+    settings, configuration = split_settings(settings, configuration)
+    at_least("budget (C)", budget, 1)
+    loaded, seeds = load_task(task), list(seeds)
+    folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
+    jobs = [
+        plan_job(
+            make_header(loaded, children=children, seed=seed, **configuration),
+            budget // children,
+            folder,
+            resume=True,
+        )
+        for children in powers_of_two(budget)
+        for seed in seeds
+    ]
+    return run_jobs(jobs, settings, label=f"{loaded.name} grid, {len(jobs)} runs")
+
+
+def powers_of_two(budget: int) -> list[int]:
+    """Returns 1, 2, 4, ... up to the budget."""
+    return [1 << k for k in range(budget.bit_length())]
 
 
 def start(

@@ -85,5 +85,3 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     data = b"".join(encode_line(line) for line in lines)
     write_new(target, data)
     return read_log(target)
-
-

@@ -105,7 +105,9 @@ class EpsilonGreedy(MeanPolicy):
 def uniform_choice(open_arms: Bools, uniform: Floats) -> Ints:
     """An open arm of each replicate with equal probability, from one uniform draw each."""
     if open_arms.all():
-        return np.floor(uniform * open_arms.shape[1]).astype(np.intp)
+        any_arm: Ints = (uniform * open_arms.shape[1]).astype(np.intp)
+        return any_arm
     rank = np.cumsum(open_arms, axis=1)
     wanted = np.floor(uniform * rank[:, -1])
-    return np.argmax(rank > wanted[:, None], axis=1)
+    open_arm: Ints = (rank > wanted[:, None]).argmax(axis=1)
+    return open_arm

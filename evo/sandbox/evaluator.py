@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from types import TracebackType
 import msgspec
 
 from evo.records import Evaluation, Limits, TaskRecord
-from evo.sandbox.jail import LAYERS, SWITCHED_OFF
+from evo.sandbox.jail import LAYERS as LAYERS
+from evo.sandbox.jail import SWITCHED_OFF
 from evo.sandbox.messages import (
     ClosedError,
     Ready,
@@ -33,7 +35,7 @@ from evo.sandbox.messages import (
 )
 
 _PARENT = str(Path(__file__).resolve().parents[2])
-_MAIN = "import sys; sys.path.insert(0, {0!r}); from evo.sandbox.launch import main; main({0!r})"
+_MAIN = "import sys; sys.path.insert(0, {0!r}); from evo.sandbox.launch import main; main({0!r}, {1}, {2})"
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck
@@ -251,61 +253,79 @@ class _Pool:
 
 
 class _Worker:
-    """One fork server, freshly executed: it has nothing of this process's memory."""
+    """A pair of fork servers, freshly executed: they have nothing of this process's memory."""
 
     def __init__(self) -> None:
-        self._channel, other = socket.socketpair()
-        self._errors = tempfile.TemporaryFile()
-        self._task_hash: str | None = None
-        with other:
+        light, heavy = socket.socketpair(), socket.socketpair()
+        self._channels = (light[0], heavy[0])
+        self._known: dict[socket.socket, str] = {}  # the task that each server was told last
+        self._folders: tuple[str, ...] = ()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        theirs = (light[1].fileno(), heavy[1].fileno())
+        with light[1], heavy[1]:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-c", _MAIN.format(_PARENT)],
-                stdin=other,
+                [sys.executable, "-P", "-s", "-c", _MAIN.format(_PARENT, *theirs)],
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
+                pass_fds=theirs,
                 env=_environment(),
                 cwd="/",
                 start_new_session=True,  # Ctrl-C is the driver's business
             )
 
     def greet(self, without: tuple[str, ...]) -> Ready:
-        """Tell the server where packages are and learn how it is protected."""
-        self._channel.settimeout(_START_SECONDS)
-        send(self._channel, Setup(packages=_packages(), without=without))
-        return _READY.decode(receive(self._channel))
+        """Tell the servers where packages are and learn how they are protected."""
+        for channel in self._channels:
+            channel.settimeout(_START_SECONDS)
+        send(self._channels[0], Setup(packages=_packages(), without=without))
+        answers = [_READY.decode(receive(channel)) for channel in self._channels]
+        self._folders = tuple(filter(None, (ready.folder for ready in answers)))
+        return answers[0]
 
     def ask(self, task: TaskRecord, program: str, limits: Limits, keep_value: bool) -> Reply:
         """Have one program evaluated."""
-        known = task.hash == self._task_hash
+        channel = self._channels[_mentions_scipy(task, program)]
+        known = self._known.get(channel) == task.hash
         request = Request(
             task=None if known else task, program=program, limits=limits, keep_value=keep_value
         )
-        self._channel.settimeout(2 * limits.seconds + _PATIENCE_SECONDS)
-        send(self._channel, request)
-        self._task_hash = task.hash
-        return _REPLY.decode(receive(self._channel))
+        channel.settimeout(2 * limits.seconds + _PATIENCE_SECONDS)
+        send(channel, request)
+        self._known[channel] = task.hash
+        return _REPLY.decode(receive(channel))
 
     def hang_up(self) -> None:
-        """Make the server kill what runs and end; wakes a thread that waits for its answer."""
-        with suppress(OSError):
-            self._channel.shutdown(socket.SHUT_RDWR)
+        """Make the servers kill what runs and end; wakes a thread that waits for an answer."""
+        for channel in self._channels:
+            with suppress(OSError):
+                channel.shutdown(socket.SHUT_RDWR)
 
     def stop(self) -> None:
-        """End the server and wait for that."""
+        """End the servers and wait for that."""
         self.hang_up()
         try:
             self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._channel.close()
+        for channel in self._channels:
+            channel.close()
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def last_words(self) -> str:
-        """What a server that ended had to say, to be added to an error's text."""
+        """What servers that ended had to say, to be added to an error's text."""
         self._errors.seek(0)
         text = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
         self._errors.close()
         return f"; exit code {self._process.returncode}" + (f"\n{text}" if text else "")
+
+
+def _mentions_scipy(task: TaskRecord, program: str) -> bool:
+    if task.isolation == "shared" and any("scipy" in text for text in task.files.values()):
+        return True
+    return "scipy" in program
 
 
 def _environment() -> dict[str, str]:

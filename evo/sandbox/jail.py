@@ -58,11 +58,13 @@ class Jail:
 
     Attributes:
         active: Names of the active layers.
+        base: Folder of the processes' folders, empty where each process mounts its own.
         missing: Why each other layer is not active.
     """
 
     def __init__(self, *, readable: Iterable[str], without: Iterable[str]) -> None:
         self.active: set[str] = set()
+        self.base = ""
         self.missing: dict[str, str] = dict.fromkeys(without, SWITCHED_OFF)
         self._readable = root.readable_paths(readable)
         self._user_namespace = False
@@ -108,6 +110,9 @@ class Jail:
         elif kernel.LINUX:
             kernel.become_subreaper()
             self.active.add("subreaper")
+        if "mount" not in self.active:
+            self.base = tempfile.mkdtemp(prefix="evo-sandbox-")
+            os.chmod(self.base, 0o711)
         self._try("limits", self._find_limits)
         self._try("user", self._find_users)
         self._try("landlock", self._find_landlock)
@@ -200,7 +205,7 @@ class Jail:
         """Path of a new process's own folder, made here unless the process mounts it itself."""
         if "mount" in self.active:
             return "/tmp"
-        folder = tempfile.mkdtemp(prefix="evo-sandbox-")
+        folder = tempfile.mkdtemp(dir=self.base)
         if self._users:
             os.chown(folder, self._users[0], self._users[0])
         return folder
@@ -233,11 +238,11 @@ class Jail:
                 root.mount_proc()
             else:
                 root.hide_proc()
+        self._enter_limits(limits, cpu=not scorer)
         if kernel.LINUX:
             kernel.no_new_privileges()
         if "landlock" in self.active:
             self._enter_landlock(folder)
-        self._enter_limits(limits, cpu=not scorer)
         if self._users:
             _become(user)
         elif self._user_namespace:

@@ -1,7 +1,8 @@
-"""How a freshly executed process becomes a warm fork server: namespaces, preloading, layers.
+"""How a freshly executed process becomes two warm fork servers: namespaces, preloading, layers.
 
-Imports nothing heavy itself, because the process that stays behind as the parent of the server
-only waits for it.
+Forking takes time in proportion to memory, and SciPy's optimisers triple that memory. So one
+server, for programs that do not mention SciPy, has NumPy only, and the other loads SciPy before
+its first program.
 """
 
 from __future__ import annotations
@@ -12,64 +13,65 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
+from typing import NoReturn
 
 import msgspec
 
 from evo.sandbox import kernel
 from evo.sandbox.jail import Jail
 from evo.sandbox.messages import Ready, Setup, receive, send
+from evo.sandbox.server import Server
 
-PRELOADED = (
-    "numpy.fft",
-    "numpy.linalg",
-    "numpy.random",
-    "scipy.linalg",
-    "scipy.optimize",
-    "scipy.spatial.distance",
-    "scipy.special",
-)
+NUMPY = ("numpy.fft", "numpy.linalg", "numpy.random", "scipy")
+SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance", "scipy.special")
 """What programs use most, so that a forked process has it at once."""
 
 
-def main(parent: str) -> None:
-    """Serve the driver at the other end of standard input until it goes.
+def main(parent: str, light: int, heavy: int) -> None:
+    """Serve the driver at the other ends of two sockets until it goes.
 
     Args:
         parent: The folder that the package `evo` was imported from; programs must not find it.
+        light: Descriptor of the socket for programs without SciPy.
+        heavy: Descriptor of the socket for programs that use it.
     """
-    driver = socket.socket(fileno=os.dup(0))
-    setup = msgspec.msgpack.decode(receive(driver), type=Setup)
-    sys.path.remove(parent)
+    channels = [socket.socket(fileno=descriptor) for descriptor in (light, heavy)]
+    setup = msgspec.msgpack.decode(receive(channels[0]), type=Setup)
     sys.path += [path for path in setup.packages if path not in sys.path]
+    for name in NUMPY:
+        importlib.import_module(name)
+    sys.path.remove(parent)
+    gc.collect()
+    gc.freeze()
     jail = Jail(readable=setup.packages, without=setup.without)
     jail.separate()
-    pid = os.fork()  # the first process of a new process tree, where there is one
-    if pid:
-        driver.close()
-        _follow(pid)
+    servers = []
+    for channel, modules in zip(channels, ((), SCIPY), strict=True):
+        pid = os.fork()  # the first one is also the first process of the new process tree
+        if pid == 0:
+            for other in set(channels) - {channel}:
+                other.close()
+            _serve(channel, jail, modules)
+        servers.append(pid)
+    for channel in channels:
+        channel.close()
+    _, status = os.wait()  # they end together: when the driver goes, or as a broken pair
+    for pid in servers:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _serve(channel: socket.socket, jail: Jail, modules: Iterable[str]) -> NoReturn:
     if kernel.LINUX:
         kernel.die_with_parent(signal.SIGKILL)
         _offer_to_the_oom_killer()
-    sys.path.insert(0, parent)
-    for name in PRELOADED:
-        importlib.import_module(name)
-    from evo.sandbox.server import Server
-
-    sys.path.remove(parent)
     jail.establish()
-    gc.collect()
-    gc.freeze()
-    send(driver, Ready(protections=jail.protections, missing=jail.missing))
-    Server(driver, jail).serve()
+    send(channel, Ready(protections=jail.protections, missing=jail.missing, folder=jail.base))
+    Server(channel, jail, modules).serve()
     os._exit(0)
-
-
-def _follow(pid: int) -> None:
-    """End as the server ends."""
-    os.close(0)
-    _, status = os.waitpid(pid, 0)
-    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 def _offer_to_the_oom_killer() -> None:

@@ -25,10 +25,17 @@ class Setup(Message, frozen=True, kw_only=True):
 
 
 class Ready(Message, frozen=True, kw_only=True):
-    """Server to driver, once: which layers of protection are active, and why others are not."""
+    """Server to driver, once.
+
+    Attributes:
+        protections: Names of the active layers.
+        missing: Why other layers are not active.
+        folder: A temporary folder that the driver must remove at the end, or an empty text.
+    """
 
     protections: tuple[str, ...]
     missing: dict[str, str]
+    folder: str
 
 
 class Request(Message, frozen=True, kw_only=True):

@@ -19,8 +19,8 @@ _CHANNEL = 3  # in the child
 _CHUNK = 1 << 16
 
 
-class DriverGoneError(Exception):
-    """Nobody waits for the evaluation any more."""
+class DriverGoneError(BaseException):
+    """Nobody waits for the evaluation any more; passes by every `except Exception`."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,13 @@ def start(
     """
     folder = jail.make_folder()
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    pipes = () if scorer else (*os.pipe(), *os.pipe())
-    outputs = (nothing, nothing) if scorer else (pipes[1], pipes[3])
+    readers, writers = (-1, -1), (nothing, nothing)
+    if not scorer:
+        readers, writers = zip(os.pipe(), os.pipe(), strict=True)
     pid = jail.fork()
     if pid == 0:
         try:
-            _arrange_descriptors(nothing, *outputs, channel)
+            _arrange_descriptors(nothing, *writers, channel)
             jail.enter(limits, folder, extra_bytes=extra_bytes, scorer=scorer)
             work = os.path.join(folder, "work")
             os.mkdir(work)
@@ -100,14 +101,12 @@ def start(
             os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
         finally:
             os._exit(0)
-    os.close(nothing)
-    if scorer:
-        return Process(pid=pid, folder=folder)
-    for writer in outputs:
-        os.close(writer)
-    for reader in (pipes[0], pipes[2]):
-        os.set_blocking(reader, False)
-    return Process(pid=pid, folder=folder, stdout=pipes[0], stderr=pipes[2])
+    for descriptor in {nothing, *writers}:
+        os.close(descriptor)
+    for reader in readers:
+        if reader >= 0:
+            os.set_blocking(reader, False)
+    return Process(pid, folder, *readers)
 
 
 def _arrange_descriptors(nothing: int, stdout: int, stderr: int, channel: int) -> None:
@@ -304,9 +303,8 @@ def _descendants(spared: set[int]) -> set[int]:
     """Processes that this one started, directly or not, orphans included."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc") if kernel.LINUX else ():
-        with suppress(OSError, ValueError):
-            with open(f"/proc/{int(name)}/stat", "rb") as file:
-                parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+        with suppress(OSError, ValueError), open(f"/proc/{int(name)}/stat", "rb") as file:
+            parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
     found = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in found} - found - spared:
         found |= more

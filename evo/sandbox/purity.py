@@ -39,7 +39,7 @@ def seed_everything(key: bytes) -> None:
         (os, "getrandom", getrandom),
         (random, "_urandom", urandom),
         (random.Random, "seed", seed),
-        (random, "seed", lambda a=None, version=2: random._inst.seed(a, version)),  # type: ignore[attr-defined]
+        (random, "seed", lambda a=None, version=2: random._inst.seed(a, version)),
     )
     for owner, name, replacement in replacements:
         setattr(owner, name, replacement)

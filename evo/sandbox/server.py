@@ -6,11 +6,14 @@ memory never was the user's.
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import socket
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -38,10 +41,17 @@ class _Scorer:
 
 
 class Server:
-    """Evaluates what the driver asks for, one program at a time."""
+    """Evaluates what the driver asks for, one program at a time.
 
-    def __init__(self, driver: socket.socket, jail: Jail) -> None:
+    Args:
+        driver: Where requests come from.
+        jail: The layers.
+        modules: What to import before the first program.
+    """
+
+    def __init__(self, driver: socket.socket, jail: Jail, modules: Iterable[str]) -> None:
         self._driver = driver
+        self._modules = modules
         self._jail = jail
         self._watcher = Watcher(driver.fileno(), jail, self._spared)
         self._scorer: _Scorer | None = None
@@ -50,21 +60,27 @@ class Server:
         """Answer requests until the driver goes."""
         decoder = msgspec.msgpack.Decoder(Request)
         task: TaskRecord | None = None
-        while True:
-            try:
-                request = decoder.decode(receive(self._driver))
-            except ClosedError:
-                return
-            task = request.task or task
-            try:
-                if task is None:
-                    raise ValueError("the first request must hold a task")
-                reply = Reply(evaluation=self._evaluate(task, request))
-            except DriverGoneError:
-                return
-            except Exception:  # reported to the driver, which starts another server
-                reply = Reply(fault=traceback.format_exc())
-            send(self._driver, reply)
+        with suppress(ClosedError, DriverGoneError):
+            data = receive(self._driver)
+            self._preload()
+            while True:
+                request = decoder.decode(data)
+                task = request.task or task
+                try:
+                    if task is None:
+                        raise ValueError("the first request must hold a task")
+                    reply = Reply(evaluation=self._evaluate(task, request))
+                except Exception:  # reported to the driver, which starts another server
+                    reply = Reply(fault=traceback.format_exc())
+                send(self._driver, reply)
+                data = receive(self._driver)
+        self._stop_scorer()
+
+    def _preload(self) -> None:
+        for name in self._modules:
+            importlib.import_module(name)
+        gc.collect()
+        gc.freeze()
 
     def _spared(self) -> set[int]:
         return {self._scorer.process.pid} if self._scorer else set()

@@ -8,7 +8,7 @@ business.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -43,11 +43,11 @@ class _Budget:
     def spend(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            _refuse(f"the returned value is larger than {self.max_bytes} bytes")
+            raise UnsendableError(f"the returned value is larger than {self.max_bytes} bytes")
 
-    def plain(self, value: object, depth: int) -> Any:
+    def plain(self, value: Any, depth: int) -> Any:
         if depth > _MAX_DEPTH:
-            _refuse(f"the returned value is nested deeper than {_MAX_DEPTH} levels")
+            raise UnsendableError(f"the returned value is nested deeper than {_MAX_DEPTH} levels")
         self.spend(1)
         kind = type(value)
         if value is None or kind is bool:
@@ -57,43 +57,43 @@ class _Budget:
             return value
         if issubclass(kind, np.generic):
             return self.plain(_from_scalar(value), depth)
-        if isinstance(value, int) and kind is int:
+        if kind is int:
             self.spend(8)
             if not -(2**63) <= value < 2**63:
-                _refuse("the returned value holds an integer of more than 64 bits")
+                raise _not_plain(f"an integer of more than 64 bits")
             return value
-        if isinstance(value, str) and kind is str:
+        if kind is str:
             return self._text(value)
-        if isinstance(value, np.ndarray) and kind is np.ndarray:
+        if kind is np.ndarray:
             return self._array(value)
         # The iteration of the base class, not that of a subclass that the program wrote.
         if issubclass(kind, list):
-            return [self.plain(item, depth + 1) for item in list.__iter__(value)]  # type: ignore[arg-type]
+            return [self.plain(item, depth + 1) for item in list.__iter__(value)]
         if issubclass(kind, tuple):
-            items = [self.plain(item, depth + 1) for item in tuple.__iter__(value)]  # type: ignore[arg-type]
+            items = [self.plain(item, depth + 1) for item in tuple.__iter__(value)]
             return msgspec.msgpack.Ext(_TUPLE, msgspec.msgpack.encode(items))
         if issubclass(kind, dict):
-            return self._mapping(value, depth)  # type: ignore[arg-type]
-        _refuse(f"the returned value holds an object of type {kind.__name__!r}")
+            return self._mapping(value, depth)
+        raise _not_plain(f"an object of type {kind.__name__!r}")
 
     def _text(self, value: str) -> str:
         try:
             self.spend(len(value.encode()))
         except UnicodeEncodeError:
-            _refuse("the returned value holds text with lone surrogates")
+            raise _not_plain(f"text with lone surrogates")
         return value
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         plain = {}
         for key, item in dict.items(value):
             if type(key) is not str:
-                _refuse(f"the returned value holds a dict key of type {type(key).__name__!r}")
+                raise _not_plain(f"a dict key of type {type(key).__name__!r}")
             plain[self._text(key)] = self.plain(item, depth + 1)
         return plain
 
     def _array(self, value: NDArray[Any]) -> msgspec.msgpack.Ext:
         if value.dtype.kind not in _KINDS:
-            _refuse(f"the returned value holds an array of type {str(value.dtype)!r}")
+            raise _not_plain(f"an array of type {str(value.dtype)!r}")
         self.spend(value.nbytes)
         if value.dtype.itemsize > 8:
             value = value.astype(np.float64)
@@ -110,13 +110,13 @@ def _from_scalar(value: Any) -> bool | int | float:
         return int(value)
     if kind == "f":
         return float(value)
-    _refuse(f"the returned value holds a NumPy {type(value).__name__!r}")
+    raise _not_plain(f"a NumPy {type(value).__name__!r}")
 
 
-def _refuse(reason: str) -> NoReturn:
-    raise UnsendableError(
-        f"{reason}; allowed are None, bool, int, float, str, list, tuple, dict with str keys "
-        f"and numeric NumPy arrays"
+def _not_plain(what: str) -> UnsendableError:
+    return UnsendableError(
+        f"the returned value holds {what}; allowed are None, bool, int, float, str, list, tuple, "
+        f"dict with str keys and numeric NumPy arrays"
     )
 
 
