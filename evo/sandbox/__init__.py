@@ -15,19 +15,19 @@ __all__ = [
 
 if TYPE_CHECKING:
     from evo.sandbox.evaluator import (
-        LAYERS,
         Evaluator,
         EvaluatorClosed,
         SandboxError,
         SandboxWarning,
         evaluate,
     )
+    from evo.sandbox.jail import LAYERS
 
 
 def __getattr__(name: str) -> Any:
     """Load the driver's side where it is used; the sandboxed side does without."""
     if name not in __all__:
         raise AttributeError(f"module 'evo.sandbox' has no attribute {name!r}")
-    from evo.sandbox import evaluator
+    from evo.sandbox import evaluator, jail
 
-    return getattr(evaluator, name)
+    return getattr(jail if name == "LAYERS" else evaluator, name)

@@ -22,8 +22,7 @@ from types import TracebackType
 import msgspec
 
 from evo.records import Evaluation, Limits, TaskRecord
-from evo.sandbox.jail import LAYERS as LAYERS
-from evo.sandbox.jail import SWITCHED_OFF
+from evo.sandbox.jail import LAYERS, SWITCHED_OFF
 from evo.sandbox.messages import (
     ClosedError,
     Ready,
@@ -35,7 +34,7 @@ from evo.sandbox.messages import (
 )
 
 _PARENT = str(Path(__file__).resolve().parents[2])
-_MAIN = "import sys; sys.path.insert(0, {0!r}); from evo.sandbox.launch import main; main({0!r}, {1}, {2})"
+_MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox.launch import main; main()"
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck
@@ -264,7 +263,7 @@ class _Worker:
         theirs = (light[1].fileno(), heavy[1].fileno())
         with light[1], heavy[1]:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-s", "-c", _MAIN.format(_PARENT, *theirs)],
+                [sys.executable, "-P", "-s", "-c", _MAIN, _PARENT, *map(str, theirs)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,

@@ -71,7 +71,7 @@ def setns(descriptor: int, kind: int) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
-    """Attach a file system, or a folder of one, at `target`; empty strings arguments become null pointers."""
+    """Attach a file system or folder at `target`; empty texts become null pointers."""
     texts = [text.encode() or None for text in (source, target, kind)]
     checked("mount", *texts, ctypes.c_ulong(flags), options.encode() or None)
 

@@ -29,15 +29,15 @@ SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance", "scipy.spec
 """What programs use most, so that a forked process has it at once."""
 
 
-def main(parent: str, light: int, heavy: int) -> None:
-    """Serve the driver at the other ends of two sockets until it goes.
+def main() -> None:
+    """Serve the driver until it goes.
 
-    Args:
-        parent: The folder that the package `evo` was imported from; programs must not find it.
-        light: Descriptor of the socket for programs without SciPy.
-        heavy: Descriptor of the socket for programs that use it.
+    The command line holds the folder that the package `evo` was imported from, which programs
+    must not find, and the descriptors of two sockets: for programs without SciPy, and with it.
     """
-    channels = [socket.socket(fileno=descriptor) for descriptor in (light, heavy)]
+    parent, *descriptors = sys.argv[1:]
+    del sys.argv[1:]
+    channels = [socket.socket(fileno=int(descriptor)) for descriptor in descriptors]
     setup = msgspec.msgpack.decode(receive(channels[0]), type=Setup)
     sys.path += [path for path in setup.packages if path not in sys.path]
     for name in NUMPY:

@@ -60,7 +60,7 @@ class _Budget:
         if kind is int:
             self.spend(8)
             if not -(2**63) <= value < 2**63:
-                raise _not_plain(f"an integer of more than 64 bits")
+                raise _not_plain("an integer of more than 64 bits")
             return value
         if kind is str:
             return self._text(value)
@@ -79,8 +79,8 @@ class _Budget:
     def _text(self, value: str) -> str:
         try:
             self.spend(len(value.encode()))
-        except UnicodeEncodeError:
-            raise _not_plain(f"text with lone surrogates")
+        except UnicodeEncodeError as error:
+            raise _not_plain("text with lone surrogates") from error
         return value
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
