@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,9 +53,12 @@ class LoggedArms:
         logged: The runs.
         arms: (replicates, K), which rows are the arms of each replicate.
         missing: What a run's end does, as in `simulate`.
+        cap: Generations after which an arm is closed, as in `simulate`.
     """
 
-    def __init__(self, logged: Logged, arms: Ints, *, missing: Missing = "close") -> None:
+    def __init__(
+        self, logged: Logged, arms: Ints, *, missing: Missing = "close", cap: int | None = None
+    ) -> None:
         width = logged.fitness.shape[1]
         self.shape = (arms.shape[0], arms.shape[1])
         self._values = np.ascontiguousarray(logged.fitness).reshape(-1)
@@ -62,14 +66,14 @@ class LoggedArms:
         self._rows = np.arange(arms.shape[0]) * arms.shape[1]
         self._at = np.ascontiguousarray(arms * width).reshape(-1)  # place in _values, flat
         self._end = self._at + logged.lengths[arms].reshape(-1)
-        self._open = self._at < self._end
-        self._seen = (
-            self._open.reshape(self.shape) if missing == "close" else np.ones(self.shape, bool)
-        )
+        self._close = self._end if missing == "close" else self._at + np.iinfo(np.int32).max
+        if cap is not None:
+            self._close = np.minimum(self._close, self._at + cap)
+        self._open = self._at < self._close
 
     def open_arms(self) -> Bools:
         """(replicates, arms), the arms that the policy may pick."""
-        return self._seen
+        return self._open.reshape(self.shape)
 
     def fitness(self) -> Floats:
         """(replicates, arms), each arm's fitness so far."""
@@ -79,11 +83,11 @@ class LoggedArms:
     def pull(self, arm: Ints, active: Bools) -> Outcome:
         """Reveal the next logged generation of these arms."""
         slot = self._rows + arm
-        made = self._open[slot] & active
         at = self._at[slot]
+        made = (at < self._end[slot]) & active
         new = at + made
         self._at[slot] = new
-        self._open[slot] = new < self._end[slot]
+        self._open[slot] = new < self._close[slot]
         return Outcome(
             arm=arm,
             before=self._values[at],
@@ -104,6 +108,7 @@ def simulate(
     seed: int = 0,
     reward: str | Reward = "best_fitness",
     missing: Missing = "close",
+    cap: int | None = None,
     replace: bool = True,
     strata: Sequence[Any] | npt.ArrayLike | None = None,
     costs: Mapping[str, npt.ArrayLike] | None = None,
@@ -132,6 +137,8 @@ def simulate(
         reward: A name out of `evo.rewards.REWARDS`, or a function of a pull.
         missing: "close": an arm with no next logged generation is closed to the policy. "stop": it
             stays open, and a replicate that asks for it is over (logs of live allocations).
+        cap: Generations after which an arm is closed whatever is logged, as a live allocation
+            may be told.
         replace: Whether rows are drawn with replacement (a bootstrap over runs).
         strata: (runs,), a label of each run, such as its task: all arms of a replicate come from
             one stratum, and replicates go through the strata in turn.
@@ -150,11 +157,20 @@ def simulate(
             f"expected at least one round and one replicate, got rounds={rounds!r} and "
             f"replicates={replicates!r}"
         )
+    if cap is not None and cap < 0:
+        raise ValueError(f"expected a cap of 0 or more generations, got {cap!r}")
     if missing not in ("close", "stop"):
         raise ValueError(f"expected missing to be 'close' or 'stop', got {missing!r}")
     rows = _draw_arms(logged.runs, arms, replicates, seed=seed, replace=replace, strata=strata)
     job = _Job(
-        logged, find_schedule_or_policy(policy), rounds, seed, reward, missing, dict(budget or {})
+        logged,
+        _find(policy),
+        rounds,
+        seed,
+        reward,
+        missing,
+        cap,
+        dict(budget or {}),
     )
     firsts = range(0, replicates, _CHUNK)
     if n_jobs == 1:
@@ -190,7 +206,7 @@ def simulate_many(
     return {label: simulate(fitness, p, **settings) for label, p in policies.items()}
 
 
-def find_schedule_or_policy(policy: str | PolicyClass) -> PolicyClass | Hindsight:
+def _find(policy: str | PolicyClass) -> PolicyClass | Hindsight:
     """The hindsight baseline or policy of a name; a callable is taken as it is."""
     if isinstance(policy, str) and policy in HINDSIGHT:
         return HINDSIGHT[policy]
@@ -210,6 +226,7 @@ class _Job:
     seed: int
     reward: str | Reward
     missing: Missing
+    cap: int | None
     budget: dict[str, float]
 
     def run(self, rows: Ints, first: int) -> Allocations:
@@ -220,7 +237,7 @@ class _Job:
             policy = self._policy(rows, first)
         return allocate(
             policy,
-            LoggedArms(self.logged, rows, missing=self.missing),
+            LoggedArms(self.logged, rows, missing=self.missing, cap=self.cap),
             rounds=self.rounds,
             budget=self.budget,
             reward=self.reward,
@@ -229,9 +246,15 @@ class _Job:
     def _policy(self, rows: Ints, first: int) -> Policy:
         shape = (rows.shape[0], rows.shape[1])
         if isinstance(self.policy, Hindsight):
-            return Schedule(self.policy.schedule(self.logged, rows, self.rounds, self.budget))
+            return Schedule(self.policy.schedule(self._reachable(), rows, self.rounds, self.budget))
         rng = Draws(self.seed, shape[0], first=first, key=_POLICY)
         return self.policy(shape, rounds=self.rounds, rng=rng)
+
+    def _reachable(self) -> Logged:
+        """The logs up to the cap."""
+        if self.cap is None:
+            return self.logged
+        return dataclasses.replace(self.logged, lengths=np.minimum(self.logged.lengths, self.cap))
 
 
 def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:

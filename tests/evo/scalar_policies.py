@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+SQRT2 = math.sqrt(2)
+
 
 def _open(arms, depth):
     return [k for k in range(len(arms)) if depth[k] + 1 < len(arms[k])]
@@ -25,7 +27,7 @@ def random_choice(arms, rounds, rng):
     return pulls
 
 
-def ucb1(arms, rounds, rng, c=math.sqrt(2)):
+def ucb1(arms, rounds, rng, c=SQRT2):
     K = len(arms)
     n, total, pulls = [0] * K, [0.0] * K, []
     for t in range(rounds):
@@ -127,7 +129,7 @@ def _exponential(arms, rounds, rng, eta, mix, bonus, estimate):
         k = choice[i]
         depth[k] += 1
         if bonus:
-            for j, mass in zip(choice, p):
+            for j, mass in zip(choice, p, strict=True):
                 gains[j] += bonus / mass
         gains[k] += estimate(arms[k][depth[k]], p[i])
         pulls.append(k)
@@ -151,3 +153,46 @@ def exp3_mixed(arms, rounds, rng):
     K = len(arms)
     gamma = min(0.5, math.sqrt(K * math.log(K) / ((math.e - 1) * rounds)))
     return _exponential(arms, rounds, rng, gamma / K, gamma, 0.0, lambda g, p: g / p)
+
+
+def threshold_ascent(arms, rounds, rng, s=5, delta=0.01):
+    """Streeter & Smith's index, with the threshold found by sorting all rewards."""
+    a = math.log(2 * rounds * len(arms) / delta)
+
+    def index(t, rewards, k):
+        n = len(rewards[k])
+        if n == 0:
+            return math.inf
+        ranked = sorted((x for r in rewards for x in r), reverse=True)
+        threshold = ranked[s - 1] if len(ranked) >= s else -math.inf
+        above = sum(x > threshold for x in rewards[k])
+        return (above + a + math.sqrt(2.0 * a * above + a * a)) / n
+
+    return _largest(arms, rounds, index)
+
+
+def rising(arms, rounds, rng, window=0.25):
+    """The estimate of Metelli et al. by its sum over the window."""
+
+    def index(t, rewards, k):
+        r, n = [None, *rewards[k]], len(rewards[k])
+        if n < 2:
+            return math.inf
+        h = max(1, int(window * n))
+        last = range(n - h + 1, n + 1)
+        return sum(r[i] + (t - i) * (r[i] - r[i - h]) / h for i in last) / h
+
+    return _largest(arms, rounds, index)
+
+
+def _largest(arms, rounds, index):
+    """Pull the open arm with the largest index(round from 1, rewards by arm, arm)."""
+    rewards, pulls = [[] for _ in arms], []
+    for t in range(1, rounds + 1):
+        choice = _open(arms, [len(r) for r in rewards])
+        if not choice:
+            break
+        k = max(choice, key=lambda j: (index(t, rewards, j), -j))
+        rewards[k].append(arms[k][len(rewards[k]) + 1])
+        pulls.append(k)
+    return pulls

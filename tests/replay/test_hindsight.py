@@ -1,0 +1,109 @@
+"""Hindsight baselines are the bounds they claim to be."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from evo.policies import POLICIES
+from replay import hindsight
+from replay.simulation import simulate, simulate_many
+
+pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+
+NAN = np.nan
+
+
+def random_logs(rng, runs, generations, *, failing=False):
+    rate = rng.choice([0.15, 0.5, 1.0])
+    jumps = rng.integers(1, 9, (runs, generations)) * (rng.random((runs, generations)) < rate)
+    fitness = np.c_[np.ones(runs), 1 + jumps.cumsum(axis=1)] / 64
+    lengths = rng.integers(0, generations + 1, runs)
+    fitness = np.where(np.arange(generations + 1) <= lengths[:, None], fitness, NAN)
+    if failing:
+        fitness[:, 0] = NAN
+        fitness[rng.random(runs) < 0.5, :2] = NAN
+    return fitness, lengths
+
+
+def curves(fitness, lengths, rounds):
+    """Best-so-far curves of every legal sequence of pulls."""
+    for order in itertools.product(range(len(fitness)), repeat=rounds):
+        if (np.bincount(order, minlength=len(fitness)) <= lengths).all():
+            depth, best, curve = [0] * len(fitness), np.fmax.reduce(fitness[:, 0]), []
+            for arm in order:
+                depth[arm] += 1
+                best = np.fmax(best, fitness[arm, depth[arm]])
+                curve.append(best)
+            yield np.array(curve)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_oracles_are_the_best_of_all_schedules(failing):
+    rng = np.random.default_rng(6)
+    compared = 0
+    while compared < 40:
+        fitness, lengths = random_logs(rng, 3, 6, failing=failing)
+        if lengths.sum() < 6 or (failing and np.isnan(fitness[:, 1:]).all(axis=1).any()):
+            continue
+        every = np.array(list(curves(fitness, lengths, 6)))
+        arm = simulate(fitness, "oracle_arm", rounds=6, replicates=1, lengths=lengths)
+        schedule = simulate(fitness, "oracle_allocation", rounds=6, replicates=1, lengths=lengths)
+        zero = np.nan_to_num(every)
+        assert arm.best_fitness[0, -1] == zero[:, -1].max()
+        np.testing.assert_allclose(
+            np.nan_to_num(schedule.best_fitness[0]).sum(), zero.sum(axis=1).max(), rtol=1e-12
+        )
+        compared += 1
+
+
+def test_returning_to_an_arm_can_be_best():
+    """The case that a schedule of one stretch per arm would miss."""
+    a = [0.0, 0.5, *[0.5] * 8, 0.61]
+    b = [0.0, 0.0, 0.0, 0.6, *[0.6] * 7]
+    replay = simulate(np.array([a, b]), "oracle_allocation", rounds=13, replicates=1)
+    assert replay.pulls[0].tolist() == [0] + [1] * 3 + [0] * 9
+
+
+def test_oracles_bound_every_policy():
+    fitness, _ = random_logs(np.random.default_rng(1), 12, 30)
+    replays = simulate_many(
+        fitness,
+        [*POLICIES, "oracle_arm", "oracle_allocation"],
+        rounds=25,
+        arms=6,
+        replicates=100,
+        replace=False,
+    )
+    area = {name: replay.best_fitness.sum(axis=1) for name, replay in replays.items()}
+    final = {name: replay.best_fitness[:, -1] for name, replay in replays.items()}
+    for name in POLICIES:
+        assert (area[name] <= area["oracle_allocation"] + 1e-9).all()
+        assert (final[name] <= final["oracle_arm"]).all()
+    assert (final["oracle_allocation"] <= final["oracle_arm"]).all()
+    assert (area["oracle_arm"] <= area["oracle_allocation"] + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", [*POLICIES, *hindsight.HINDSIGHT])
+def test_with_one_arm_there_is_no_regret(name):
+    fitness, _ = random_logs(np.random.default_rng(2), 5, 30)
+    replay = simulate(fitness, name, rounds=20, arms=1, replicates=20)
+    single = simulate(fitness, "single", rounds=20, arms=1, replicates=20)
+    np.testing.assert_array_equal(replay.best_fitness, single.best_fitness)
+
+
+def test_oracle_arm_knows_the_costs():
+    fitness = np.array([[0.0, 0.1, 0.2, 0.9], [0.0, 0.3, 0.3, 0.3]])
+    costs = {"tokens": np.array([[0, 5, 5, 5], [0, 1, 1, 1]])}
+    for limit, best in ((10, 0.3), (10.1, 0.9)):
+        replay = simulate(
+            fitness, "oracle_arm", rounds=3, replicates=1, costs=costs, budget={"tokens": limit}
+        )
+        assert replay.best_fitness[0, -1] == best
+
+
+def test_a_search_that_is_too_large_says_so(monkeypatch):
+    monkeypatch.setattr(hindsight, "_STATES", 3)
+    fitness, _ = random_logs(np.random.default_rng(4), 6, 30)
+    with pytest.raises(RuntimeError, match=r"6 arms over 30 rounds.*within 3 states"):
+        simulate(fitness, "oracle_allocation", rounds=30, replicates=1)
