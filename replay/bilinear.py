@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from replay.statistics import interval, resampled_rows
 from replay.sweep import Cells, FloatArray, IntArray, cells, one_sweep
@@ -108,10 +108,10 @@ class BilinearFit:
             lines.append(f"  R2 {row.Index:<9} {row.r2:.3f}, each N left out {row.r2_cv:.3f}")
         return "\n".join(lines)
 
-    def predict(self, generations: FloatArray, children: FloatArray) -> FloatArray:
-        """Fitted V of cells (T, N), arrays of equal shape."""
-        beta = [self.coefficients[name]["value"] for name in NAMES]
-        return 1 - np.exp(_design(np.asarray(generations), np.asarray(children)) @ beta)
+    def predict(self, generations: ArrayLike, children: ArrayLike) -> FloatArray:
+        """Fitted V of cells (T, N), vectors of equal length."""
+        beta = np.array([self.coefficients[name]["value"] for name in NAMES])
+        return predicted_fitness(beta, generations, children)
 
     def regime_at(self, calls: int, *, certainty: float = 0.7) -> Regime:
         """Regime of a budget of `calls`; see `optimum`."""
@@ -220,7 +220,14 @@ def fit_bilinear(
     )
 
 
-def _design(generations: NDArray[Any], children: NDArray[Any]) -> FloatArray:
+def predicted_fitness(
+    coefficients: FloatArray, generations: ArrayLike, children: ArrayLike
+) -> FloatArray:
+    """V of cells (T, N) under coefficients (..., 4) in the order of `NAMES`."""
+    return np.asarray(1 - np.exp(coefficients @ _design(generations, children).T))
+
+
+def _design(generations: ArrayLike, children: ArrayLike) -> FloatArray:
     """Columns 1, log T, log N and log T log N, (..., 4)."""
     t, n = np.log(generations), np.log(children)
     return np.stack([np.ones_like(t), t, n, t * n], axis=-1)
