@@ -1,0 +1,25 @@
+"""The offline model: a seeded stochastic rewriter of programs. It is not an LLM.
+
+It exists so that everything runs at once, anywhere, without a key, and always the same way. It
+speaks the chat-completions protocol, so the client that talks to a language model talks to it:
+
+- `model.complete(request)`: a request in, a completion out; a pure function.
+- `endpoint.respond(...)`: the same for HTTP; used in-process by `evo.llm.transport` and over a
+  socket by `evo.llm.server`.
+
+What it writes comes from the parent program and a bank of ideas for the shipped tasks, known by
+the name of their entry function. It never sees an evaluator and ignores the fitness in a prompt.
+Numbers made with it say how a search spends calls, not how good any language model is.
+"""
+
+OFFLINE_VERSION = "1"
+"""Version of the model: the same version answers the same request with the same bytes."""
+
+OFFLINE_FINGERPRINT = f"offline-{OFFLINE_VERSION} (not an LLM)"
+"""The `system_fingerprint` of every completion."""
+
+OFFLINE_MODELS = ("offline", f"offline-{OFFLINE_VERSION}")
+"""The names it answers to."""
+
+OFFLINE_CONTEXT = 32_768
+"""Context window, tokens: a longer prompt is refused."""

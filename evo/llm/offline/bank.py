@@ -1,0 +1,170 @@
+"""What the offline model knows about one task: steps it can compose programs of.
+
+A program is a chain over one array: a layout makes it, moves change it, and for some tasks a last
+step turns it into the rest of the answer. Each step is the source of one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from evo.llm.offline.draws import Draws
+
+Value = int | float | tuple["Value", ...]
+"""A literal argument of a step."""
+
+Operation = Literal[
+    "copy", "edit", "tune", "nudge", "add", "swap", "drop", "layout", "last", "restart"
+]
+"""What one rewrite does.
+
+- `copy`: nothing; `edit`: one or two small edits anywhere in the code;
+- `tune`: other arguments for one step; `nudge`: moves single points by literal offsets;
+- `add`, `swap`, `drop`: one move more, another one, one less;
+- `layout`: another layout; `last`: another last step; `restart`: a new chain altogether.
+"""
+
+BOLD: frozenset[Operation] = frozenset({"add", "swap", "layout", "last", "restart"})
+"""The operations that bring in an idea; a long parent makes them rarer."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Range of a numeric argument.
+
+    Attributes:
+        low: Least value.
+        high: Greatest value.
+        kind: `real`, `whole`, or `seed`, which is drawn anew instead of scaled.
+    """
+
+    low: float
+    high: float
+    kind: Literal["real", "whole", "seed"] = "real"
+
+    def draw(self, draws: Draws) -> int | float:
+        """Returns a value from the range."""
+        if self.kind == "real":
+            return shorten(draws.uniform(self.low, self.high))
+        return draws.integer(int(self.low), int(self.high))
+
+    def tune(self, value: object, draws: Draws) -> int | float:
+        """Returns another value: a new seed, or the old one scaled and kept in the range."""
+        if self.kind == "seed" or not isinstance(value, int | float):
+            return self.draw(draws)
+        factor = draws.pick((0.5, 0.75, 0.9, 0.96, 0.99, 1.01, 1.04, 1.1, 1.3, 2.0))
+        scaled = min(max(value * factor, self.low), self.high)
+        if self.kind == "real":
+            return shorten(scaled)
+        step = 1 if factor > 1 else -1
+        moved = round(scaled) if round(scaled) != value else int(value) + step
+        return int(min(max(moved, self.low), self.high))
+
+
+SEED = Argument(0, 9999, "seed")
+
+
+def shorten(value: float) -> float:
+    """Returns the value to four significant digits, as people write literals."""
+    return float(f"{value:.4g}")
+
+
+@dataclass(frozen=True)
+class Idea:
+    """One step that the model can write.
+
+    Attributes:
+        name: Name of the function.
+        title: The step in a few words, for prose and docstrings.
+        source: The function. A layout takes only keyword arguments, other steps the array first.
+        weight: How often it comes to mind, relative to the others of its kind.
+        arguments: Range of each numeric argument.
+        choices: Values of each argument that is chosen from a list.
+        fixed_ms: About how long it takes, milliseconds.
+        ms_per: About how many milliseconds each unit of an argument adds.
+    """
+
+    name: str
+    title: str
+    source: str
+    weight: float
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    choices: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    fixed_ms: float = 0.2
+    ms_per: Mapping[str, float] = field(default_factory=dict)
+
+    def draw(self, draws: Draws) -> dict[str, Value]:
+        """Returns arguments for a call of the function."""
+        drawn: dict[str, Value] = {name: draws.pick(list_) for name, list_ in self.choices.items()}
+        return drawn | {name: range_.draw(draws) for name, range_ in self.arguments.items()}
+
+    def milliseconds(self, arguments: Mapping[str, Value]) -> float:
+        """Returns about how long a call takes."""
+        total = self.fixed_ms
+        for name, cost in self.ms_per.items():
+            value = arguments.get(name, 0)
+            total += cost * value if isinstance(value, int | float) else 0.0
+        return total
+
+
+@dataclass(frozen=True)
+class Bank:
+    """What the model knows about one task, and its habits there.
+
+    Attributes:
+        entries: Names of the function that the task calls; the first one found is rewritten.
+        title: What the program makes, in a few words.
+        variable: Name of the array.
+        count: Number of points in it.
+        wrapped: Expression for the array, `{}` being a call of the parent's function.
+        ending: Last line of the entry function.
+        layouts: Ways to make the array.
+        moves: Ways to change it.
+        lasts: Ways to make the rest of the answer; empty where the array is the answer.
+        helpers: Source of the functions that steps use, by name.
+        operations: How often each operation comes to mind.
+        caution: Each step that a parent has multiplies the weight of bold operations by this.
+        most_moves: Moves in a program at most.
+        nudge_sizes: Offsets of single points are at most one of these.
+        spoils: Ways to spoil the answer: statements for before the end of the entry function.
+    """
+
+    entries: tuple[str, ...]
+    title: str
+    variable: str
+    count: int
+    wrapped: str
+    ending: str
+    layouts: tuple[Idea, ...]
+    moves: tuple[Idea, ...]
+    lasts: tuple[Idea, ...]
+    helpers: Mapping[str, str]
+    operations: Mapping[Operation, float]
+    caution: float
+    most_moves: int
+    nudge_sizes: tuple[float, ...]
+    spoils: Mapping[str, tuple[str, ...]]
+
+    def idea(self, name: str) -> Idea | None:
+        """Returns the idea with this name, or None."""
+        ideas = (*self.layouts, *self.moves, *self.lasts)
+        return next((idea for idea in ideas if idea.name == name), None)
+
+
+def draw_idea(ideas: tuple[Idea, ...], draws: Draws, *, but: str = "") -> Idea:
+    """Returns an idea by weight, other than the one named."""
+    number = draws.weighted({k: idea.weight for k, idea in enumerate(ideas) if idea.name != but})
+    return ideas[number]
+
+
+NUDGE = '''
+def nudge(points, offsets):
+    """Move single points by (index, dx, dy)."""
+    points = points.copy()
+    for index, dx, dy in offsets:
+        points[index] += (dx, dy)
+    return points
+'''
+"""Source of the move that holds literal offsets; every task has it."""
