@@ -164,13 +164,20 @@ def time_to_threshold(
 
 
 def jackknife_interval(
-    values: ArrayLike, arms: ArrayLike, *, level: float = 0.95, name: str = "mean"
+    values: ArrayLike,
+    arms: ArrayLike,
+    *,
+    strata: ArrayLike | None = None,
+    level: float = 0.95,
+    name: str = "mean",
 ) -> Interval:
     """Interval over runs of the mean of replicates; the module's head says of what and how.
 
     Args:
         values: One number per replicate, (replicates,), or columns of them, (replicates, m).
         arms: Which runs each replicate drew, (replicates, K).
+        strata: Label of each run, as given to `replay.simulate`; leaving a run out then changes
+            its own stratum's part of the mean alone.
         level: Nominal coverage.
         name: What to call the statistic.
 
@@ -188,27 +195,16 @@ def jackknife_interval(
             f"expected arms of shape ({len(columns)}, K), one row per replicate, "
             f"got {chosen.shape!r}"
         )
-    runs, place = np.unique(chosen, return_inverse=True)
-    place = place.reshape(chosen.shape)
-    absent = np.ones((len(columns), len(runs)))
-    absent[np.arange(len(columns))[:, None], place] = 0.0
-    without = absent.sum(axis=0)
-    n = len(runs)
-    if without.min() < 2:
-        raise ValueError(
-            f"run {int(runs[without.argmin()])} is an arm of all but {int(without.min())} of "
-            f"{len(columns)} replicates, so no interval over runs can be given; draw arms per "
-            "replicate, with simulate(..., arms=K) and K below the number of runs"
-        )
-    mean = columns.mean(axis=0)
-    centred = columns - mean
-    theta = absent.T @ centred / without[:, None]
-    spread = (n - 1) / n * ((theta - theta.mean(axis=0)) ** 2).sum(axis=0)
-    noise = (centred**2).sum(axis=0) / max(len(columns) - 1, 1)
-    # Replicates without run i are a share q of all; the mean over all is common to every theta_i.
-    excess = (1 / without - 1 / len(columns)).sum() * (n - 1) / n
-    variance = np.maximum(spread - excess * noise, 0.0) + noise / len(columns)
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * np.sqrt(variance)
+    label = np.zeros(len(chosen)) if strata is None else np.asarray(strata)[chosen[:, 0]]
+    mean, variance = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    n, groups = 0, np.unique(label)
+    for group in groups:
+        inside = label == group
+        part_mean, part_variance, part_n = _jackknife(columns[inside], chosen[inside])
+        mean += inside.mean() * part_mean
+        variance += inside.mean() ** 2 * part_variance
+        n += part_n
+    half = float(stdtrit(n - len(groups), (1 + level) / 2)) * np.sqrt(variance)
     single = array.ndim == 1
     return Interval(
         value=float(mean[0]) if single else mean,
@@ -221,11 +217,36 @@ def jackknife_interval(
     )
 
 
+def _jackknife(columns: FloatArray, arms: IntArray) -> tuple[FloatArray, FloatArray, int]:
+    """Mean of the replicates, its variance over runs, and the number of runs."""
+    runs, place = np.unique(arms, return_inverse=True)
+    absent = np.ones((len(columns), len(runs)))
+    absent[np.arange(len(columns))[:, None], place.reshape(arms.shape)] = 0.0
+    without = absent.sum(axis=0)
+    n = len(runs)
+    if without.min() < 2:
+        raise ValueError(
+            f"run {int(runs[without.argmin()])} is an arm of all but {int(without.min())} of "
+            f"{len(columns)} replicates, so no interval over runs can be given; draw arms per "
+            "replicate, with simulate(..., arms=K) and K below the number of runs"
+        )
+    mean = columns.mean(axis=0)
+    centred = columns - mean
+    theta = absent.T @ centred / without[:, None]
+    spread = (n - 1) / n * ((theta - theta.mean(axis=0)) ** 2).sum(axis=0)
+    noise = (centred**2).sum(axis=0) / (len(columns) - 1)
+    # Monte-Carlo noise of each theta_i beyond that of the mean over all replicates.
+    excess = (1 / without - 1 / len(columns)).sum() * (n - 1) / n
+    return mean, np.maximum(spread - excess * noise, 0.0) + noise / len(columns), n
+
+
 def effect(
     baseline: Replicates,
     treatment: Replicates,
     *,
     at: int | None = None,
+    nothing: float | None = None,
+    strata: ArrayLike | None = None,
     level: float = 0.95,
     name: str = "mean difference",
 ) -> Interval:
@@ -235,8 +256,13 @@ def effect(
         baseline: Replay of one policy.
         treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
         at: Number of pulls after which to compare; None: all of them.
+        nothing: What a replicate in which nothing is ok yet counts as; None: it is an error.
+        strata: Label of each run, as given to `replay.simulate`.
         level: Nominal coverage.
         name: What to call the statistic.
+
+    Raises:
+        ValueError: If the replays are not paired, `at` is out of range, or fitness is missing.
     """
     before, after = (
         np.asarray(side.best_fitness, dtype=np.float64) for side in (baseline, treatment)
@@ -249,27 +275,36 @@ def effect(
     column = before.shape[1] if at is None else at
     if not 1 <= column <= before.shape[1]:
         raise ValueError(f"expected a number of pulls from 1 to {before.shape[1]}, got {at!r}")
-    difference = after[:, column - 1] - before[:, column - 1]
-    if np.isnan(difference).any():
-        raise ValueError(
-            f"{int(np.isnan(difference).sum())} of {len(difference)} replicates have no fitness "
-            f"yet after {column} pulls; compare later, or replace NaN by what nothing is worth"
-        )
-    return jackknife_interval(difference, treatment.arms, level=level, name=name)
+    before, after = (_filled(side[:, column - 1], nothing, column) for side in (before, after))
+    return jackknife_interval(after - before, treatment.arms, strata=strata, level=level, name=name)
 
 
 def pool_effect(
-    single: Replicates, random: Replicates, *, at: int | None = None, level: float = 0.95
+    single: Replicates,
+    random: Replicates,
+    *,
+    at: int | None = None,
+    nothing: float | None = None,
+    strata: ArrayLike | None = None,
+    level: float = 0.95,
 ) -> Interval:
     """What having K runs and keeping the best is worth: `random` less `single`, see `effect`."""
-    return effect(single, random, at=at, level=level, name="pool effect")
+    name = "pool effect"
+    return effect(single, random, at=at, nothing=nothing, strata=strata, level=level, name=name)
 
 
 def allocation_effect(
-    random: Replicates, policy: Replicates, *, at: int | None = None, level: float = 0.95
+    random: Replicates,
+    policy: Replicates,
+    *,
+    at: int | None = None,
+    nothing: float | None = None,
+    strata: ArrayLike | None = None,
+    level: float = 0.95,
 ) -> Interval:
     """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
-    return effect(random, policy, at=at, level=level, name="allocation effect")
+    name = "allocation effect"
+    return effect(random, policy, at=at, nothing=nothing, strata=strata, level=level, name=name)
 
 
 def regret(
@@ -277,15 +312,19 @@ def regret(
     oracles: Mapping[str, Replicates],
     *,
     at: int | None = None,
+    nothing: float | None = None,
+    strata: ArrayLike | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Fitness that a policy gives up against each named oracle on the same draws of arms.
+
+    Arguments as for `effect`.
 
     Returns:
         One row per oracle: value, low, high and n, the runs that it rests on.
     """
     found = {
-        name: effect(policy, oracle, at=at, level=level, name=f"regret to {name}")
+        name: effect(policy, oracle, at=at, nothing=nothing, strata=strata, level=level)
         for name, oracle in oracles.items()
     }
     return _frame(found, "oracle")
@@ -298,6 +337,8 @@ def arm_pool_sweep(
     rounds: int,
     arms: Sequence[int] = (2, 5, 10, 20),
     replicates: int = 1000,
+    replace: bool = True,
+    nothing: float | None = None,
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
@@ -309,22 +350,43 @@ def arm_pool_sweep(
         rounds: Budget in pulls, the same for every pool.
         arms: Sizes K.
         replicates: Replicates per size.
+        replace: Draw arms with replacement; without, the means have no bias but K must stay below
+            the number of runs.
+        nothing: What a replicate in which nothing is ok yet counts as; None: it is an error.
         seed: Key of the draws.
         level: Nominal coverage.
 
     Returns:
-        One row per K: value, low, high and n. Choosing the best K from it is a choice made on the
-        same runs: the value at that K flatters it.
+        One row per K: value, low, high and n. The best K is chosen on the same runs: the value
+        there flatters it.
     """
     from replay.simulation import simulate
 
     found = {}
     for size in arms:
         played = simulate(
-            fitness, policy, rounds=rounds, replicates=replicates, arms=size, seed=seed
+            fitness,
+            policy,
+            rounds=rounds,
+            replicates=replicates,
+            arms=size,
+            replace=replace,
+            seed=seed,
         )
-        found[size] = jackknife_interval(played.best_fitness[:, -1], played.arms, level=level)
+        final = _filled(played.best_fitness[:, -1], nothing, rounds)
+        found[size] = jackknife_interval(final, played.arms, level=level)
     return _frame(found, "arms")
+
+
+def _filled(fitness: FloatArray, nothing: float | None, pulls: int) -> FloatArray:
+    """Fitness by replicate, with `nothing` where there is none."""
+    lacking = np.isnan(fitness)
+    if nothing is None and lacking.any():
+        raise ValueError(
+            f"{int(lacking.sum())} of {len(fitness)} replicates have no fitness yet after {pulls} "
+            "pulls; compare later, or say with nothing=... what that counts as"
+        )
+    return np.where(lacking, np.nan if nothing is None else nothing, fitness)
 
 
 def _frame(found: Mapping[Any, Interval], index: str) -> pd.DataFrame:

@@ -1,0 +1,347 @@
+"""What all importers share: the imported run, its assembly, careful reading of files.
+
+Whatever a file holds, reading it ends in an `Imported` or in a `LogFormatError` that names the
+file. What a source does not say stays unknown (None, no attempts), never zero.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from evo.log import LogError, encode_line, write_new
+from evo.records import (
+    Attempt,
+    Child,
+    Evaluation,
+    Generation,
+    Header,
+    Initial,
+    Line,
+    Model,
+    Sampling,
+    Status,
+    TaskRecord,
+)
+
+T = TypeVar("T")
+
+UNKNOWN_SEED = -1
+"""Stands for a seed that the source does not hold; real seeds are at least 0."""
+
+UNKNOWN_SAMPLING = Sampling(temperature=None, top_p=None, max_tokens=None)
+
+NOT_IN_SOURCE = "not in the source"
+
+
+class LogFormatError(LogError):
+    """Another tool's log cannot be read; the message names the file, and the line if it has any."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """A run of another tool in this package's records.
+
+    Attributes:
+        source: File or folder that it was read from.
+        name: Short name for its log, unique among the runs of one import.
+        header: Its `lost` says in one line what the source did not hold.
+        initial: Generation 0; None where the source has none.
+        children: By generation and index; a call that left nothing is there as a failure.
+        generations: All complete.
+    """
+
+    source: Path
+    name: str
+    header: Header
+    initial: Initial | None
+    children: tuple[Child, ...]
+    generations: tuple[Generation, ...]
+
+    @property
+    def lost(self) -> str:
+        """What the source did not hold, in one line."""
+        return self.header.lost or "nothing"
+
+    def lines(self, *, compact: bool = True) -> Iterator[Line]:
+        """The run as the lines of a log; a compact one has no replies and no programs."""
+        yield msgspec.structs.replace(self.header, compact=compact)
+        if self.initial is not None:
+            yield self.initial
+        following = {record.generation: record for record in self.generations}
+        for child, after in zip(self.children, (*self.children[1:], None), strict=True):
+            yield (
+                msgspec.structs.replace(child, reply=None, reasoning=None, program=None)
+                if compact
+                else child
+            )
+            if after is None or after.generation != child.generation:
+                yield following[child.generation]
+
+
+def write(imported: Imported, target: Path, *, compact: bool = True) -> None:
+    """Writes an imported run as a log of this package.
+
+    Args:
+        imported: The run.
+        target: New file, `.jsonl` or `.jsonl.gz`.
+        compact: Leave replies and programs out.
+
+    Raises:
+        LogFormatError: The source holds what no log can, such as numbers beyond 64 bits.
+        LogError: The target exists already or cannot be written.
+    """
+    try:
+        data = b"".join(encode_line(line) for line in imported.lines(compact=compact))
+    except (OverflowError, RecursionError, TypeError, UnicodeError, ValueError) as error:
+        raise LogFormatError(
+            f"{imported.source}: holds what a log cannot: {error or type(error).__name__}"
+        ) from None
+    write_new(target, data)
+
+
+def assemble(
+    source: Path,
+    tool: str,
+    *,
+    name: str,
+    task: str,
+    model: Model,
+    children: Sequence[Sequence[Child]],
+    initial: Evaluation | None,
+    lost: Sequence[str],
+    n: int = 1,
+    seed: int = UNKNOWN_SEED,
+    sampling: Sampling = UNKNOWN_SAMPLING,
+    seconds: Sequence[float | None] = (),
+) -> Imported:
+    """Puts a run together: best so far and improvements follow from its own children.
+
+    Args:
+        source: File or folder that it was read from.
+        tool: Name of the tool that wrote it.
+        name: Short name for the log.
+        task: Name of the task; its files are not in other tools' logs.
+        model: What the source says of the model.
+        children: By generation, from 1. Calls that are missing below `n` become failures.
+        initial: Evaluation of generation 0, if there is one.
+        lost: What could not be carried over, phrase by phrase.
+        n: Children per generation.
+        seed: Seed of the run.
+        sampling: What the source says of it.
+        seconds: Wall time by generation; empty: unknown.
+    """
+    best = None if initial is None else initial.fitness
+    place, all_children, generations = (0, 0), [], []
+    for number, members in enumerate(children, start=1):
+        present = {child.index: child for child in members}
+        for index in set(present) - set(range(n)):
+            raise LogFormatError(
+                f"{source}: generation {number}: expected children 0 to {n - 1}, got {index}"
+            )
+        if len(present) != len(members):
+            raise LogFormatError(f"{source}: generation {number} holds a child twice")
+        improved = False
+        for index in range(n):
+            child = present.get(index) or failed(number, index, "no_reply", NOT_IN_SOURCE)
+            all_children.append(child)
+            fitness = child.evaluation.fitness
+            if fitness is not None and (best is None or fitness > best):
+                best, place, improved = fitness, (number, index), True
+        generations.append(
+            Generation(
+                generation=number,
+                best_fitness=best,
+                best=place,
+                improved=improved,
+                seconds=seconds[number - 1] if seconds else None,
+            )
+        )
+    return Imported(
+        source=source,
+        name=name,
+        header=Header(
+            task=TaskRecord(
+                name=task, hash="", files={}, program_file="", evaluator_file="", statement=""
+            ),
+            model=model,
+            sampling=sampling,
+            children=n,
+            seed=seed,
+            min_improvement=0.0,
+            prompt_version=0,
+            source=tool,
+            lost="; ".join(("the task's files", *lost)),
+        ),
+        initial=None if initial is None else Initial(evaluation=initial),
+        children=tuple(all_children),
+        generations=tuple(generations),
+    )
+
+
+def failed(
+    generation: int,
+    index: int,
+    status: Status,
+    error: str,
+    *,
+    attempts: tuple[Attempt, ...] = (),
+    seed: int = UNKNOWN_SEED,
+) -> Child:
+    """A child of which the source says at most why it failed."""
+    return Child(
+        generation=generation,
+        index=index,
+        seed=seed,
+        prompt_hash="",
+        attempts=attempts,
+        evaluation=Evaluation(status=status, error=error, seconds=None),
+    )
+
+
+def judged(
+    fitness: object,
+    *,
+    failure: tuple[Status, str] | None = None,
+    metrics: Mapping[str, object] | None = None,
+    seconds: float | None = None,
+) -> Evaluation:
+    """An evaluation from what a source says.
+
+    Args:
+        fitness: Counts only without a failure; `invalid` if it is no finite number.
+        failure: Status and reason.
+        metrics: Finite numbers among them are kept.
+        seconds: Time of the evaluation, if known.
+    """
+    kept = {
+        str(key): number
+        for key, value in (metrics or {}).items()
+        if not math.isnan(number := _or_nan(value))
+    }
+    value = finite(fitness)
+    if failure is None and value is None:
+        failure = ("invalid", f"expected a finite fitness, got {_short(fitness)}")
+    if failure is not None:
+        return Evaluation(status=failure[0], error=failure[1], metrics=kept, seconds=seconds)
+    return Evaluation(status="ok", fitness=value, metrics=kept, seconds=seconds)
+
+
+def answered(
+    prompt: object,
+    completion: object,
+    *,
+    latency: object = None,
+    finish_reason: str | None = None,
+    **details: Any,
+) -> tuple[Attempt, ...]:
+    """The one attempt that a source tells the tokens of; none if it tells neither number."""
+    counts = {
+        key: value
+        for key, value in (("prompt_tokens", prompt), ("completion_tokens", completion))
+        if (known := finite(value)) is not None and known >= 0
+    }
+    if not counts:
+        return ()
+    usage = counts | {key: value for key, value in details.items() if value is not None}
+    return (
+        Attempt(status="ok", latency=finite(latency), usage=usage, finish_reason=finish_reason),
+    )
+
+
+def finite(value: object) -> float | None:
+    """The value as a float if it is a finite number (not a bool), otherwise None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _or_nan(value: object) -> float:
+    number = finite(value)
+    return math.nan if number is None else number
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, decompressed if it is gzip.
+
+    Raises:
+        LogFormatError: It cannot be read or is not UTF-8.
+    """
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        return data.decode()
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except (EOFError, zlib.error, UnicodeDecodeError) as error:
+        reason = str(error)
+    raise LogFormatError(f"{path}: cannot be read: {reason}")
+
+
+def parse(text: str, kind: type[T], where: Path | str) -> T:
+    """JSON, which may hold NaN and Infinity, as a value of a type.
+
+    Raises:
+        LogFormatError: It is no JSON or not of that type; names `where` and the place inside.
+    """
+    try:
+        return convert(json.loads(text), kind, where)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, LogFormatError):
+            raise
+        raise LogFormatError(f"{where}: not JSON: {error}") from None
+
+
+def convert(value: object, kind: type[T], where: Path | str) -> T:
+    """A plain value checked against a type.
+
+    Raises:
+        LogFormatError: It is not of that type; names `where` and the place inside.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise LogFormatError(f"{where}: {error}") from None
+
+
+def parse_file(path: Path, kind: type[T]) -> T:
+    """A JSON file as a value of a type; errors as `read_text` and `parse`."""
+    return parse(read_text(path), kind, path)
+
+
+def parse_lines(path: Path, kind: type[T]) -> tuple[list[T], bool]:
+    """A JSONL file as values of a type, and whether its last line was torn and left out.
+
+    A line without a newline at the end of the file is torn if it is no JSON: that is what a killed
+    writer leaves. Blank lines are passed over.
+    """
+    lines = read_text(path).split("\n")
+    values = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            values.append(parse(line, kind, f"{path}:{number}"))
+        except LogFormatError:
+            if number == len(lines):
+                return values, True
+            raise
+    return values, False

@@ -1,0 +1,105 @@
+"""Read untrusted pickles: a short list of names, each replaced by a stand-in, the rest refused.
+
+Unpickling calls whatever a pickle names. Here it can name nothing but stand-ins that hold data and
+do nothing. Python's own unpickler is used because the C one reserves whatever memory a pickle
+asks for.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from replay.importers.foreign import LogFormatError
+
+_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    pickle.PickleError,
+    struct.error,
+)
+"""What a damaged pickle makes the unpickler raise."""
+
+
+class Stub:
+    """Stands for an object of the other tool: its attributes as plain data."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+        self.attributes: dict[str, Any] = {}
+
+    def __setstate__(self, state: object) -> None:
+        """Keeps a state that is a dict of attributes; any other is dropped."""
+        if isinstance(state, dict):
+            self.attributes = {str(key): value for key, value in state.items()}
+
+
+def _bound_method(*_: Any) -> Stub:
+    """Stands for `getattr(object, name)`, by which pickles hold an object's own methods."""
+    return Stub()
+
+
+def _scalar(kind: Stub, data: object = b"") -> float | Stub:
+    """Stands for a NumPy scalar: floats and integers of 8 bytes, which is what fitness is."""
+    code = kind.arguments[0] if kind.arguments else None
+    formats = {"f8": "<d", "i8": "<q"}
+    if code in formats and isinstance(data, bytes) and len(data) == 8:
+        return float(struct.unpack(formats[code], data)[0])
+    return Stub()
+
+
+def load(path: Path, *, package: str) -> object:
+    """Unpickles a file without trusting it.
+
+    Args:
+        path: The pickle.
+        package: Classes of this package, at any depth, become `Stub`.
+
+    Raises:
+        LogFormatError: It names anything that is not allowed, or is damaged.
+    """
+    allowed: dict[tuple[str, str], Callable[..., Any]] = {
+        ("random", "Random"): Stub,
+        ("builtins", "getattr"): _bound_method,
+        ("builtins", "set"): set,
+        ("builtins", "frozenset"): frozenset,
+        ("collections", "OrderedDict"): dict,
+        ("numpy", "dtype"): Stub,
+        ("numpy._core.multiarray", "scalar"): _scalar,
+        ("numpy.core.multiarray", "scalar"): _scalar,
+    }
+
+    class Unpickler(pickle._Unpickler):
+        def find_class(self, module: str, name: str, /) -> Any:
+            if (module, name) in allowed:
+                return allowed[module, name]
+            if (module == package or module.startswith(package + ".")) and name.isidentifier():
+                return Stub
+            raise LogFormatError(f"{path}: refused: the pickle asks for {module}.{name}")
+
+        def get_extension(self, code: int) -> None:
+            raise LogFormatError(f"{path}: refused: the pickle asks for extension {code}")
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LogFormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        return Unpickler(io.BytesIO(data)).load()
+    except LogFormatError:
+        raise
+    except _ERRORS as error:
+        reason = str(error) or type(error).__name__
+        raise LogFormatError(f"{path}: not a readable pickle: {reason}") from None
