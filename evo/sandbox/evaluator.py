@@ -260,6 +260,7 @@ class _Worker:
         self._known: dict[socket.socket, str] = {}  # the task that each server was told last
         self._folders: tuple[str, ...] = ()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        self._words = ""
         theirs = (light[1].fileno(), heavy[1].fileno())
         with light[1], heavy[1]:
             self._process = subprocess.Popen(
@@ -310,15 +311,17 @@ class _Worker:
             self._process.wait()
         for channel in self._channels:
             channel.close()
+        if not self._errors.closed:
+            self._errors.seek(0)
+            self._words = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
+            self._errors.close()
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
 
     def last_words(self) -> str:
-        """What servers that ended had to say, to be added to an error's text."""
-        self._errors.seek(0)
-        text = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
-        self._errors.close()
-        return f"; exit code {self._process.returncode}" + (f"\n{text}" if text else "")
+        """What servers that were stopped had to say, to be added to an error's text."""
+        words = f"\n{self._words}" if self._words else ""
+        return f"; exit code {self._process.returncode}{words}"
 
 
 def _mentions_scipy(task: TaskRecord, program: str) -> bool:

@@ -8,24 +8,30 @@ import signal
 
 import msgspec
 
-from evo.records import Evaluation, Limits
+from evo.records import Evaluation, Isolation, Limits
 from evo.sandbox.messages import Returned
 from evo.sandbox.processes import Ended
 
 _RETURNED = msgspec.msgpack.Decoder(Returned)
 
 
-def read_returned(ended: Ended, limits: Limits) -> Returned:
-    """What a program sent before its end, or what its end means if it sent nothing whole."""
+def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> Returned:
+    """What a program sent before its end, or what its end means if it sent nothing whole.
+
+    Where the evaluator runs apart, a program may return a value and has no say in its metrics.
+    """
     if ended.timed_out:
         return _timeout(f"no value within {limits.seconds:g} s")
     if ended.too_much:
         return Returned(kind="invalid", text=f"the value is larger than {limits.value_mb} MiB")
     if ended.sent:
         try:
-            return _RETURNED.decode(ended.sent)
+            returned = _RETURNED.decode(ended.sent)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return Returned(kind="error", text=f"the program sent no well-formed value: {error}")
+        if returned.kind == ("value" if isolation == "shared" else "metrics"):
+            return Returned(kind="error", text="the program sent what is not its to send")
+        return returned
     killer = os.WTERMSIG(ended.status) if os.WIFSIGNALED(ended.status) else 0
     if killer in (signal.SIGKILL, signal.SIGXCPU) and ended.cpu_seconds > limits.seconds:
         return _timeout(f"over {limits.seconds:g} s of processor time")

@@ -258,7 +258,8 @@ class Watcher:
                 raise DriverGoneError
             if channel in ready:
                 return True
-            os.read(self._wake, _CHUNK)
+            if self._wake in ready:  # another child ended
+                os.read(self._wake, _CHUNK)
         return False
 
     def kill(self, process: Process) -> tuple[int, float]:

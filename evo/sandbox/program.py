@@ -16,6 +16,7 @@ from evo.sandbox.messages import Returned, printable
 from evo.sandbox.together import run_evaluator
 
 _MAX_ERROR = 4000  # characters
+_NOT_SHOWN = (os.path.dirname(__file__), "<frozen importlib")  # frames outside the program
 
 PACKAGES = {
     "cv2": "opencv-python",
@@ -77,7 +78,7 @@ def _describe(error: BaseException, path: str) -> str:
     """Text of an exception with the program's own frames; safe against hostile exceptions."""
     try:
         trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename != path:
+        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_NOT_SHOWN):
             trace = trace.tb_next
         lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
         text = "".join(lines).strip()

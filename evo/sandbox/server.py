@@ -93,7 +93,7 @@ class Server:
             returned = Returned(kind="value", value=values.encode(request.program, max_bytes=limit))
         else:
             ended = self._run(task, request)
-            returned = outcome.read_returned(ended, request.limits)
+            returned = outcome.read_returned(ended, request.limits, task.isolation)
         if returned.kind == "value":
             evaluation = self._score(task, request, returned.value)
         elif returned.kind == "metrics":

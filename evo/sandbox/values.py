@@ -48,7 +48,6 @@ class _Budget:
     def plain(self, value: Any, depth: int) -> Any:
         if depth > _MAX_DEPTH:
             raise UnsendableError(f"the returned value is nested deeper than {_MAX_DEPTH} levels")
-        self.spend(1)
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -66,10 +65,12 @@ class _Budget:
             return self._text(value)
         if kind is np.ndarray:
             return self._array(value)
-        # The iteration of the base class, not that of a subclass that the program wrote.
+        # The methods of the base class, not those of a subclass that the program wrote.
         if issubclass(kind, list):
+            self.spend(list.__len__(value))
             return [self.plain(item, depth + 1) for item in list.__iter__(value)]
         if issubclass(kind, tuple):
+            self.spend(tuple.__len__(value))
             items = [self.plain(item, depth + 1) for item in tuple.__iter__(value)]
             return msgspec.msgpack.Ext(_TUPLE, msgspec.msgpack.encode(items))
         if issubclass(kind, dict):
@@ -84,6 +85,7 @@ class _Budget:
         return value
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        self.spend(dict.__len__(value))
         plain = {}
         for key, item in dict.items(value):
             if type(key) is not str:

@@ -1,0 +1,297 @@
+"""The pool of workers: sharing, dying, closing, and what an evaluation depends on."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from toy import LIMITS, SCORE, Remnants, make_task
+
+from evo import sandbox
+from evo.records import Evaluation, Limits
+from evo.sandbox import Evaluator, EvaluatorClosed
+
+GOOD = "def construct():\n    return [[0.5, 0.5]] * 4"
+SLEEP = "import time\ndef construct():\n    time.sleep(20)"
+RANDOM = """
+import random, os, secrets, uuid
+import numpy as np
+def construct():
+    draws = [random.random(), np.random.rand(), np.random.default_rng().random(),
+             random.Random().random(), secrets.randbelow(1000) / 1000,
+             os.urandom(1)[0] / 256, uuid.uuid4().int / 2**128, hash("text") % 1000 / 1000]
+    random.seed()
+    return np.array(draws).reshape(4, 2) + random.random()
+"""
+
+
+def test_value_and_metrics(evaluator: Evaluator) -> None:
+    program = "import numpy as np\ndef build():\n    return np.arange(8.0).reshape(4, 2)"
+    evaluation = evaluator.evaluate(make_task(), program, LIMITS, keep_value=True)
+    assert evaluation.fitness == 3.5
+    assert evaluation.metrics == {"objective": 28.0}
+    assert evaluation.value == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+    assert evaluator.evaluate(make_task(), program, LIMITS).value is None
+
+
+def test_first_entry_is_preferred_and_main_blocks_do_not_run(evaluator: Evaluator) -> None:
+    program = f"""
+def build():
+    raise RuntimeError("not preferred")
+{GOOD}
+if __name__ == "__main__":
+    raise SystemExit("main ran")
+"""
+    assert evaluator.evaluate(make_task(), program, LIMITS).status == "ok"
+
+
+def test_program_can_read_its_own_source(evaluator: Evaluator) -> None:
+    program = f"import inspect\n{GOOD}\nassert 'inspect' in open(__file__).read()\n"
+    program += "assert 'return' in inspect.getsource(construct)"
+    assert evaluator.evaluate(make_task(), program, LIMITS).status == "ok"
+
+
+def test_evaluation_is_a_function_of_the_program(evaluator: Evaluator) -> None:
+    task = make_task()
+    values = [
+        evaluator.evaluate(task, RANDOM, LIMITS, keep_value=True).value,
+        evaluator.evaluate(task, f"{RANDOM}#", LIMITS, keep_value=True).value,
+        evaluator.evaluate(task, RANDOM, LIMITS, keep_value=True).value,
+    ]
+    with Evaluator(1) as another:
+        values.append(another.evaluate(task, RANDOM, LIMITS, keep_value=True).value)
+    assert values[0] is not None
+    assert values[0] == values[2] == values[3] != values[1]
+
+
+def test_randomness_of_an_evaluator_is_keyed_by_the_program(evaluator: Evaluator) -> None:
+    task = make_task(
+        "import random\nimport numpy as np\n"
+        "def score(value):\n    return {'fitness': random.random() + np.random.rand()}"
+    )
+    fitness = [evaluator.evaluate(task, f"{GOOD}{end}", LIMITS).fitness for end in ("", "#", "")]
+    assert fitness[0] == fitness[2] != fitness[1]
+
+
+@pytest.mark.parametrize(
+    ("score", "status", "says"),
+    [
+        ("raise ValueError('too near')", "invalid", "too near"),
+        ("return {'fitness': float('nan')}", "invalid", "fitness is not finite"),
+        ("return {'fitness': 1.0, 'area': float('inf')}", "invalid", "area is not finite"),
+        ("return {'area': 1.0}", "error", "key 'fitness'"),
+        ("return {'fitness': 'high'}", "error", "must return numbers"),
+        ("return 1.0", "error", "must return a dict"),
+        ("return 1 / 0", "error", "ZeroDivisionError"),
+        ("import os; os._exit(3)", "error", "exit code 3"),
+        ("while True: pass", "timeout", "scoring"),
+    ],
+)
+def test_failing_evaluators(evaluator: Evaluator, score: str, status: str, says: str) -> None:
+    evaluation = evaluator.evaluate(make_task(f"def score(value):\n    {score}"), GOOD, LIMITS)
+    assert evaluation.status == status
+    assert says in (evaluation.error or "")
+    assert evaluator.evaluate(make_task(), GOOD, LIMITS).status == "ok"
+
+
+def test_evaluators_that_cannot_be_imported(evaluator: Evaluator) -> None:
+    for source, says in (("import skimage_missing", "pip install"), ("x = 1", "score(value)")):
+        evaluation = evaluator.evaluate(make_task(source), GOOD, LIMITS)
+        assert evaluation.status == "error"
+        assert says in (evaluation.error or "")
+
+
+def test_output_is_kept_in_errors_only(evaluator: Evaluator) -> None:
+    noisy = "print('out loud')\nimport sys\nprint('quietly', file=sys.stderr)\n"
+    limits = Limits(seconds=1, output_kb=1)
+    assert evaluator.evaluate(make_task(), noisy + GOOD, limits).error is None
+    error = evaluator.evaluate(make_task(), f"{noisy}print('x' * 9999)\n1 / 0", limits).error or ""
+    for text in ("out loud", "quietly", "ZeroDivisionError", "line 5", "bytes dropped"):
+        assert text in error
+    assert len(error) < 3000
+
+
+def test_tracebacks_show_the_program_only(evaluator: Evaluator) -> None:
+    error = evaluator.evaluate(make_task(), "def construct():\n    return 1 / 0", LIMITS).error
+    assert error is not None
+    assert error.count("File ") == 1
+    assert "return 1 / 0" in error
+
+
+def test_scipy_is_there(evaluator: Evaluator) -> None:
+    program = f"from scipy.optimize import minimize\nminimize(abs, 1.0)\n{GOOD}"
+    assert evaluator.evaluate(make_task(), program, LIMITS).status == "ok"
+
+
+def test_programs_do_not_find_this_package(evaluator: Evaluator) -> None:
+    program = f"import sys\nsys.modules.clear()\nimport replay\n{GOOD}"
+    evaluation = evaluator.evaluate(make_task(), program, LIMITS)
+    assert "No module named 'replay'" in (evaluation.error or "")
+
+
+def test_lone_surrogates_in_a_program_are_its_error(evaluator: Evaluator) -> None:
+    assert evaluator.evaluate(make_task(), f"{GOOD}\n#\ud800", LIMITS).status == "error"
+
+
+def test_many_threads_share_the_workers(remnants: Remnants) -> None:
+    programs = [f"def construct():\n    return [[{i}, {i}]] * 4" for i in range(40)]
+    tasks = [make_task(), make_task(SCORE + "#")]
+    with Evaluator(2) as evaluator, ThreadPoolExecutor(12) as threads:
+        found = list(
+            threads.map(
+                lambda i: evaluator.evaluate(tasks[i % 2], programs[i], LIMITS).fitness,
+                range(len(programs)),
+            )
+        )
+    assert found == [float(i) for i in range(len(programs))]
+    assert remnants.count()["threads"] == threading.active_count()
+
+
+def test_waiting_is_first_come_first_served() -> None:
+    order: list[int] = []
+    program = "import time\ndef construct():\n    time.sleep(0.05)\n    return [[0, 0]] * 4"
+    with Evaluator(1) as evaluator:
+        evaluator.evaluate(make_task(), GOOD, LIMITS)
+
+        def evaluate(number: int) -> None:
+            evaluator.evaluate(make_task(), program, LIMITS)
+            order.append(number)
+
+        threads = [threading.Thread(target=evaluate, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.01)
+        for thread in threads:
+            thread.join()
+    assert order == sorted(order)
+
+
+def test_nothing_starts_before_the_first_use(remnants: Remnants) -> None:
+    before = remnants.count()
+    with Evaluator(3):
+        assert remnants.count() == before
+
+
+def test_closing_wakes_every_waiting_thread(remnants: Remnants) -> None:
+    before = remnants.count()
+    evaluator = Evaluator(2)
+    evaluator.evaluate(make_task(), GOOD, LIMITS)
+    outcomes: list[BaseException | Evaluation] = []
+
+    def evaluate() -> None:
+        try:
+            outcomes.append(evaluator.evaluate(make_task(), SLEEP, Limits(seconds=30)))
+        except EvaluatorClosed as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=evaluate) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.7)
+    began = time.monotonic()
+    evaluator.close()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - began < 2
+    assert [type(outcome) for outcome in outcomes] == [EvaluatorClosed] * 5
+    assert remnants.count() == before
+    with pytest.raises(EvaluatorClosed):
+        evaluator.evaluate(make_task(), GOOD, LIMITS)
+    evaluator.close()
+
+
+def test_a_worker_that_dies_is_replaced(remnants: Remnants) -> None:
+    with Evaluator(1) as evaluator:
+        evaluator.evaluate(make_task(), GOOD, LIMITS)
+        before = remnants.count()
+        (worker,) = evaluator._pool._alive
+        killer = threading.Timer(0.3, os.kill, (worker._process.pid, signal.SIGKILL))
+        killer.start()
+        program = "import time\ndef construct():\n    time.sleep(0.6)\n    return [[0, 0]] * 4"
+        evaluation = evaluator.evaluate(make_task(), program, Limits(seconds=5))
+        killer.join()
+        assert (evaluation.status, evaluation.fitness) == ("ok", 0.0)
+        assert {worker} != evaluator._pool._alive
+        assert remnants.count() == before
+
+
+def test_a_driver_that_is_killed_leaves_nothing(remnants: Remnants, tmp_path: Path) -> None:
+    before = remnants.count()["processes"]
+    script = tmp_path / "driver.py"
+    script.write_text(
+        f"""
+import sys
+sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).resolve().parents[3])!r}]
+from evo.records import Limits
+from evo.sandbox import Evaluator, evaluator
+from toy import make_task
+evaluator._PARENT = {str(_parent())!r}
+pool = Evaluator(1)
+print(pool.protections, flush=True)
+pool.evaluate(make_task(), {SLEEP!r}, Limits(seconds=60))
+"""
+    )
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        time.sleep(0.3)
+        assert remnants.count()["processes"] > before
+        driver.kill()
+    deadline = time.monotonic() + 5
+    while remnants.count()["processes"] > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert remnants.count()["processes"] == before
+
+
+def _parent() -> str:
+    from evo.sandbox import evaluator
+
+    return evaluator._PARENT
+
+
+def test_a_forked_copy_leaves_the_original_alone(evaluator: Evaluator) -> None:
+    pid = os.fork()
+    if pid == 0:
+        evaluator.close()
+        try:
+            evaluator.evaluate(make_task(), GOOD, LIMITS)
+        except EvaluatorClosed:
+            os._exit(42)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 42
+    assert evaluator.evaluate(make_task(), GOOD, LIMITS).status == "ok"
+
+
+def test_the_plain_function_can_be_sent_elsewhere() -> None:
+    evaluate = pickle.loads(pickle.dumps(sandbox.evaluate))
+    assert evaluate(make_task(), GOOD, LIMITS).fitness == 0.5
+
+
+def test_missing_layers_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evo.sandbox import evaluator as driver
+    from evo.sandbox.messages import Ready
+
+    monkeypatch.setattr(driver, "_warned", threading.Event())
+    ready = Ready(protections=(), missing={"seccomp": "not known here"}, folder="")
+    with pytest.warns(sandbox.SandboxWarning, match="seccomp .not known here.: programs may"):
+        driver._warn_once(ready)
+    driver._warn_once(ready)
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_bad_numbers_of_workers(workers: int) -> None:
+    with pytest.raises(ValueError, match=f"got {workers}"):
+        Evaluator(workers)
+
+
+def test_unknown_layers() -> None:
+    with pytest.raises(ValueError, match=r"'moat'.*'seccomp'"):
+        Evaluator(without=["moat"])

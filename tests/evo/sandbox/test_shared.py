@@ -1,0 +1,216 @@
+"""Folders in the style of OpenEvolve: the evaluator imports the program itself."""
+
+from __future__ import annotations
+
+import base64
+from textwrap import dedent
+
+import pytest
+from toy import LIMITS, Remnants, make_task
+
+from evo.records import Evaluation, Limits, TaskRecord
+from evo.sandbox import Evaluator
+
+PROGRAM = "VALUE = 0.5\ndef answer():\n    return VALUE\n"
+LOAD = """
+import importlib.util
+def load(path):
+    spec = importlib.util.spec_from_file_location("program", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+"""
+
+
+def folder(evaluator: str, **changes: object) -> TaskRecord:
+    return make_task(LOAD + dedent(evaluator), **{"isolation": "shared", "entry": (), **changes})
+
+
+def run(evaluator: Evaluator, source: str, program: str = PROGRAM, **changes: object) -> Evaluation:
+    return evaluator.evaluate(folder(source, **changes), program, LIMITS)
+
+
+def test_combined_score_is_the_fitness(evaluator: Evaluator) -> None:
+    evaluation = run(
+        evaluator,
+        """
+        def evaluate(program_path):
+            print("chatter")
+            answer = load(program_path).answer()
+            return {"combined_score": answer, "other": 2, "nan": float("nan"), "note": "text"}
+        def evaluate_stage1(program_path):
+            raise RuntimeError("stages are not run")
+        """,
+    )
+    assert (evaluation.status, evaluation.fitness) == ("ok", 0.5)
+    assert evaluation.metrics == {"other": 2.0}
+    assert evaluation.error is None
+
+
+def test_mean_without_combined_score_warns(evaluator: Evaluator) -> None:
+    source = "def evaluate(path):\n    return {'a': 1.0, 'b': 2, 'c': float('inf'), 'd': True}"
+    evaluation = run(evaluator, source)
+    assert evaluation.fitness == 1.5
+    assert evaluation.error is not None
+    assert evaluation.error.startswith("warning:")
+
+
+def test_evaluation_result_without_openevolve(evaluator: Evaluator) -> None:
+    evaluation = run(
+        evaluator,
+        """
+        from openevolve.evaluation_result import EvaluationResult
+        def evaluate(program_path):
+            return EvaluationResult(metrics={"combined_score": 0.25}, artifacts={"log": "x"})
+        """,
+    )
+    assert (evaluation.status, evaluation.fitness) == ("ok", 0.25)
+
+
+@pytest.mark.parametrize("folder_name", ["", "evaluator/"])
+def test_data_files_and_siblings(evaluator: Evaluator, folder_name: str) -> None:
+    source = dedent(
+        """
+        import os, pickle, helper
+        HERE = os.path.dirname(os.path.abspath(__file__))
+        def evaluate(program_path):
+            with open(os.path.join(HERE, "data", "table.txt")) as file:
+                near = float(file.read())
+            with open("top.bin", "rb") as file:
+                top = file.read()
+            assert top == bytes(range(256))
+            try:
+                open("top.bin", "wb")
+            except PermissionError:
+                pass
+            else:
+                raise AssertionError("files of the task are read-only")
+            with open("scratch.pkl", "wb") as file:
+                pickle.dump(near, file)
+            return {"combined_score": near + helper.ONE}
+        """
+    )
+    task = folder(
+        "",
+        files={
+            f"{folder_name}evaluator.py": source,
+            f"{folder_name}helper.py": "ONE = 1",
+            f"{folder_name}data/table.txt": "0.125",
+            "initial_program.py": "",
+        },
+        encoded={"top.bin": base64.b64encode(bytes(range(256))).decode()},
+        evaluator_file=f"{folder_name}evaluator.py",
+    )
+    evaluation = evaluator.evaluate(task, PROGRAM, LIMITS)
+    assert evaluation.fitness == 1.125, evaluation.error
+
+
+def test_program_in_a_subprocess_with_a_time_limit_of_its_own(
+    evaluator: Evaluator, remnants: Remnants
+) -> None:
+    source = """
+import os, pickle, subprocess, sys, tempfile
+SCRIPT = '''
+import importlib.util, pickle, sys
+spec = importlib.util.spec_from_file_location("program", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+import numpy
+pickle.dump(float(numpy.float64(module.answer())), open(sys.argv[2], "wb"))
+'''
+def evaluate(program_path):
+    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as script:
+        script.write(SCRIPT)
+    out = script.name + ".results"
+    process = subprocess.Popen(
+        [sys.executable, script.name, program_path, out],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+    try:
+        _, errors = process.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return {"combined_score": 0.0, "error": "program took too long"}
+    if process.returncode:
+        return {"combined_score": 0.0, "error": errors.decode()}
+    with open(out, "rb") as file:
+        return {"combined_score": pickle.load(file)}
+"""
+    limits = Limits(seconds=20)
+    task = folder(source.replace("TIMEOUT", "15"))
+    evaluation = evaluator.evaluate(task, PROGRAM, limits)
+    assert evaluation.fitness == 0.5, evaluation.error
+    before = remnants.count()
+    task = folder(source.replace("TIMEOUT", "0.3"))
+    evaluation = evaluator.evaluate(task, "while True: pass", limits)
+    assert (evaluation.status, evaluation.error) == ("error", "program took too long")
+    assert remnants.count() == before
+
+
+def test_threads_and_process_pools(evaluator: Evaluator) -> None:
+    evaluation = run(
+        evaluator,
+        """
+        import concurrent.futures as futures
+        def evaluate(program_path):
+            module = load(program_path)
+            with futures.ThreadPoolExecutor(2) as pool:
+                one = pool.submit(module.answer).result(timeout=5)
+            with futures.ProcessPoolExecutor(2) as pool:
+                two = pool.submit(abs, -0.25).result(timeout=5)
+            return {"combined_score": one + two}
+        """,
+    )
+    assert evaluation.fitness == 0.75, evaluation.error
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "says"),
+    [
+        ("{'combined_score': 0.0, 'error': 'broke'}", "error", "broke"),
+        ("{'combined_score': 0.9, 'timeout': True}", "timeout", "timed out"),
+        ("{'combined_score': float('nan')}", "invalid", "not finite"),
+        ("{'combined_score': 'high'}", "invalid", "must be a number"),
+        ("{'note': 'text'}", "invalid", "no finite number"),
+        ("{'combined_score': 0.5, 'error': ''}", "ok", ""),
+        ("{'combined_score': 0.5, 'timeout': False, 'error': 0.0}", "ok", ""),
+        ("[1.0]", "error", "must return a dict"),
+        ("1 / 0", "error", "ZeroDivisionError"),
+        ("__import__('os')._exit(0)", "error", "without returning"),
+    ],
+)
+def test_signs_of_failure(evaluator: Evaluator, result: str, status: str, says: str) -> None:
+    evaluation = run(evaluator, f"def evaluate(path):\n    return {result}")
+    assert evaluation.status == status
+    assert says in (evaluation.error or "")
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("import sklearn_missing.svm", "pip install sklearn_missing"),
+        ("import openevolve.database", "pip install openevolve"),
+        ("def other(path): pass", "defines no function evaluate(program_path)"),
+        ("def evaluate(path:", "SyntaxError"),
+    ],
+)
+def test_evaluators_that_cannot_run(evaluator: Evaluator, source: str, says: str) -> None:
+    evaluation = run(evaluator, source)
+    assert evaluation.status == "error"
+    assert says in (evaluation.error or "")
+
+
+def test_text_evolves(evaluator: Evaluator) -> None:
+    text = "Think step by step.\n\u00e9"
+    shared = run(
+        evaluator,
+        "def evaluate(path):\n    return {'combined_score': len(open(path).read())}",
+        text,
+        evolves="text",
+    )
+    apart = evaluator.evaluate(
+        make_task("def score(text):\n    return {'fitness': len(text)}", evolves="text"),
+        text,
+        LIMITS,
+    )
+    assert shared.fitness == apart.fitness == len(text)

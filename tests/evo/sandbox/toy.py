@@ -1,0 +1,70 @@
+"""A toy task, and a look for what evaluations leave behind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from evo.records import Limits, TaskRecord
+
+SCORE = """
+import numpy as np
+
+def score(value):
+    points = np.asarray(value, dtype=float)
+    if points.shape != (4, 2):
+        raise ValueError(f"expected shape (4, 2), got {points.shape}")
+    if not np.isfinite(points).all():
+        raise ValueError("not finite")
+    return {"fitness": float(points.mean()), "objective": float(points.sum())}
+"""
+LIMITS = Limits(seconds=1.0, memory_mb=1024, processes=64, files_mb=16)
+
+
+def make_task(evaluator: str = SCORE, **changes: object) -> TaskRecord:
+    """A toy task whose program returns four points; its hash is that of the evaluator."""
+    fields: dict[str, object] = {
+        "name": "toy",
+        "hash": f"{evaluator}{changes!r}",
+        "files": {"evaluator.py": evaluator, "initial_program.py": ""},
+        "program_file": "initial_program.py",
+        "evaluator_file": "evaluator.py",
+        "statement": "",
+        "entry": ("construct", "build"),
+        **changes,
+    }
+    return TaskRecord(**fields)  # type: ignore[arg-type]
+
+
+class Remnants:
+    """Whatever an evaluation may leave behind on this machine.
+
+    Every process that the sandbox forks has the token in its command line, wherever it went;
+    programs of the tests put it into the command line of what they execute.
+    """
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+    def count(self) -> dict[str, int]:
+        """Processes, threads, descriptors and temporary folders that there are now."""
+        return {
+            "processes": sum(self._is_ours(name) for name in os.listdir("/proc")),
+            "threads": threading.active_count(),
+            "descriptors": len(os.listdir("/proc/self/fd")),
+            "folders": sum(1 for _ in self._folders()),
+        }
+
+    def _is_ours(self, name: str) -> bool:
+        try:
+            return self.token.encode() in Path(f"/proc/{int(name)}/cmdline").read_bytes()
+        except (OSError, ValueError):
+            return False
+
+    def _folders(self) -> Iterator[Path]:
+        for base in Path(tempfile.gettempdir()).glob("evo-sandbox-*"):
+            if base.stat().st_uid == os.geteuid() and os.access(base, os.R_OK):
+                yield from base.glob("*/program.py")
