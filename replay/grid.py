@@ -202,5 +202,5 @@ def _tables(
 def _share_of_best(drawn: FloatArray) -> FloatArray:
     """How often each column of (resamples, splits) is the largest, ties shared, (splits,)."""
     filled = np.where(np.isnan(drawn), -np.inf, drawn)
-    largest = filled == filled.max(axis=1, keepdims=True)
+    largest = filled >= filled.max(axis=1, keepdims=True) - 1e-12  # ties up to rounding
     return np.asarray((largest / largest.sum(axis=1, keepdims=True)).mean(axis=0))

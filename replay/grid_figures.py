@@ -56,7 +56,7 @@ def heatmap(
         theme: Inks.
     """
     table, task, model = _one(grid.cells, task, model)
-    ax = prepare(ax, theme)
+    ax = prepare(subplots(height=5.4)[1][0] if ax is None else ax, theme)
     ink = THEMES[theme]
     x, y = (np.log2(table[name].to_numpy(np.float64)) for name in ("generations", "children"))
     values = np.full((int(y.max()) + 1, int(x.max()) + 1), np.nan)
@@ -65,15 +65,15 @@ def heatmap(
     dark = values < np.nanmean([np.nanmin(values), np.nanmax(values)])
     for row, column in zip(*np.nonzero(np.isfinite(values)), strict=True):
         ax.text(
-            column, row - 0.27, f"{values[row, column]:.2f}", ha="center", va="center",
-            fontsize=0.75 * TEXT_SIZE, color="white" if dark[row, column] else "black", zorder=5,
+            column, row - 0.3, f"{values[row, column]:.2f}", ha="center", va="center",
+            fontsize=0.7 * TEXT_SIZE, color="white" if dark[row, column] else "black", zorder=5,
         )  # fmt: skip
     powers = np.unique(x + y)
     for power in powers[powers > 0]:
         ax.plot([power + 0.5, -0.5], [-0.5, power + 0.5], color=ink.faint, lw=0.6, zorder=2)
     likely = table[table["p_best"] >= _LIKELY]
     ax.scatter(
-        np.log2(likely["generations"]), np.log2(likely["children"]), s=130 * likely["p_best"],
+        np.log2(likely["generations"]), np.log2(likely["children"]), s=90 * likely["p_best"],
         facecolors="none", edgecolors=PALETTE[1], linewidths=1.6, zorder=4,
     )  # fmt: skip
     if fit is not None:
@@ -92,8 +92,8 @@ def heatmap(
         bar.ax.spines[:].set_visible(False)
     counts = _counts(table["n"])
     text = (
-        f"Mean of best fitness over runs, {counts} per cell. Diagonals are budgets C = T N; the "
-        "larger a ring, the likelier its split is the best of the budget."
+        f"Mean of best fitness over runs, {counts} per cell. Diagonals are budgets C = T N, the "
+        "number at either end; the larger a ring, the likelier its split is the budget's best."
     )
     if fit is not None:
         text += (
@@ -234,7 +234,7 @@ def calibration(
         entries.append((f"{task}: error {error:.3f}, {held.mean():.0%} inside", colour))
     label_axes(ax, theme, x="observed mean fitness", y=f"predicted by the {method}")
     text = (
-        f"Each point is a cell (T, N), mean of {_counts(part['n'])} runs, predicted with its N "
+        f"Each point is a cell (T, N), mean of {_counts(part['n'])}, predicted with its N "
         "left out; bars are the prediction's interval."
     )
     head(ax, theme, "Prediction of cells never run", text, legend=entries)
