@@ -108,6 +108,35 @@ def test_stochastic_policies_agree_with_scalar_loops(name, rounds):
     assert chi2_contingency(table).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("name", ["exp3p", "exp3ix", "exp3_mixed"])
+def test_exp3_probabilities_follow_their_formula(name):
+    """Round by round on our own draws, with arms that close for a while."""
+    K, rounds = 4, 400
+    root = math.sqrt(math.log(K) / (rounds * K))
+    eta, mix, beta, gamma = {
+        "exp3p": (0.95 * root, 1.05 * K * root, root, 0.0),
+        "exp3ix": (math.sqrt(2) * root, 0.0, 0.0, root / math.sqrt(2)),
+        "exp3_mixed": (root / math.sqrt(math.e - 1), K * root / math.sqrt(math.e - 1), 0.0, 0.0),
+    }[name]
+    policy = build(name, (1, K), rounds=rounds)
+    gains = [0.0] * K
+    rng = np.random.default_rng(8)
+    for round_ in range(rounds):
+        closed = {round_ // 50} if 100 <= round_ < 200 else set()
+        choice = [k for k in range(K) if k not in closed]
+        weight = {k: math.exp(eta * gains[k]) for k in choice}
+        p = {k: (1 - mix) * weight[k] / sum(weight.values()) + mix / len(choice) for k in choice}
+        arm = policy.ask(np.array([[k not in closed for k in range(K)]]))
+        np.testing.assert_allclose(
+            policy.inspect()["probability"][0], [p.get(k, 0.0) for k in range(K)], rtol=1e-9
+        )
+        k, gain = int(arm[0]), float(rng.random())
+        policy.tell(arm, np.array([gain]))
+        for j in choice:
+            gains[j] += beta / p[j]
+        gains[k] += (gain - 1) / (p[k] + gamma) if name == "exp3ix" else gain / p[k]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["exp3p", "exp3ix", "exp3_mixed"])
 def test_exp3_survives_100_000_rounds(name):
