@@ -326,25 +326,24 @@ def _weights(grid: FloatArray, visits: Visits) -> FloatArray:
 
 
 def _line(visits: Visits, crowd: FloatArray, slope: float) -> Callable[[FloatArray], FloatArray]:
-    """Probability of a better child by z: logistic regression with a normal prior on the slope.
-
-    The initial program's visits take part only as far as the prior slope leads from there.
-    """
+    """Probability of a better child by z: logistic regression with a normal prior on the slope."""
     from scipy.special import expit
 
     known = np.isfinite(visits.z)
     z, weight = visits.z[known], crowd[known]
     tried, better = weight * visits.tried[known], weight * visits.better[known]
     centre = float(np.average(z, weights=tried))
+    # One more child, half better, keeps the odds finite where no child or every child is better.
+    z, tried, better = np.append(z, centre), np.append(tried, 1.0), np.append(better, 0.5)
     design = np.column_stack([np.ones_like(z), z - centre])
-    mean = (better.sum() + 0.5) / (tried.sum() + 1)
+    mean = better.sum() / tried.sum()
     beta = np.array([np.log(mean / (1 - mean)), slope])
     for _ in range(25):
         rate = expit(design @ beta)
         gradient = design.T @ (better - tried * rate)
         gradient[1] -= (beta[1] - slope) / SLOPE_DEVIATION**2
         hessian = (design * (tried * rate * (1 - rate))[:, None]).T @ design
-        hessian += np.diag([1e-9, 1 / SLOPE_DEVIATION**2])
+        hessian[1, 1] += 1 / SLOPE_DEVIATION**2
         beta = beta + np.clip(np.linalg.solve(hessian, gradient), -2, 2)
     return lambda at: np.clip(expit(beta[0] + beta[1] * (at - centre)), 1e-9, 1 - 1e-9)
 

@@ -1,0 +1,103 @@
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import bilinear_runs, chain_runs
+
+from replay.bilinear import fit_bilinear
+from replay.calibration import leave_one_size_out
+from replay.envelope import envelope
+from replay.grid import depth_breadth
+from replay.grid_figures import calibration, envelope_curves, heatmap, planner_card, slices
+from replay.planner import plan
+from replay.style import THEMES, save
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return bilinear_runs(budget=64)
+
+
+@pytest.fixture(scope="module")
+def grid(frame):
+    return depth_breadth(frame)
+
+
+def texts(ax):
+    return " ".join(text.get_text() for text in [*ax.texts, ax.title, ax._left_title])
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_figure_draws_in_every_theme(tmp_path, frame, grid, theme):
+    runs, children = chain_runs(sizes=(1, 2, 4, 8), budget=8)
+    made = [
+        heatmap(grid, fit=fit_bilinear(frame), theme=theme),
+        slices(grid, theme=theme),
+        envelope_curves(envelope(frame), theme=theme),
+        calibration(leave_one_size_out(runs, children, kernels=4), theme=theme),
+        planner_card(plan(runs, children=children, budget=16, tau=0.5, kernels=4), theme=theme)[0],
+    ]
+    for number, ax in enumerate(made):
+        path = save(ax, tmp_path / f"{number}.png")
+        assert path.stat().st_size > 10_000
+
+
+def test_the_heatmap_shows_each_cell_once_and_n(grid):
+    ax = heatmap(grid)
+    shown = ax.images[0].get_array().filled(np.nan)
+    table = grid.cells
+    rows = np.log2(table["children"]).astype(int)
+    columns = np.log2(table["generations"]).astype(int)
+    np.testing.assert_allclose(shown[rows, columns], table["value"])
+    assert np.isfinite(shown).sum() == len(table)
+    assert "10 runs per cell" in texts(ax).replace("\n", " ")
+
+
+def test_rings_mark_the_splits_that_may_be_best(grid):
+    ax = heatmap(grid)
+    rings = ax.collections[0].get_offsets()
+    likely = grid.cells[grid.cells["p_best"] >= 0.1]
+    np.testing.assert_allclose(rings[:, 0], np.log2(likely["generations"]))
+    np.testing.assert_allclose(rings[:, 1], np.log2(likely["children"]))
+
+
+def test_slices_show_the_asked_budgets_with_intervals(grid):
+    ax = slices(grid, budgets=[64, 16])
+    assert len(ax.containers) == 2
+    assert all(container.has_yerr for container in ax.containers)
+    assert "C = 16" in texts(ax)
+    with pytest.raises(ValueError, match=r"got \[48\]"):
+        slices(grid, budgets=[48])
+
+
+def test_a_task_must_be_named_where_there_are_several(frame):
+    both = pd.concat([frame, frame.assign(task="other", run=frame["run"] + "-b")])
+    grid = depth_breadth(both, resamples=10)
+    with pytest.raises(ValueError, match=r"expected a task among \['toy', 'other'\]"):
+        heatmap(grid)
+    assert "other" in texts(heatmap(grid, task="other"))
+    with pytest.raises(ValueError, match="got 'none'"):
+        heatmap(grid, task="none")
+
+
+def test_calibration_says_how_many_lie_inside():
+    table = pd.DataFrame(
+        {
+            "task": "toy", "model": "chain", "method": "kernel", "n": 10,
+            "observed": [0.2, 0.4, 0.6, 0.8], "predicted": [0.2, 0.5, 0.6, 0.8],
+            "low": [0.1, 0.45, 0.5, 0.7], "high": [0.3, 0.6, 0.7, 0.9],
+        }
+    )  # fmt: skip
+    ax = calibration(table)
+    entry = ax.get_legend().get_texts()[0].get_text()
+    assert entry == "toy: error 0.025, 75% inside"
+    with pytest.raises(ValueError, match="'bilinear'"):
+        calibration(table, method="bilinear")
+
+
+def test_the_card_has_a_third_panel_only_with_tau():
+    runs, children = chain_runs(sizes=(1, 4), budget=8, seeds=range(4))
+    settings = {"children": children, "budget": 16, "kernels": 4, "arms": ()}
+    assert len(planner_card(plan(runs, **settings))) == 2
+    axes = planner_card(plan(runs, tau=0.5, **settings))
+    assert len(axes) == 3
+    assert "0.5" in texts(axes[2])

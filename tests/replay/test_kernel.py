@@ -1,0 +1,148 @@
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import chain_runs
+
+from replay.kernel import fit_kernel
+
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+@pytest.fixture(scope="module")
+def logged():
+    return chain_runs(sizes=SIZES, budget=128, frailty=8)
+
+
+@pytest.fixture(scope="module")
+def kernel(logged):
+    return fit_kernel(logged[1])
+
+
+def test_runs_never_fall_and_begin_at_the_initial_program(kernel):
+    best = kernel.simulate(64, 4, runs=200)
+    assert best.shape == (200, 65)
+    np.testing.assert_allclose(best[:, 0], 0.2, atol=1e-9)
+    assert (np.diff(best, axis=1) >= 0).all()
+    assert best.max() <= 1 + 1e-9
+
+
+def test_equal_seeds_give_equal_runs_and_other_seeds_others(kernel):
+    np.testing.assert_array_equal(kernel.simulate(8, 4, seed=3), kernel.simulate(8, 4, seed=3))
+    assert (kernel.simulate(8, 4, seed=3) != kernel.simulate(8, 4, seed=4)).any()
+
+
+def test_a_longer_simulation_is_no_different_in_distribution(kernel):
+    short, long = (kernel.simulate(T, 8, runs=4000)[:, 8] for T in (8, 32))
+    error = np.hypot(short.std(), long.std()) / np.sqrt(4000)
+    assert abs(short.mean() - long.mean()) < 4 * error
+
+
+def test_more_children_and_more_generations_do_not_hurt(kernel):
+    means = [kernel.simulate(8, N, runs=2000)[:, -1].mean() for N in SIZES]
+    assert (np.diff(means) > 0).all()
+
+
+@pytest.mark.parametrize("frailty", [None, 4])
+def test_cells_of_the_true_chain_are_predicted(frailty):
+    """Estimated from 10 runs per N, against 300 runs of the truth."""
+    _, children = chain_runs(sizes=SIZES, budget=128, frailty=frailty)
+    truth, _ = chain_runs(
+        sizes=(1, 8), budget=64, frailty=frailty, seeds=range(300), rng=np.random.default_rng(1)
+    )
+    kernel = fit_kernel(children)
+    for N, part in truth.groupby("children"):
+        curve = part.groupby("generation")["best_fitness"].mean().to_numpy()
+        found = kernel.simulate(len(curve) - 1, int(N), runs=3000).mean(axis=0)
+        assert np.abs(found - curve).max() < 0.06
+
+
+def test_the_best_of_many_children_is_that_of_as_many_draws():
+    """One generation of N from the initial program: P(none better) = (1 - p)^N."""
+    _, children = chain_runs(sizes=(16,), budget=16, seeds=range(40), rate=0.05)
+    kernel = fit_kernel(children)
+    for N in (1, 8, 64):
+        stayed = (kernel.simulate(1, N, runs=20_000)[:, 1] <= 0.2 + 1e-9).mean()
+        expected = (1 - kernel.better[0]) ** N
+        assert stayed == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 20_000))
+
+
+def test_dead_ends_are_told_from_alike_parents():
+    alike = fit_kernel(chain_runs(sizes=(1, 4), budget=256, frailty=None)[1])
+    differ = fit_kernel(chain_runs(sizes=(1, 4), budget=256, frailty=2)[1])
+    assert differ.concentration < 8 < alike.concentration
+
+
+def test_failures_are_estimated(kernel):
+    assert kernel.failed[kernel.seen].mean() == pytest.approx(0.2, abs=0.03)
+
+
+def test_it_says_where_it_extrapolates():
+    _, children = chain_runs(sizes=(4,), budget=32, seeds=range(5))
+    kernel = fit_kernel(children)
+    parents = children["parent_fitness"].max()
+    assert not kernel.seen[kernel.fitness > 1 - (1 - parents) / 2].any()
+    near, far = kernel.predict(4, [1, 128])["extrapolated"]
+    assert near < 0.4
+    assert far > 0.8
+
+
+def test_order_of_rows_does_not_matter(logged, kernel):
+    mixed = fit_kernel(logged[1].sample(frac=1, random_state=0))
+    np.testing.assert_allclose(np.sort(mixed.better), np.sort(kernel.better))
+    np.testing.assert_allclose(mixed.steps, kernel.steps, atol=1e-12)
+
+
+def test_resampled_kernels_differ_more_where_there_is_less():
+    def spread(seeds):
+        _, children = chain_runs(sizes=(4,), budget=64, seeds=range(seeds))
+        table = fit_kernel(children).predict(4, [8], of_runs=200, kernels=30)
+        return (table["high"] - table["low"]).item()
+
+    assert spread(3) > 1.3 * spread(40)
+
+
+def test_an_initial_program_without_fitness_is_a_state_of_its_own():
+    _, children = chain_runs(sizes=(2,), budget=32, failed=0.5)
+    children.loc[children["parent_fitness"] == 0.2, "parent_fitness"] = np.nan
+    children.loc[children["fitness"] == 0.2, "fitness"] = np.nan
+    kernel = fit_kernel(children)
+    best = kernel.simulate(16, 2, runs=300)
+    assert np.isnan(best[:, 0]).all()
+    assert 0 < np.isnan(best[:, 1]).mean() < 1
+    assert np.isfinite(best[:, -1]).mean() > 0.9
+
+
+def test_fitness_above_one_is_kept():
+    _, children = chain_runs(sizes=(4,), budget=64)
+    children[["fitness", "parent_fitness"]] += 0.05
+    kernel = fit_kernel(children)
+    assert kernel.simulate(256, 8).max() > 1
+
+
+def test_a_pilot_without_a_better_child_still_gives_odds():
+    _, children = chain_runs(sizes=(4,), budget=8, seeds=range(3), rate=0.0)
+    assert not children["improved"].any()
+    kernel = fit_kernel(children)
+    assert 0 < kernel.better[0] < 0.1
+    assert kernel.simulate(64, 8)[:, -1].mean() > 0.2
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda table: table.drop(columns="improved"), "no column"),
+        (lambda table: table.assign(fitness=np.nan, parent_fitness=np.nan), "got none"),
+        (
+            lambda table: pd.concat([table, table.assign(model="other")]),
+            "one task and one model",
+        ),
+    ],
+)
+def test_tables_that_make_no_sense_are_refused(logged, change, words):
+    with pytest.raises(ValueError, match=words):
+        fit_kernel(change(logged[1]))
+
+
+def test_cells_of_nothing_are_refused(kernel):
+    with pytest.raises(ValueError, match="at least one generation, child and run"):
+        kernel.simulate(0, 4)
