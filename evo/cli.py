@@ -14,9 +14,6 @@ from typing import NoReturn
 from evo import commands
 from evo.commands import FAILURE, MISTAKE
 
-if TYPE_CHECKING:
-    pass
-
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
@@ -142,9 +139,7 @@ def build_parser() -> argparse.ArgumentParser:
     one.add_argument("logs", nargs="+", metavar="LOG")
     one.add_argument("--workers", type=at_least(1))
 
-    one = command(
-        "rescore", commands.rescore_logs, "evaluate logged programs again, into a new log"
-    )
+    one = command("rescore", commands.rescore_logs, "evaluate logged programs again")
     one.add_argument("logs", nargs="+", metavar="LOG")
     one.add_argument("--metric", help="take this metric as the fitness, e.g. strict_fitness")
     one.add_argument("--evaluation-timeout", type=float, metavar="SECONDS")
@@ -249,18 +244,22 @@ def guard(name: str, work: Callable[[], int]) -> int:
             say(error)
             return MISTAKE
         except Exception as error:
-            if not _is_endpoint_error(error):
+            code = _endpoint_code(error)
+            if code is None:
                 raise
             say(error)
-            return FAILURE if type(error).__name__ == "EndpointDown" else MISTAKE
+            return code
         finally:
             signal.signal(signal.SIGTERM, before)
 
 
-def _is_endpoint_error(error: Exception) -> bool:
-    from evo.llm.client import EndpointDown, EndpointRefused
+def _endpoint_code(error: Exception) -> int | None:
+    """Returns the exit code of an endpoint's failure; None for any other error."""
+    from evo.llm.client import EndpointDown, EndpointError
 
-    return isinstance(error, EndpointDown | EndpointRefused)
+    if not isinstance(error, EndpointError):
+        return None
+    return FAILURE if isinstance(error, EndpointDown) else MISTAKE
 
 
 if __name__ == "__main__":

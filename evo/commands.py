@@ -324,9 +324,8 @@ def allocate(arguments: argparse.Namespace) -> int:
 
     task = load_task(arguments.task, program=arguments.program, evaluator=arguments.evaluator)
     parameters = _numbers("--set", arguments.parameters)
-    policy: Any = arguments.policy
-    if parameters:
-        policy = functools.partial(find_policy(policy), **parameters)
+    build: Any = find_policy(arguments.policy)
+    policy = functools.partial(build, **parameters) if parameters else arguments.policy
     allocation = allocate_live(
         task,
         policy,

@@ -351,6 +351,22 @@ def read_log(path: str | os.PathLike[str]) -> Log:
     return Log(path, read_bytes(path))
 
 
+def check_free(path: Path) -> None:
+    """Makes the folder of a new file.
+
+    Raises:
+        LogError: The path exists already or its folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
+    if path.exists():
+        raise LogError(f"{path}: exists already; choose another path or `evo resume {path}`")
+    if not os.access(path.parent, os.W_OK):
+        raise LogError(f"{path}: cannot write there: Permission denied")
+
+
 class LogWriter:
     """The one writer of a log; safe to use from several threads.
 
@@ -369,15 +385,11 @@ class LogWriter:
         Raises:
             LogError: The path exists already or cannot be written.
         """
+        check_free(path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("xb")
-        except FileExistsError:
-            raise LogError(
-                f"{path}: exists already; `evo resume {path}` continues it, or choose another path"
-            ) from None
         except OSError as error:
-            raise LogError(f"{path}: cannot write a log there: {error.strerror}") from None
+            raise LogError(f"{path}: cannot write there: {error.strerror}") from None
         writer = cls(path, file)
         writer._claim()
         writer.append(header)
@@ -465,11 +477,9 @@ def write_new(target: Path, data: bytes) -> None:
     """
     if target.suffix == ".gz":
         data = gzip.compress(data, compresslevel=9, mtime=0)
+    check_free(target)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as file:
             file.write(data)
-    except FileExistsError:
-        raise LogError(f"{target}: exists already; choose another path") from None
     except OSError as error:
         raise LogError(f"{target}: cannot write there: {error.strerror}") from None

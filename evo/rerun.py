@@ -15,7 +15,7 @@ import msgspec
 from evo.arm import Arm, Evaluates, choose
 from evo.configuration import Settings
 from evo.llm.recorded import RecordedModel
-from evo.log import Log, LogError, LogWriter, encode_line, read_log, write_new
+from evo.log import Log, LogError, LogWriter, check_free, encode_line, read_log, write_new
 from evo.records import (
     Child,
     Evaluation,
@@ -211,8 +211,7 @@ def rescore(
     if evaluation_timeout is not None:
         limits = msgspec.structs.replace(limits, seconds=float(evaluation_timeout))
     target = Path(log) if log is not None else _rescored_path(logged.path)
-    if target.exists():
-        raise LogError(f"{target}: exists already; choose another path")
+    check_free(target)
     what = f" by {metric}" if metric else ""
     header = msgspec.structs.replace(header, limits=limits, source=f"evo rescore{what}")
     programs = [child.program for child in logged.children]

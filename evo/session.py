@@ -24,7 +24,7 @@ from evo.configuration import (
 )
 from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
-from evo.log import Log, LogError, LogWriter, read_log
+from evo.log import Log, LogError, LogWriter, check_free, read_log
 from evo.records import Child, End, EndReason, Header, Session
 
 if TYPE_CHECKING:
@@ -236,6 +236,9 @@ def run_jobs(
     """
     from joblib import Parallel, delayed
 
+    for job in jobs:
+        if job.header is not None:
+            check_free(job.path)
     first = jobs[0].header or read_log(jobs[0].path).header
     at_once = 1 if settings.max_concurrent == 1 else _runs_at_once(jobs, settings)
     total = sum(job.goal * job.children for job in jobs)

@@ -105,9 +105,7 @@ def make_log_bytes(
     seed: int = 7,
     shuffle: random.Random | None = None,
 ) -> bytes:
-    lines = sample_lines(
-        generations=generations, children=children, seed=seed, shuffle=shuffle
-    )
+    lines = sample_lines(generations=generations, children=children, seed=seed, shuffle=shuffle)
     return b"".join(encode_line(line) for line in lines)
 
 

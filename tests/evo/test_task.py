@@ -12,7 +12,9 @@ EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
 def folder_task(folder: Path, **files: str) -> Path:
     folder.mkdir(exist_ok=True)
     contents = {"initial_program.py": "def f():\n    return 1\n", "evaluator.py": EVALUATOR}
-    contents |= {name.replace("__", "/").replace("_dot_", "."): text for name, text in files.items()}
+    contents |= {
+        name.replace("__", "/").replace("_dot_", "."): text for name, text in files.items()
+    }
     for name, text in contents.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if text:
@@ -63,9 +65,7 @@ def test_record_alone_makes_the_task_again() -> None:
 
 
 def test_other_layouts(tmp_path: Path) -> None:
-    folder = folder_task(
-        tmp_path / "t", evaluator_dot_py="", evaluator__evaluator_dot_py=EVALUATOR
-    )
+    folder = folder_task(tmp_path / "t", evaluator_dot_py="", evaluator__evaluator_dot_py=EVALUATOR)
     assert load_task(folder).record.evaluator_file == "evaluator/evaluator.py"
     (folder / "other.py").write_text("def g():\n    return 2\n")
     (tmp_path / "judge.py").write_text(EVALUATOR)

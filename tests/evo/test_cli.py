@@ -1,0 +1,119 @@
+from pathlib import Path
+
+import pytest
+
+import evo
+from evo.cli import main, seed_range
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if line]
+    assert len(lines) == 1, captured.err
+    assert "Traceback" not in captured.err
+    return lines[0]
+
+
+def call(*arguments: str) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    assert call("run", "mmd", "-T", "2", "-N", "2", "--log", str(folder / "a.jsonl"), "-q") == 0
+    return folder / "a.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nothing"], "unknown task 'nothing'"),
+        (["run", "mmd", "--model", "nobody"], "nobody"),
+        (["run", "mmd", "--seeds", "50:40"], "expected at least one seed"),
+        (["run", "mmd", "--seeds", "a:b"], "expected seeds such as"),
+        (["run", "mmd", "--seeds", "1,1"], "none twice"),
+        (["run", "mmd", "-T", "0"], "expected at least 1, got 0"),
+        (["run", "mmd", "-N", "-3"], "expected at least 1, got -3"),
+        (["run", "mmd", "-N", "many"], "expected a whole number, got 'many'"),
+        (["run", "mmd", "--log-dir", "/proc/nowhere"], "cannot write"),
+        (["run", "mmd", "--temperature", "-1"], "temperature"),
+        (["run", "mmd", "--timeout", "0"], "timeout"),
+        (["run", "mmd", "--seeds", "1:3", "--log", "x.jsonl"], "goes with one seed"),
+        (["run", "mmd", "--nonsense"], "unrecognized arguments"),
+        (["resume", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["show", "README.md"], "not a log of evo"),
+        (["verify", "README.md"], "not a log of evo"),
+        (["allocate", "mmd", "--policy", "luck"], "expected a policy"),
+        (["allocate", "mmd", "--policy", "ucb1", "--set", "c"], "expected NAME=NUMBER"),
+        (["frobnicate"], "invalid choice"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readme = Path("README.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    Path("README.md").write_text(readme)
+    assert call(*arguments) == 2
+    assert message in one_line(capsys)
+
+
+def test_wrong_key_in_a_task_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "task.toml").write_text("nmae = 'x'\n")
+    assert call("run", str(tmp_path)) == 2
+    assert "did you mean 'name'" in one_line(capsys)
+
+
+def test_torn_and_foreign_logs_are_named(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(lines[0] + lines[1][:-30] + b"\n" + b"".join(lines[2:]))
+    for command in ("show", "verify", "resume", "rerun", "rescore", "best", "compact"):
+        assert call(command, str(torn)) == 2
+        assert f"{torn}:2:" in one_line(capsys)
+
+
+def test_verify_show_best_and_compact(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("verify", str(log)) == 0
+    assert "sound" in capsys.readouterr().out
+    assert call("show", str(log)) == 0
+    assert "generation" in capsys.readouterr().out
+    assert call("best", str(log), "-o", str(tmp_path / "best.py")) == 0
+    best = evo.read_log(log).best
+    assert (tmp_path / "best.py").read_text() == best.program
+    assert call("compact", str(log), "-o", str(tmp_path / "small.jsonl.gz")) == 0
+    assert call("rerun", str(log)) == 0
+    assert "all the same" in capsys.readouterr().out
+
+
+def test_resume_extends(log: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(log.read_bytes())
+    assert call("resume", str(copy), "-T", "3", "-q") == 0
+    assert len(evo.read_log(copy).generations) == 3
+
+
+def test_seeds() -> None:
+    assert seed_range("40:50") == list(range(40, 50))
+    assert seed_range("1, 5,40:42") == [1, 5, 40, 41]
+
+
+def test_tasks_and_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("tasks") == 0
+    assert "circle_packing" in capsys.readouterr().out
+    assert call("models") == 0
+    assert "not an LLM" in capsys.readouterr().out

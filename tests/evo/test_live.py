@@ -1,0 +1,145 @@
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_search import timeless
+
+import evo
+import replay
+from evo.journal import read_journal
+from evo.policies import POLICIES, UCB1
+
+SMALL = {"rounds": 12, "children": 2, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def separate(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
+    """Fitness of separately made runs of arm seeds 40 ... 43, deep enough for any allocation."""
+    folder = tmp_path_factory.mktemp("separate")
+    evo.run_many(
+        "mmd", seeds=range(40, 44), generations=12, children=2, log_dir=folder, progress=False
+    )
+    return replay.fitness_matrix(replay.load(folder))
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_replay_of_a_live_log_equals_the_live_allocation(
+    policy: str, separate: np.ndarray, tmp_path: Path
+) -> None:
+    live = evo.allocate_live("mmd", policy, arms=4, seed=3, log_dir=tmp_path / "a", **SMALL)
+    frame = replay.load(tmp_path / "a")
+    own = replay.simulate(
+        replay.fitness_matrix(frame), policy, rounds=12, replicates=1, seed=3, missing="stop"
+    )
+    assert own.pulls[0].tolist() == live.pulls.tolist()
+    assert own.best_fitness[0].tolist() == live.best_fitness.tolist()
+    assert own.rewards[0].tolist() == live.rewards.tolist()
+    apart = replay.simulate(separate, policy, rounds=12, replicates=3, seed=3)
+    assert apart.pulls[0].tolist() == live.pulls.tolist()
+    assert apart.best_fitness[0].tolist() == live.best_fitness.tolist()
+
+
+def test_allocation_goes_on_from_any_line(tmp_path: Path) -> None:
+    whole = evo.allocate_live("mmd", "thompson", arms=3, log_dir=tmp_path / "whole", **SMALL)
+    journal = (tmp_path / "whole" / "allocation.jsonl").read_bytes().splitlines(keepends=True)
+    for kept in range(1, len(journal), 5):
+        folder = tmp_path / f"part{kept}"
+        folder.mkdir()
+        (folder / "allocation.jsonl").write_bytes(b"".join(journal[:kept]) + b'{"crc')
+        for log in whole.arms[: kept % 4]:  # some arms' logs are there, and one of them is torn
+            (folder / log.path.name).write_bytes(log.path.read_bytes()[:-40])
+        again = evo.allocate_live("mmd", "thompson", arms=3, log_dir=folder, **SMALL)
+        assert again.pulls.tolist() == whole.pulls.tolist()
+        assert again.best_fitness.tolist() == whole.best_fitness.tolist()
+        rounds = read_journal(folder / "allocation.jsonl")
+        assert [t.digest for t in rounds.told.values()] == [
+            t.digest for t in read_journal(tmp_path / "whole" / "allocation.jsonl").told.values()
+        ]
+
+
+def test_budget_ends_live_and_replayed_alike(tmp_path: Path) -> None:
+    budget = {"calls": 9.0, "tokens": 1e9}
+    live = evo.allocate_live(
+        "mmd", "round_robin", arms=3, budget=budget, log_dir=tmp_path / "a", **SMALL
+    )
+    assert (live.pulls >= 0).sum() == 5  # 2 calls a pull: none begins once 9 are reached
+    frame = replay.load(tmp_path / "a")
+    again = replay.simulate(
+        replay.fitness_matrix(frame),
+        "round_robin",
+        rounds=12,
+        replicates=1,
+        costs=replay.cost_matrices(frame),
+        budget=budget,
+    )
+    assert again.pulls[0].tolist() == live.pulls.tolist()
+    for unit in ("calls", "tokens", "flops", "dollars"):
+        assert again.spent[unit][0].tolist() == pytest.approx(live.spent[unit].tolist())
+
+
+def test_logged_generations_cost_nothing(tmp_path: Path) -> None:
+    logs = evo.run_many(
+        "mmd", seeds=[40, 41], generations=3, children=2, log_dir=tmp_path / "runs", progress=False
+    )
+    allocation = evo.allocate_live(
+        "mmd", "round_robin", arms=logs, log_dir=tmp_path / "a", **{**SMALL, "rounds": 8}
+    )
+    assert allocation.spent["calls"].tolist() == [0, 0, 0, 0, 0, 0, 2, 4]
+    assert [len(log.generations) for log in allocation.arms] == [4, 4]
+
+
+def test_compact_logs_end_where_they_end(tmp_path: Path) -> None:
+    log = evo.run(
+        "mmd", generations=2, children=2, seed=40, log=tmp_path / "a.jsonl", progress=False
+    )
+    small = evo.compact(log, tmp_path / "small.jsonl.gz")
+    allocation = evo.allocate_live(
+        "mmd", "single", arms=[small, 41], log_dir=tmp_path / "a", **{**SMALL, "rounds": 4}
+    )
+    assert allocation.pulls.tolist() == [0, 0, 1, 1]
+
+
+def test_arms_of_their_own_configuration(tmp_path: Path) -> None:
+    allocation = evo.allocate_live(
+        "mmd",
+        "round_robin",
+        arms=[{"children": 1}, {"children": 3, "temperature": 1.2}],
+        log_dir=tmp_path,
+        **{**SMALL, "rounds": 4},
+    )
+    assert [log.header.children for log in allocation.arms] == [1, 3]
+    assert [log.header.seed for log in allocation.arms] == [40, 41]
+    assert allocation.spent["calls"].tolist() == [1, 4, 5, 8]
+
+
+def test_cap_closes_an_arm(tmp_path: Path) -> None:
+    live = evo.allocate_live("mmd", "single", arms=2, cap=3, log_dir=tmp_path, **SMALL)
+    assert live.pulls.tolist() == [0, 0, 0, 1, 1, 1] + [-1] * 6
+
+
+def test_another_allocation_in_the_folder_is_refused(tmp_path: Path) -> None:
+    evo.allocate_live("mmd", "ucb1", arms=2, log_dir=tmp_path, **{**SMALL, "rounds": 2})
+    with pytest.raises(ValueError, match="seed 0, not 1"):
+        evo.allocate_live("mmd", "ucb1", arms=2, seed=1, log_dir=tmp_path, **{**SMALL, "rounds": 2})
+
+
+def test_parameters_are_in_the_journal(tmp_path: Path) -> None:
+    policy = functools.partial(UCB1, c=0.1)
+    evo.allocate_live("mmd", policy, arms=2, log_dir=tmp_path, **{**SMALL, "rounds": 4})
+    header = read_journal(tmp_path / "allocation.jsonl").header
+    assert (header.policy, header.parameters) == ("ucb1", {"c": 0.1})
+
+
+def test_arms_are_the_runs_of_their_seeds(tmp_path: Path) -> None:
+    live = evo.allocate_live("mmd", "round_robin", arms=2, log_dir=tmp_path / "a", **SMALL)
+    for k, log in enumerate(live.arms):
+        run = evo.run(
+            "mmd",
+            generations=6,
+            children=2,
+            seed=40 + k,
+            log=tmp_path / f"{k}.jsonl",
+            progress=False,
+        )
+        assert timeless(run.children) == timeless(log.children)

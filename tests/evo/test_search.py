@@ -1,0 +1,278 @@
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import sample_child
+
+import evo
+from evo.arm import child_seed, choose
+from evo.llm.client import EndpointDown, EndpointRefused
+from evo.log import LogBusyError, LogError, LogWriter
+from evo.records import Child
+from evo.search import powers_of_two
+
+QUIET = {"progress": False}
+
+
+def timeless(children: list[Child]) -> list[bytes]:
+    """Children as bytes, without times."""
+    kept = []
+    for child in children:
+        evaluation = msgspec.structs.replace(child.evaluation, seconds=0.0)
+        attempts = tuple(msgspec.structs.replace(a, latency=0.0) for a in child.attempts)
+        kept.append(
+            msgspec.json.encode(
+                msgspec.structs.replace(child, evaluation=evaluation, attempts=attempts)
+            )
+        )
+    return kept
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
+    path = tmp_path_factory.mktemp("search") / "short.jsonl"
+    return evo.run("mmd", generations=3, children=4, seed=5, log=path, **QUIET)
+
+
+def test_run_logs_everything(short: evo.Log) -> None:
+    assert short.finished
+    assert len(short.children) == 12
+    assert short.trajectory.shape == (4,)
+    assert (np.diff(short.trajectory) >= 0).all()
+    assert not evo.verify(short.path).faults
+    assert evo.evaluate("mmd", short.best.program).fitness == short.best.evaluation.fitness
+    assert "not an LLM" in repr(short)
+    assert "<svg" in short._repr_html_()
+
+
+def test_prefix_property(short: evo.Log, tmp_path: Path) -> None:
+    longer = evo.run("mmd", generations=5, children=4, seed=5, log=tmp_path / "l.jsonl", **QUIET)
+    assert timeless(longer.children[:12]) == timeless(short.children)
+    assert (longer.trajectory[:4] == short.trajectory).all()
+
+
+def test_one_call_at_a_time_gives_the_same_log(short: evo.Log, tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    one = evo.run("mmd", generations=3, children=4, seed=5, log=path, max_concurrent=1, **QUIET)
+    assert timeless(one.children) == timeless(short.children)
+    order = [(o.generation, o.index) for o in one.outcomes]
+    assert order == sorted(order)
+    assert [msgspec.structs.replace(g, seconds=0) for g in one.generations] == [
+        msgspec.structs.replace(g, seconds=0) for g in short.generations
+    ]
+
+
+def test_seeds_differ(short: evo.Log, tmp_path: Path) -> None:
+    other = evo.run("mmd", generations=3, children=4, seed=6, log=tmp_path / "o.jsonl", **QUIET)
+    assert timeless(other.children) != timeless(short.children)
+
+
+def test_resume_extends_a_finished_run(short: evo.Log, tmp_path: Path) -> None:
+    path = tmp_path / "copy.jsonl"
+    path.write_bytes(short.path.read_bytes())
+    longer = evo.resume(path, generations=5, **QUIET)
+    whole = evo.run("mmd", generations=5, children=4, seed=5, log=tmp_path / "w.jsonl", **QUIET)
+    assert timeless(longer.children) == timeless(whole.children)
+    with pytest.raises(ValueError, match="holds 5 generations already"):
+        evo.resume(path, generations=2, **QUIET)
+
+
+def test_resume_from_any_line(short: evo.Log, tmp_path: Path) -> None:
+    lines = short.path.read_bytes().splitlines(keepends=True)
+    for kept in range(1, len(lines), 3):
+        path = tmp_path / f"{kept}.jsonl"
+        path.write_bytes(b"".join(lines[:kept]) + b'{"crc":"torn')
+        resumed = evo.resume(path, generations=3, **QUIET)
+        assert timeless(resumed.children) == timeless(short.children)
+        assert not evo.verify(path).faults
+
+
+def test_rerun_reproduces_and_finds_what_differs(short: evo.Log, tmp_path: Path) -> None:
+    outcome = evo.rerun(short.path)
+    assert outcome.same
+    assert outcome.evaluations == 13
+    small = evo.compact(short.path, tmp_path / "small.jsonl.gz")
+    with pytest.raises(LogError, match="compact"):
+        evo.rerun(small.path)
+    with pytest.raises(LogError, match="compact"):
+        evo.resume(small.path)
+
+
+def test_rerun_tells_an_unstable_program(tmp_path: Path) -> None:
+    folder = tmp_path / "clock"
+    folder.mkdir()
+    (folder / "initial_program.py").write_text("import time\ndef f():\n    return time.time()\n")
+    (folder / "task.toml").write_text("entry = ['f']\n")
+    (folder / "evaluator.py").write_text("def score(value):\n    return {'fitness': value % 1}\n")
+    log = evo.run(folder, generations=1, children=2, log=tmp_path / "c.jsonl", **QUIET)
+    outcome = evo.rerun(log.path)
+    assert not outcome.same
+    assert outcome.differences[0].unstable
+
+
+def test_rescore_takes_another_metric(short: evo.Log, tmp_path: Path) -> None:
+    strict = evo.rescore(short.path, metric="strict_fitness", log=tmp_path / "strict.jsonl")
+    for before, after in zip(short.outcomes, strict.outcomes, strict=True):
+        assert before.evaluation.status == after.evaluation.status
+        if after.evaluation.fitness is not None:
+            assert after.evaluation.fitness == before.evaluation.metrics["strict_fitness"]
+    assert not evo.verify(strict.path).faults
+    with pytest.raises(LogError, match="only runs of evo can go on"):
+        evo.resume(strict.path, **QUIET)
+    with pytest.raises(ValueError, match="the evaluations have objective, strict_fitness"):
+        evo.rescore(short.path, metric="beauty", log=tmp_path / "x.jsonl")
+
+
+def test_same_rescore_gives_the_same_fitness(short: evo.Log, tmp_path: Path) -> None:
+    again = evo.rescore(short.path, log=tmp_path / "again.jsonl")
+    assert [o.evaluation.fitness for o in again.outcomes] == [
+        o.evaluation.fitness for o in short.outcomes
+    ]
+    assert again.trajectory.tolist() == short.trajectory.tolist()
+
+
+def test_run_many_equals_single_runs(short: evo.Log, tmp_path: Path) -> None:
+    logs = evo.run_many("mmd", seeds=[4, 5], generations=3, children=4, log_dir=tmp_path, **QUIET)
+    assert [log.header.seed for log in logs] == [4, 5]
+    assert timeless(logs[1].children) == timeless(short.children)
+    again = evo.run_many(
+        "mmd", seeds=[4, 5, 6], generations=3, children=4, log_dir=tmp_path, resume=True, **QUIET
+    )
+    assert [log.path for log in again[:2]] == [log.path for log in logs]
+    assert len(list(tmp_path.glob("*.jsonl"))) == 3
+
+
+def test_evaluations_are_shared_through_a_folder(short: evo.Log, tmp_path: Path) -> None:
+    common = {"generations": 3, "children": 4, "seed": 5, "evaluations": tmp_path / "e", **QUIET}
+    evo.run("mmd", log=tmp_path / "a.jsonl", **common)
+    second = evo.run("mmd", log=tmp_path / "b.jsonl", **common)
+    assert [o.evaluation.fitness for o in second.outcomes] == [
+        o.evaluation.fitness for o in short.outcomes
+    ]
+    assert sum(len(g.recalled) for g in second.generations) > 0
+
+
+def test_background_run_can_be_awaited_and_stopped(tmp_path: Path) -> None:
+    handle = evo.start("mmd", generations=2, children=2, log=tmp_path / "a.jsonl", **QUIET)
+    log = asyncio.run(_wait(handle))
+    assert log.finished
+    handle = evo.start("mmd", generations=500, children=2, log=tmp_path / "b.jsonl", **QUIET)
+    while len(handle.log.generations) < 1:
+        time.sleep(0.05)
+    handle.stop()
+    stopped = handle.wait(30)
+    assert 1 <= len(stopped.generations) < 500
+    assert stopped.ends[-1].reason == "interrupted"
+    goal = len(stopped.generations) + 1
+    assert len(evo.resume(stopped, generations=goal, **QUIET).generations) == goal
+
+
+async def _wait(handle: evo.Handle) -> evo.Log:
+    log: evo.Log = await handle
+    return log
+
+
+def test_no_thread_is_left(tmp_path: Path) -> None:
+    before = threading.active_count()
+    evo.run("mmd", generations=1, children=8, log=tmp_path / "a.jsonl", **QUIET)
+    deadline = time.monotonic() + 5
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
+
+
+def test_endpoint_down_stops_resumably(tmp_path: Path) -> None:
+    model = evo.Model(name="nobody", base_url="http://127.0.0.1:9/v1")
+    path = tmp_path / "down.jsonl"
+    with pytest.raises(EndpointDown, match=r"127\.0\.0\.1:9"):
+        evo.run("mmd", model=model, generations=2, children=3, log=path, retries=0, **QUIET)
+    log = evo.read_log(path)
+    assert log.outcomes == []
+    assert log.ends[-1].reason == "endpoint"
+
+
+def test_prompt_beyond_the_context_ends_the_run(tmp_path: Path) -> None:
+    folder = tmp_path / "long"
+    folder.mkdir()
+    (folder / "initial_program.py").write_text("x = 1\n" + "# long\n" * 40_000)
+    (folder / "evaluator.py").write_text(
+        "def evaluate(path):\n    return {'combined_score': 1.0}\n"
+    )
+    with pytest.raises(EndpointRefused, match="every child of generation 1"):
+        evo.run(folder, generations=2, children=3, log=tmp_path / "l.jsonl", **QUIET)
+    log = evo.read_log(tmp_path / "l.jsonl")
+    assert log.outcomes == []
+    assert log.ends[-1].reason == "refused"
+
+
+def test_busy_log_is_refused(short: evo.Log, tmp_path: Path) -> None:
+    path = tmp_path / "busy.jsonl"
+    path.write_bytes(short.path.read_bytes())
+    writer, _ = LogWriter.reopen(path)
+    with pytest.raises(LogBusyError):
+        evo.resume(path, generations=9, **QUIET)
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"generations": 0}, "generations"),
+        ({"children": 0}, "children"),
+        ({"seed": -1}, "seed"),
+        ({"model": "gpt-0"}, "gpt-0"),
+        ({"temperature": -1.0}, "temperature"),
+        ({"min_improvement": -1.0}, "min_improvement"),
+        ({"max_concurrent": 0}, "max_concurrent"),
+        ({"evaluation_timeout": 0.0}, "seconds"),
+    ],
+)
+def test_mistakes_are_named_before_anything_happens(
+    tmp_path: Path, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        evo.run("mmd", log=tmp_path / "x.jsonl", **arguments)
+    with pytest.raises(TypeError, match="unknown argument 'generation'"):
+        evo.run("mmd", log=tmp_path / "x.jsonl", generation=3)
+    assert not list(tmp_path.iterdir())
+
+
+@given(st.integers(0, 2**40), st.integers(1, 512), st.integers(1, 512), st.integers(0, 511))
+def test_child_seeds_are_below_2_31(seed: int, children: int, generation: int, index: int) -> None:
+    assert 0 <= child_seed(seed, children, generation, index) < 2**31
+
+
+def test_child_seeds_are_all_different() -> None:
+    seeds = {child_seed(s, n, g, i) for s in (1, 2) for n in (3, 4) for g in (1, 2) for i in (0, 1)}
+    assert len(seeds) == 16
+
+
+def test_choice_needs_a_strict_improvement_and_ignores_last_bits() -> None:
+    a, b, c = (sample_child(1, i, f) for i, f in enumerate((0.5, 0.5 + 1e-12, None)))
+    assert choose([a, b, c], 0.4, 1e-9) is a
+    assert choose([a, b, c], 0.4, 0.0) is b
+    assert choose([a, b, c], 0.5, 1e-9) is None
+    assert choose([a, b, c], None, 1e-9) is a
+    assert choose([c], None, 1e-9) is None
+
+
+def test_grid_runs_are_powers_of_two() -> None:
+    assert powers_of_two(8) == [1, 2, 4, 8]
+    assert powers_of_two(9) == [1, 2, 4, 8]
+
+
+def test_grid_goes_on_where_it_was(tmp_path: Path) -> None:
+    logs = evo.run_grid("mmd", budget=4, seeds=[1], log_dir=tmp_path, **QUIET)
+    shapes = [(len(log.generations), log.header.children) for log in logs]
+    assert shapes == [(4, 1), (2, 2), (1, 4)]
+    stamps = {path: path.stat().st_size for path in tmp_path.iterdir()}
+    again = evo.run_grid("mmd", budget=8, seeds=[1], log_dir=tmp_path, **QUIET)
+    shapes = [(len(log.generations), log.header.children) for log in again]
+    assert shapes == [(8, 1), (4, 2), (2, 4), (1, 8)]
+    assert all(path.stat().st_size > size for path, size in stamps.items())

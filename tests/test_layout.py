@@ -1,0 +1,117 @@
+"""Holds the layout of DESIGN: a module imports only from the floors below its own."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FLOORS = [
+    {"evo.records"},
+    {"evo.cost", "evo.log", "evo.task", "evo.policies"},
+    {"evo.prompt", "evo.upkeep", "evo.llm", "evo.sandbox", "evo.rewards"},
+    {"evo.allocation", "evo.configuration"},
+    {"evo.arm", "evo.journal"},
+    {"evo.session"},
+    {"evo.search", "evo.rerun", "evo.live"},
+    {"evo.commands"},
+    {"evo.cli"},
+    {"evo.__main__"},
+    {"replay.table", "replay.statistics", "replay.style"},
+    {"replay.importers", "replay.hindsight", "replay.simulation", "replay.effects"},
+]
+"""From the ground up; modules of a package may import each other."""
+
+HEAVY = {"openai", "matplotlib", "ipywidgets", "httpx2", "joblib", "scipy", "yaml", "IPython"}
+"""Imported only where they are used."""
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for package in ("evo", "replay"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "tasks" in path.parts:
+                continue
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imports(path: Path, *, top_level: bool) -> set[str]:
+    """Absolute imports of a module; with `top_level` only those made when it is imported."""
+    found = set()
+    tree = ast.parse(path.read_text())
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(str(node.module))
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif top_level and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return
+        elif top_level and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            return
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(tree)
+    return found
+
+
+def room(name: str) -> str:
+    """The module or sub-package of evo or replay that a dotted name lies in."""
+    return ".".join(name.split(".")[:2])
+
+
+def test_every_import_goes_down() -> None:
+    floor = {name: level for level, names in enumerate(FLOORS) for name in names}
+    wrong = []
+    for name, path in modules().items():
+        if name in ("evo", "replay"):
+            continue
+        assert room(name) in floor, f"{name} has no floor in tests/test_layout.py"
+        for target in imports(path, top_level=False):
+            if room(target) == room(name) or room(target) not in floor:
+                continue
+            if floor[room(target)] >= floor[room(name)]:
+                wrong.append(f"{name} imports {target}")
+    assert not wrong
+
+
+def test_evo_never_imports_replay() -> None:
+    for name, path in modules().items():
+        if name.startswith("evo"):
+            assert not {t for t in imports(path, top_level=False) if t.split(".")[0] == "replay"}
+
+
+def test_heavy_imports_happen_where_they_are_used() -> None:
+    # The sandbox's own processes load NumPy and SciPy on purpose.
+    for name, path in modules().items():
+        heavy = {t.split(".")[0] for t in imports(path, top_level=True)} & HEAVY
+        assert not heavy or name in {"evo.llm.transport", "evo.llm.network"}, (name, heavy)
+
+
+@pytest.mark.parametrize("module", ["evo", "replay", "evo.cli"])
+def test_import_loads_nothing_heavy(module: str) -> None:
+    code = f"import sys, {module}; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("package", ["evo", "replay"])
+def test_public_names_are_there(package: str) -> None:
+    module = __import__(package)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        module.nonsense
+
+
+def test_modules_stay_small() -> None:
+    for name, path in modules().items():
+        assert len(path.read_text().splitlines()) <= 500, name
