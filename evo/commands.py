@@ -265,7 +265,7 @@ def list_models(_: argparse.Namespace) -> int:
 
 def serve_offline(arguments: argparse.Namespace) -> int:
     """`evo serve`."""
-    from evo.llm.offline import Latency
+    from evo.llm.offline.latency import Latency
     from evo.llm.server import serve
 
     latency = None

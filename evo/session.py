@@ -225,6 +225,7 @@ def run_jobs(
     *,
     label: str | None = None,
     hook: Callable[[Resources], None] = lambda _: None,
+    resources: Resources | None = None,
 ) -> list[Log]:
     """Brings logs of one model to their goals, several at a time, sharing slots and workers.
 
@@ -233,6 +234,7 @@ def run_jobs(
         settings: Limits of concurrency and time.
         label: Of the progress bar.
         hook: Given the resources before the work begins.
+        resources: Use these, and leave them open; None: open and close some.
     """
     from joblib import Parallel, delayed
 
@@ -243,8 +245,9 @@ def run_jobs(
     at_once = 1 if settings.max_concurrent == 1 else _runs_at_once(jobs, settings)
     total = sum(job.goal * job.children for job in jobs)
     label = label or f"{first.task.name}, {len(jobs)} runs"
+    opened = contextlib.nullcontext(resources) if resources else open_resources(first, settings)
     with (
-        open_resources(first, settings) as resources,
+        opened as resources,
         contextlib.closing(_Progress(label, total, shown=settings.progress)) as progress,
     ):
         hook(resources)

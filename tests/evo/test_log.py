@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from samples import make_log_bytes, sample_header, write_sample
 
 from evo.log import LogBusyError, LogError, LogWriter, encode_line, read_log
-from evo.records import Generation, Line
+from evo.records import Line
 from evo.upkeep import compact, verify
 
 

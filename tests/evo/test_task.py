@@ -75,7 +75,7 @@ def test_other_layouts(tmp_path: Path) -> None:
 
 
 def test_statement_and_time_limit_of_a_foreign_config(tmp_path: Path) -> None:
-    config = "max_iterations: 3\nprompt:\n  system_message: |\n    Make it round.\nevaluator:\n  timeout: 7\n"
+    config = "prompt:\n  system_message: |\n    Make it round.\nevaluator:\n  timeout: 7\n"
     task = load_task(folder_task(tmp_path / "t", config_dot_yaml=config))
     assert task.statement == "Make it round."
     assert task.limits.seconds == 7
