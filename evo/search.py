@@ -291,9 +291,9 @@ class Handle:
     def log(self) -> Log | list[Log]:
         """The log as it stands now; of several runs, the list of those that have begun."""
         if self._many:
-            return [read_log(path) for path in self._plan.paths if path.exists()]
+            return [read_log(path) for path in self._plan.paths if _begun(path)]
         path = self._plan.paths[0]
-        wait_until(lambda: path.exists() or not self.running, 60)
+        wait_until(lambda: _begun(path) or not self.running, 60)
         return read_log(path)
 
     @property
@@ -327,3 +327,12 @@ class Handle:
     def __repr__(self) -> str:
         state = "running" if self.running else "stopped by an error" if self._error else "done"
         return f"<Handle {state}: {', '.join(str(path) for path in self._plan.paths)}>"
+
+
+def _begun(path: Path) -> bool:
+    """Whether a log has its header."""
+    try:
+        with path.open("rb") as file:
+            return file.readline().endswith(b"\n")
+    except FileNotFoundError:
+        return False

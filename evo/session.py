@@ -247,18 +247,18 @@ def run_jobs(
     label = label or f"{first.task.name}, {len(jobs)} runs"
     opened = contextlib.nullcontext(resources) if resources else open_resources(first, settings)
     with (
-        opened as resources,
+        opened as shared,
         contextlib.closing(_Progress(label, total, shown=settings.progress)) as progress,
     ):
-        hook(resources)
+        hook(shared)
         active: set[Path] = set()
 
         def work(job: Job) -> Log | None:
-            if resources.stopping.is_set():
+            if shared.stopping.is_set():
                 return None
             active.add(job.path)
             try:
-                return _work(job.path, job.header, job.goal, settings, resources, progress)
+                return _work(job.path, job.header, job.goal, settings, shared, progress)
             finally:
                 active.discard(job.path)
 
@@ -271,9 +271,9 @@ def run_jobs(
                 )
                 logs = parallel(delayed(work)(job) for job in jobs)
         except BaseException:
-            resources.stopping.set()
+            shared.stopping.set()
             wait_until(lambda: not active, GRACE)
-            resources.close()
+            shared.close()
             wait_until(lambda: not active, GRACE)
             raise
     return [log for log in logs if log is not None]

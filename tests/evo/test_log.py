@@ -1,6 +1,7 @@
 import gzip
 import multiprocessing
 import random
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_header, write_sample
 
-from evo.log import LogBusyError, LogError, LogWriter, encode_line, read_log
+from evo.log import BODY, LogBusyError, LogError, LogWriter, encode_line, read_log
 from evo.records import Line
 from evo.upkeep import compact, verify
 
@@ -113,13 +114,12 @@ def test_truncation_anywhere_leaves_a_readable_prefix(tmp_path: Path) -> None:
         assert found == [child for child in children if child in found]
 
 
-def test_unknown_and_newer_lines_are_named(tmp_path: Path) -> None:
-    path = write_sample(tmp_path / "a.jsonl")
-    content = path.read_bytes()
+def test_newer_schema_asks_to_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "new.jsonl"
     header = msgspec.structs.replace(sample_header(), schema=99)
-    newer = encode_line(header).replace(b'"kind":"header"', b'"kind":"header","more":[1]')
-    path.write_bytes(newer)
-    with pytest.raises(LogError, match=":1:"):
+    body = encode_line(header)[BODY:-1].replace(b'"children":3', b'"children":[3]')
+    path.write_bytes(b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body))
+    with pytest.raises(LogError, match=":1: log schema 99 is newer"):
         read_log(path)
 
 
