@@ -9,9 +9,11 @@ _HOMES = {
     "POLICIES": "evo.policies",
     "attempts": "replay.table",
     "children": "replay.table",
-    "find_logs": "replay.table",
+    "cost_matrices": "replay.table",
+    "find_logs": "replay.reading",
     "fitness_matrix": "replay.table",
     "load": "replay.table",
+    "load_tables": "replay.table",
     "simulate": "replay.simulation",
     "simulate_many": "replay.simulation",
 }
@@ -20,17 +22,27 @@ __all__ = [
     "POLICIES",
     "attempts",
     "children",
+    "cost_matrices",
     "find_logs",
     "fitness_matrix",
     "load",
+    "load_tables",
     "simulate",
     "simulate_many",
 ]
 
 if TYPE_CHECKING:
     from evo.policies import POLICIES
+    from replay.reading import find_logs
     from replay.simulation import simulate, simulate_many
-    from replay.table import attempts, children, find_logs, fitness_matrix, load
+    from replay.table import (
+        attempts,
+        children,
+        cost_matrices,
+        fitness_matrix,
+        load,
+        load_tables,
+    )
 
 
 def __getattr__(name: str) -> Any:

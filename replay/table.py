@@ -6,16 +6,11 @@ missing, never zero.
 
 from __future__ import annotations
 
-import glob
-import os
 import warnings
-import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import msgspec
 import numpy as np
 import pandas as pd
 
@@ -26,112 +21,15 @@ from evo.cost import (
     is_turned_away,
     price_of_tokens,
 )
-from evo.log import BODY, PREFIX, Log, LogError, decode, read_bytes
-from evo.records import End, Generation, Header, Initial, Session, Status
+from evo.log import Log, LogError
+from replay.reading import LeanRun, Source, Usage, find_logs, name_runs, read_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Source = str | os.PathLike[str]
 
-ENDINGS = (".jsonl", ".jsonl.gz")
-ALLOCATION = "allocation.jsonl"  # lies beside the logs of a live allocation's arms
-
-
-class _Details(msgspec.Struct):
-    cached_tokens: float | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: float | None = None
-    completion_tokens: float | None = None
-    prompt_tokens_details: _Details | None = None
-
-
-class _Attempt(msgspec.Struct):
-    status: str
-    latency: float | None
-    usage: _Usage | None = None
-    finish_reason: str | None = None
-    http_status: int | None = None
-    error: str | None = None
-    cached: bool = False
-    sent: bool = True
-
-
-class _Metrics(msgspec.Struct, frozen=True):
-    objective: float | None = None
-    strict_fitness: float | None = None
-
-
-class _Evaluation(msgspec.Struct):
-    status: Status
-    fitness: float | None = None
-    metrics: _Metrics = _Metrics()
-    seconds: float | None = 0.0
-
-
-class _Child(msgspec.Struct, tag_field="kind", tag="child"):
-    generation: int
-    index: int
-    seed: int
-    attempts: list[_Attempt]
-    evaluation: _Evaluation
-
-
-_decoder = msgspec.json.Decoder(Header | Session | Initial | _Child | Generation | End)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One log, decoded without texts."""
-
-    path: Path
-    name: str
-    header: Header
-    initial: Initial | None
-    children: list[_Child]
-    generations: list[Generation]
-
-
-def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
-    """Returns the log files that paths, folders and glob patterns stand for, each once.
-
-    A folder stands for all logs below it; an allocation's folder for its arms.
-
-    Raises:
-        LogError: A path does not exist, or a folder or pattern holds no log.
-    """
-    found: dict[Path, None] = {}
-    for source in sources:
-        if isinstance(source, Log | str | os.PathLike):
-            found.update(dict.fromkeys(_expand(os.fspath(source))))
-        else:
-            found.update(dict.fromkeys(find_logs(*source)))
-    return list(found)
-
-
-def _expand(source: str) -> list[Path]:
-    path = Path(source).expanduser()
-    if path.is_dir():
-        inside = sorted(p for p in path.rglob("*") if _looks_like_log(p))
-        if not inside:
-            raise LogError(f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz)")
-        return inside
-    if path.exists():
-        return [path]
-    matches = sorted(Path(match) for match in glob.glob(source, recursive=True))
-    inside = [p for match in matches for p in (_expand(str(match)) if match.is_dir() else [match])]
-    logs = [p for p in inside if _looks_like_log(p)]
-    if not logs:
-        what = "no log matches" if glob.has_magic(source) else "no such file or folder"
-        raise LogError(f"{source}: {what}")
-    return logs
-
-
-def _looks_like_log(path: Path) -> bool:
-    return path.name.endswith(ENDINGS) and path.name != ALLOCATION and path.is_file()
+T = TypeVar("T")
 
 
 def load(
@@ -161,7 +59,8 @@ def load(
     Raises:
         LogError: A log cannot be read; names file and line.
     """
-    return _collect(sources, lambda run: _generation_rows(run, timeouts), strict, progress)
+    [frame] = _collect(sources, [lambda run: _generation_rows(run, timeouts)], strict, progress)
+    return frame
 
 
 def children(
@@ -180,7 +79,8 @@ def children(
         cached_tokens, completion_tokens, n_attempts, n_without_usage, finish_reason, tokens,
         flops, dollars, call_seconds, evaluation_seconds, objective, strict_fitness; source.
     """
-    return _collect(sources, lambda run: _child_rows(run, timeouts), strict, progress)
+    [frame] = _collect(sources, [lambda run: _child_rows(run, timeouts)], strict, progress)
+    return frame
 
 
 def attempts(
@@ -194,7 +94,39 @@ def attempts(
         Columns run, generation, index, attempt (from 0), status, latency (seconds),
         prompt_tokens, cached_tokens, completion_tokens, finish_reason, http_status, error.
     """
-    return _collect(sources, _attempt_rows, strict, progress)
+    [frame] = _collect(sources, [_attempt_rows], strict, progress)
+    return frame
+
+
+class Tables(NamedTuple):
+    """Tables of the same logs, read once.
+
+    Attributes:
+        runs: One row per run: run, task, model, seed, children (N), generations (T, complete
+            ones), is_llm, compact, tool (that wrote the original), lost (in an import, in words),
+            configuration (equal where all that identifies a run but N and seed is), source.
+        generations: As `load` returns it.
+        children: As `children` returns it.
+    """
+
+    runs: pd.DataFrame
+    generations: pd.DataFrame
+    children: pd.DataFrame
+
+
+def load_tables(
+    *sources: Source | Log | Iterable[Source | Log],
+    strict: bool = True,
+    timeouts: TimeoutRule = "worst_case",
+    progress: bool | None = None,
+) -> Tables:
+    """Reads logs into all that a report needs; arguments as for `load`."""
+    makers = [
+        _run_row,
+        lambda run: _generation_rows(run, timeouts),
+        lambda run: _child_rows(run, timeouts),
+    ]
+    return Tables(*_collect(sources, makers, strict, progress))
 
 
 def fitness_matrix(frame: pd.DataFrame) -> Floats:
@@ -262,14 +194,15 @@ Rows = dict[str, Any]
 
 def _collect(
     sources: Sequence[Source | Log | Iterable[Source | Log]],
-    rows_of: Callable[[_Run], Rows],
+    makers: Sequence[Callable[[LeanRun], Rows]],
     strict: bool,
     progress: bool | None,
-) -> pd.DataFrame:
+) -> list[pd.DataFrame]:
+    """Reads each log once and lets every maker make its rows of it."""
     paths = find_logs(*sources)
-    parts: list[Rows] = []
+    parts: list[list[Rows]] = []
     skipped: list[tuple[str, str]] = []
-    names = _names(paths)
+    names = name_runs(paths)
     if progress or (progress is None and len(paths) >= 50):
         from tqdm.auto import tqdm
 
@@ -278,25 +211,34 @@ def _collect(
         shown = paths
     for path in shown:
         try:
-            parts.append(rows_of(_read(path, names[path])))
+            run = read_run(path, names[path])
+            parts.append([make(run) for make in makers])
         except LogError as error:
             if strict:
                 raise
             skipped.append((str(path), str(error)))
+    if not parts:
+        raise LogError(
+            f"none of {len(paths)} logs can be read; the first: {skipped[0][1]}"
+            if skipped
+            else "expected at least one log, got none"
+        )
     if skipped:
         warnings.warn(
             f"{len(skipped)} of {len(paths)} logs were left out; the first: {skipped[0][1]}",
             stacklevel=3,
         )
-    frame = _concatenate(parts)
-    frame.attrs["skipped"] = skipped
-    return frame
+    frames = [_concatenate(rows) for rows in zip(*parts, strict=True)]
+    for frame in frames:
+        frame.attrs["skipped"] = skipped
+    return frames
 
 
-def _concatenate(parts: list[Rows]) -> pd.DataFrame:
-    if not parts:
-        return pd.DataFrame()
-    lengths = [len(part["generation"]) for part in parts]
+def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
+    lengths = [
+        next(len(cells) for cells in part.values() if isinstance(cells, np.ndarray))
+        for part in parts
+    ]
     columns: dict[str, Any] = {}
     for name, first in parts[0].items():
         if isinstance(first, np.ndarray):
@@ -308,52 +250,7 @@ def _concatenate(parts: list[Rows]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Names runs after their files, with as many folders as it takes to tell them apart."""
-    stems = {path: path.name.removesuffix(".gz").removesuffix(".jsonl") for path in paths}
-    if len(set(stems.values())) == len(paths):
-        return stems
-    roots = {path: path.resolve() for path in paths}
-    common = os.path.commonpath([root.parent for root in roots.values()])
-    return {
-        path: (roots[path].relative_to(common).parent / stems[path]).as_posix() for path in paths
-    }
-
-
-def _read(path: Path, name: str) -> _Run:
-    """Decodes a log in one go; on any doubt `evo.log.decode` finds the line to blame."""
-    data = read_bytes(path)
-    lines = data[: data.rfind(b"\n") + 1]
-    try:
-        records: list[Any] = _decoder.decode_lines(lines)
-        sound = _checksums_match(lines) and bool(records) and isinstance(records[0], Header)
-    except (msgspec.DecodeError, ValueError):
-        sound = False
-    if not sound or any(isinstance(record, Header) for record in records[1:]):
-        for _ in decode(path, data):
-            pass
-        raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
-    children = [record for record in records if isinstance(record, _Child)]
-    children.sort(key=lambda child: (child.generation, child.index))
-    return _Run(
-        path=path,
-        name=name,
-        header=records[0],
-        initial=next((record for record in records if isinstance(record, Initial)), None),
-        children=children,
-        generations=[record for record in records if isinstance(record, Generation)],
-    )
-
-
-def _checksums_match(lines: bytes) -> bool:
-    crc32, body, digits = zlib.crc32, BODY, slice(len(PREFIX), len(PREFIX) + 8)
-    return all(
-        line[digits] == b"%08x" % crc32(line[body:]) and line.startswith(PREFIX)
-        for line in lines.split(b"\n")[:-1]
-    )
-
-
-def _identity(run: _Run) -> Rows:
+def _identity(run: LeanRun) -> Rows:
     header = run.header
     return {
         "run": run.name,
@@ -364,6 +261,23 @@ def _identity(run: _Run) -> Rows:
     }
 
 
+def _run_row(run: LeanRun) -> Rows:
+    header = run.header
+    sampling = (header.sampling.temperature, header.sampling.top_p, header.sampling.max_tokens)
+    return {
+        **_identity(run),
+        "generations": np.array([len(run.generations)]),
+        "is_llm": header.model.is_llm,
+        "compact": header.compact,
+        "tool": header.source,
+        "lost": [header.lost],
+        "configuration": [
+            repr((header.task.hash, header.model.id, sampling, header.min_improvement))
+        ],
+        "source": str(run.path),
+    }
+
+
 def _floats(values: Iterable[float | None], count: int) -> Floats:
     return np.fromiter((np.nan if v is None else v for v in values), np.float64, count)
 
@@ -371,18 +285,19 @@ def _floats(values: Iterable[float | None], count: int) -> Floats:
 class _AttemptColumns:
     """The attempts of a run as arrays, and sums of them by child."""
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: LeanRun) -> None:
         self.run = run
         self.per_child = np.array([len(child.attempts) for child in run.children], dtype=np.int64)
         self.attempts = [attempt for child in run.children for attempt in child.attempts]
         count = len(self.attempts)
         usages = [_NONE if attempt.usage is None else attempt.usage for attempt in self.attempts]
-        self.prompt = _floats((usage.prompt_tokens for usage in usages), count)
-        self.completion = _floats((usage.completion_tokens for usage in usages), count)
-        details = (usage.prompt_tokens_details for usage in usages)
-        cached = _floats((None if d is None else d.cached_tokens for d in details), count)
+        self.prompt = _counts([_first(u.prompt_tokens, u.input_tokens) for u in usages])
+        self.completion = _counts([_first(u.completion_tokens, u.output_tokens) for u in usages])
+        details = (_first(u.prompt_tokens_details, u.input_tokens_details) for u in usages)
+        cached = _counts([None if d is None else d.cached_tokens for d in details])
         # An endpoint that states its prompt tokens and nothing of a cache has none.
-        self.cached = np.where(np.isnan(cached) & ~np.isnan(self.prompt), 0.0, cached)
+        cached[np.isnan(cached) & ~np.isnan(self.prompt)] = 0.0
+        self.cached = np.minimum(cached, self.prompt)
         uncounted = np.isnan(self.prompt) | np.isnan(self.completion)
         computed = (not a.cached and a.sent and not is_turned_away(a) for a in self.attempts)
         self.lacking = uncounted & np.fromiter(computed, np.bool_, count)
@@ -438,10 +353,21 @@ class _AttemptColumns:
         return np.where(self.per_child > 0, sums, np.nan)
 
 
-_NONE = _Usage()
+_NONE = Usage()
 
 
-def _child_rows(run: _Run, timeouts: TimeoutRule) -> Rows:
+def _first(one: T | None, other: T | None) -> T | None:
+    return other if one is None else one
+
+
+def _counts(values: Sequence[float | None]) -> Floats:
+    """Token counts as an array; NaN where unknown or no count."""
+    counts = _floats(values, len(values))
+    counts[counts < 0] = np.nan
+    return counts
+
+
+def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     columns, children = _AttemptColumns(run), run.children
     count = len(children)
     fitness = _floats((child.evaluation.fitness for child in children), count)
@@ -480,13 +406,13 @@ def _child_rows(run: _Run, timeouts: TimeoutRule) -> Rows:
     }
 
 
-def _best_by_generation(run: _Run) -> Floats:
+def _best_by_generation(run: LeanRun) -> Floats:
     first = run.initial.evaluation.fitness if run.initial else None
     stated = [first, *(generation.best_fitness for generation in run.generations)]
     return _floats(stated, len(stated))
 
 
-def _generation_rows(run: _Run, timeouts: TimeoutRule) -> Rows:
+def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     child = _child_rows(run, timeouts)
     last = len(run.generations)
     inside = child["generation"] <= last
@@ -525,7 +451,7 @@ def _generation_rows(run: _Run, timeouts: TimeoutRule) -> Rows:
     }
 
 
-def _attempt_rows(run: _Run) -> Rows:
+def _attempt_rows(run: LeanRun) -> Rows:
     columns = _AttemptColumns(run)
     owners = [child for child in run.children for _ in child.attempts]
     return {

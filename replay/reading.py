@@ -1,0 +1,280 @@
+"""Finds logs and decodes them, in one go each, without replies and programs."""
+
+from __future__ import annotations
+
+import glob
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.cost import usage_tokens
+from evo.log import BODY, PREFIX, Log, LogError, check_line, decode, read_bytes
+from evo.records import AllocationHeader, End, Generation, Header, Initial, Outcome, Session, Status
+
+Source = str | os.PathLike[str]
+
+ENDINGS = (".jsonl", ".jsonl.gz")
+ALLOCATION = "allocation.jsonl"  # lies beside the logs of a live allocation's arms
+
+
+class Details(msgspec.Struct, gc=False):
+    """What usage says of a prompt's tokens."""
+
+    cached_tokens: float | None = None
+
+
+class Usage(msgspec.Struct, gc=False):
+    """An endpoint's token counts, under either of the usual names."""
+
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+    prompt_tokens_details: Details | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    input_tokens_details: Details | None = None
+
+
+class LeanAttempt(msgspec.Struct, gc=False):
+    """`evo.records.Attempt` with typed usage."""
+
+    status: str
+    latency: float | None
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    http_status: int | None = None
+    error: str | None = None
+    cached: bool = False
+    sent: bool = True
+
+
+class Metrics(msgspec.Struct, frozen=True, gc=False):
+    """The metrics that tables show."""
+
+    objective: float | None = None
+    strict_fitness: float | None = None
+
+
+class LeanEvaluation(msgspec.Struct, gc=False):
+    """`evo.records.Evaluation` without its texts."""
+
+    status: Status
+    fitness: float | None = None
+    metrics: Metrics = Metrics()
+    seconds: float | None = 0.0
+
+
+class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
+    """`evo.records.Outcome` with what tables show."""
+
+    generation: int
+    index: int
+    attempts: tuple[LeanAttempt, ...]
+    evaluation: LeanEvaluation
+
+
+_decoder = msgspec.json.Decoder(Header | Session | Initial | LeanChild | Generation | End)
+
+
+@dataclass(frozen=True)
+class LeanRun:
+    """One log, decoded without texts.
+
+    Attributes:
+        path: The file.
+        name: What tables call the run.
+        header: Configuration of the run.
+        initial: Generation 0; None where it was not logged.
+        children: By generation and index, those of a generation under way included.
+        generations: Complete generations: 1, 2, 3, ...
+    """
+
+    path: Path
+    name: str
+    header: Header
+    initial: Initial | None
+    children: list[LeanChild]
+    generations: list[Generation]
+
+
+def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
+    """Returns the log files that paths, folders and glob patterns stand for, each once.
+
+    A folder stands for all logs below it; an allocation's folder, and its allocation.jsonl, for
+    its arms in their order, wherever they lie.
+
+    Raises:
+        LogError: A path does not exist, or a folder or pattern holds no log.
+    """
+    found: dict[Path, Path] = {}
+    for source in sources:
+        if isinstance(source, Log | str | os.PathLike):
+            paths = _expand(os.fspath(source))
+        else:
+            paths = find_logs(*source)
+        for path in paths:
+            found.setdefault(path.resolve(), path)
+    return list(found.values())
+
+
+def _expand(source: str) -> list[Path]:
+    path = Path(source).expanduser()
+    if path.is_dir():
+        inside = [p for p in sorted(path.rglob("*")) if _looks_like_log(p)]
+        if not inside:
+            raise LogError(f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz)")
+        return [log for each in inside for log in _arms_or_log(each)]
+    if path.exists():
+        return _arms_or_log(path)
+    matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
+    inside = [p for p in matches if p.is_dir() or _looks_like_log(p)]
+    if not inside:
+        what = "no log matches" if glob.has_magic(source) else "no such file or folder"
+        raise LogError(f"{source}: {what}")
+    return [log for each in inside for log in _expand(str(each))]
+
+
+def _looks_like_log(path: Path) -> bool:
+    return path.name.endswith(ENDINGS) and path.is_file()
+
+
+def _arms_or_log(path: Path) -> list[Path]:
+    """The logs of an allocation's arms, or the log itself."""
+    if path.name != ALLOCATION:
+        return [path]
+    line = read_bytes(path).partition(b"\n")[0]
+    fault = check_line(line)
+    if fault is None:
+        try:
+            header = msgspec.json.decode(line, type=AllocationHeader)
+        except (msgspec.DecodeError, ValueError) as error:
+            fault = str(error)
+        else:
+            return [Path(os.path.normpath(path.parent / arm.log)) for arm in header.arms]
+    raise LogError(f"{path}:1: not the header of an allocation: {fault}")
+
+
+def name_runs(paths: Sequence[Path]) -> dict[Path, str]:
+    """Names runs after their files, with as many folders as it takes to tell them apart."""
+    if not paths:
+        return {}
+    stems = {path: path.name.removesuffix(".gz").removesuffix(".jsonl") for path in paths}
+    if len(set(stems.values())) == len(paths):
+        return stems
+    roots = {path: path.resolve() for path in paths}
+    common = os.path.commonpath([root.parent for root in roots.values()])
+    folders = {path: root.relative_to(common).parent for path, root in roots.items()}
+    names = {path: (folder / stems[path]).as_posix() for path, folder in folders.items()}
+    if len(set(names.values())) == len(paths):
+        return names
+    return {path: (folder / path.name).as_posix() for path, folder in folders.items()}
+
+
+def read_run(path: Path, name: str) -> LeanRun:
+    """Decodes a log; on any doubt `evo.log.decode` finds the line to blame.
+
+    Raises:
+        LogError: It cannot be read; names file and line.
+    """
+    data = read_bytes(path)
+    lines = data[: data.rfind(b"\n") + 1]
+    try:
+        records: list[Any] = _decoder.decode_lines(lines)
+        sound = len(records) == lines.count(b"\n") and _checksums_match(lines)
+    except (msgspec.DecodeError, ValueError):
+        sound = False
+    if not sound:
+        records = [_lean(decoded.record) for decoded in decode(path, data)]
+    if not records or not isinstance(records[0], Header):
+        for _ in decode(path, lines):
+            pass
+        raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
+    run = LeanRun(
+        path=path,
+        name=name,
+        header=records[0],
+        initial=next((record for record in records if isinstance(record, Initial)), None),
+        children=[record for record in records if isinstance(record, LeanChild)],
+        generations=[record for record in records if isinstance(record, Generation)],
+    )
+    _check_order(run, records)
+    run.children.sort(key=lambda child: (child.generation, child.index))
+    return run
+
+
+def _checksums_match(lines: bytes) -> bool:
+    crc32, body, digits = zlib.crc32, BODY, slice(len(PREFIX), len(PREFIX) + 8)
+    return all(
+        line[digits] == b"%08x" % crc32(line[body:]) and line.startswith(PREFIX)
+        for line in lines.split(b"\n")[:-1]
+    )
+
+
+def _lean(record: Any) -> Any:
+    """A child of `evo.log.decode` as it is wanted here; usage that is no count is unknown."""
+    if not isinstance(record, Outcome):
+        return record
+    attempts = []
+    for attempt in record.attempts:
+        tokens = usage_tokens(attempt.usage)
+        usage = tokens and Usage(
+            prompt_tokens=tokens.prompt,
+            completion_tokens=tokens.completion,
+            prompt_tokens_details=Details(cached_tokens=tokens.cached),
+        )
+        others = {name: getattr(attempt, name) for name in _ATTEMPT_FIELDS}
+        attempts.append(LeanAttempt(**others, usage=usage))
+    evaluation, metrics = record.evaluation, record.evaluation.metrics
+    return LeanChild(
+        generation=record.generation,
+        index=record.index,
+        attempts=tuple(attempts),
+        evaluation=LeanEvaluation(
+            status=evaluation.status,
+            fitness=evaluation.fitness,
+            metrics=Metrics(metrics.get("objective"), metrics.get("strict_fitness")),
+            seconds=evaluation.seconds,
+        ),
+    )
+
+
+_ATTEMPT_FIELDS = tuple(set(LeanAttempt.__struct_fields__) - {"usage"})
+
+
+def _check_order(run: LeanRun, records: Sequence[Any]) -> None:
+    """Checks what the records say together.
+
+    Raises:
+        LogError: Generations are not 1, 2, 3, ...; a child is beyond them, beyond N or there
+            twice; a fitness without the status `ok` or the reverse; two headers.
+    """
+    beyond, n = len(run.generations) + 1, run.header.children
+    complete = 0
+    seen: set[tuple[int, int]] = set()
+    for number, record in enumerate(records, start=1):
+        fault = None
+        if type(record) is LeanChild:
+            place = (record.generation, record.index)
+            evaluation = record.evaluation
+            if not (0 < record.generation <= beyond and 0 <= record.index < n):
+                fault = f"expected a child of generations 1 to {beyond} and N = {n}, got {place}"
+            elif (evaluation.status == "ok") != (evaluation.fitness is not None):
+                fault = (
+                    f"child {place} has status {evaluation.status!r} and "
+                    f"fitness {evaluation.fitness!r}"
+                )
+            elif place in seen:
+                fault = f"child {place} was logged twice"
+            seen.add(place)
+        elif type(record) is Generation:
+            complete += 1
+            if record.generation != complete:
+                fault = f"expected generation {complete}, got {record.generation}"
+        elif type(record) is Header and number > 1:
+            fault = "expected one header, on line 1; got a header here"
+        if fault:
+            raise LogError(f"{run.path}:{number}: {fault}")
