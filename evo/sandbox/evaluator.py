@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from types import TracebackType
 import msgspec
 
 from evo.records import Evaluation, Limits, TaskRecord
-from evo.sandbox.jail import LAYERS, SWITCHED_OFF
+from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
 from evo.sandbox.messages import (
     ClosedError,
     Ready,
@@ -316,7 +315,7 @@ class _Worker:
             self._words = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
             self._errors.close()
         for folder in self._folders:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
 
     def last_words(self) -> str:
         """What servers that were stopped had to say, to be added to an error's text."""

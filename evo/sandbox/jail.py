@@ -7,12 +7,11 @@ by `Jail.fork` and locks itself in with `Jail.enter` before it runs a line of fo
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import resource
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -212,14 +211,9 @@ class Jail:
 
     def remove_folder(self, folder: str) -> None:
         """Remove what `make_folder` made, whatever a program did to it."""
-        if "mount" in self.active:
-            return
-        shutil.rmtree(folder, ignore_errors=True)
-        if os.path.lexists(folder):  # unreadable or too deep
-            for command in (["chmod", "-R", "u+rwx", folder], ["rm", "-rf", folder]):
-                subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-                )
+        if "mount" not in self.active:
+            os.chmod(folder, 0o700)
+            remove_tree(folder)
 
     def enter(self, limits: Limits, folder: str, *, extra_bytes: int, scorer: bool) -> None:
         """Lock the calling, freshly forked process in, for good.
@@ -283,6 +277,27 @@ class Jail:
             return limits.processes + 4  # server, scorer and the like
         user = self._users[0] if self._users else os.geteuid()
         return limits.processes + _count_threads(user)
+
+
+def remove_tree(folder: str) -> None:
+    """Remove a folder whose folders may be unreadable and nested deeper than any path may be.
+
+    So each is moved beside the first before its turn comes.
+    """
+    pending = [folder]
+    numbers = itertools.count()
+    while pending:
+        current = pending.pop()
+        with os.scandir(current) as entries:
+            found = list(entries)
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                os.chmod(entry.path, 0o700)
+                pending.append(f"{folder}.{next(numbers)}")
+                os.rename(entry.path, pending[-1])
+            else:
+                os.unlink(entry.path)
+        os.rmdir(current)
 
 
 def _probe(action: Callable[[], object], *, fork: Callable[[], int] = os.fork) -> str:

@@ -96,7 +96,7 @@ LASTING = (
     "executed child in the background",
     "threads that outlive the call",
     "1 GB of output",
-    "deep tree of unreadable folders",
+    "many unreadable folders",
     "writes results to every descriptor",
     "os._exit before returning",
     "returns NaN",
@@ -104,6 +104,7 @@ LASTING = (
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::evo.sandbox.evaluator.SandboxWarning")
 @pytest.mark.parametrize(
     "without",
     [("pid",), ("mount",), ("user",), ("landlock", "seccomp"), tuple(LAYERS)],

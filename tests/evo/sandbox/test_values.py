@@ -1,0 +1,120 @@
+"""Values on their way out of a program."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from evo.sandbox.values import UnsendableError, decode, encode, to_lists
+
+LIMIT = 1 << 20
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+numeric = (
+    arrays.boolean_dtypes()
+    | arrays.integer_dtypes(endianness="?")
+    | arrays.unsigned_integer_dtypes(endianness="?")
+    | arrays.floating_dtypes(endianness="?")
+)
+
+
+@given(plain)
+def test_plain_data_comes_back_as_it_was(value: Any) -> None:
+    found = decode(encode(value, max_bytes=LIMIT))
+    assert found == value
+    assert repr(found) == repr(value)
+
+
+@given(arrays.arrays(numeric, arrays.array_shapes(min_dims=0, min_side=0)))
+def test_arrays_come_back_with_shape_and_numbers(value: Any) -> None:
+    found = decode(encode({"a": [value, value.T]}, max_bytes=LIMIT))["a"]
+    for expected, got in zip((value, value.T), found, strict=True):
+        assert got.shape == expected.shape
+        assert got.dtype.kind == expected.dtype.kind
+        assert got.flags.writeable
+        np.testing.assert_array_equal(got, expected)
+
+
+@given(numeric)
+def test_scalars_become_numbers(dtype: np.dtype[Any]) -> None:
+    found = decode(encode(np.ones((), dtype=dtype)[()], max_bytes=LIMIT))
+    assert type(found) in (bool, int, float)
+    assert found == 1
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_decode_or_raise_value_error(data: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        decode(data)
+
+
+@given(st.binary(max_size=20), st.text(max_size=5), st.lists(st.integers(), max_size=3))
+def test_forged_arrays_decode_or_raise_value_error(
+    content: bytes, dtype: str, shape: list[int]
+) -> None:
+    try:
+        parts = msgspec.msgpack.encode((dtype, shape, content))
+    except OverflowError:
+        return
+    for code in range(4):
+        try:
+            found = decode(msgspec.msgpack.encode(msgspec.msgpack.Ext(code, parts)))
+        except ValueError:
+            continue
+        assert isinstance(found, np.ndarray | tuple)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (object(), "'object'"),
+        (1j, "'complex'"),
+        (np.complex128(1j), "'complex128'"),
+        (np.array([None]), "'object'"),
+        (np.array([1j]), "'complex128'"),
+        (np.zeros(2, dtype="f8,i4"), "'<f8'"),
+        (np.ma.zeros(2), "'MaskedArray'"),
+        ({1: 1}, "'int'"),
+        (2**63, "64 bits"),
+        ("\ud800", "surrogates"),
+        ({"\ud800": 1}, "surrogates"),
+        (b"x", "'bytes'"),
+        (iter([1]), "'list_iterator'"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_anything_else_is_refused_with_its_reason(value: Any, says: str) -> None:
+    with pytest.raises(UnsendableError, match=says):
+        encode([value], max_bytes=LIMIT)
+
+
+@pytest.mark.parametrize(
+    "value", [[0.0] * 200, np.zeros(200), "x" * 2000, {str(i): i for i in range(200)}, (1,) * 2000]
+)
+def test_size_is_capped(value: Any) -> None:
+    encode(value, max_bytes=20_000)
+    with pytest.raises(UnsendableError, match="larger than 1000 bytes"):
+        encode(value, max_bytes=1000)
+
+
+def test_nested_lists() -> None:
+    value = {"a": (np.ones((1, 2)), [np.arange(2)]), "b": "text"}
+    assert to_lists(value) == {"a": [[[1.0, 1.0]], [[0, 1]]], "b": "text"}
