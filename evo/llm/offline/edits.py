@@ -53,7 +53,7 @@ def edit(source: str, draws: Draws, *, but: str = "") -> tuple[str, str]:
     sites = find_sites(source, but)
     if not sites:
         return source, "I found nothing to change."
-    weights = {site: {"number": 1.0, "bound": 0.5, "operator": 0.2}[site.kind] for site in sites}
+    weights = {site: {"number": 1.0, "bound": 0.3, "operator": 0.1}[site.kind] for site in sites}
     chosen = {draws.weighted(weights) for _ in range(draws.integer(1, 2))}
     for site in sorted(chosen, key=lambda site: -site.start):
         text = source[site.start : site.end]

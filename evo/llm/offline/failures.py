@@ -17,12 +17,12 @@ Failure = Literal[
 ]
 
 RATES: dict[Failure, float] = {
-    "prose": 0.035,
-    "truncated": 0.035,
-    "syntax": 0.025,
-    "shape": 0.02,
-    "infeasible": 0.025,
-    "exception": 0.025,
+    "prose": 0.025,
+    "truncated": 0.025,
+    "syntax": 0.02,
+    "shape": 0.01,
+    "infeasible": 0.015,
+    "exception": 0.015,
     "endless": 0.00025,
 }
 """Probability of each failure at temperature 0.6.

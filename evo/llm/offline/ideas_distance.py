@@ -21,7 +21,7 @@ LAYOUTS = (
     Idea(
         name="cloud",
         title="a random cloud",
-        weight=3.0,
+        weight=4.0,
         arguments={"seed": SEED},
         source='''
 def cloud(seed):
@@ -44,7 +44,7 @@ def circle(squash):
     Idea(
         name="spiral",
         title="a sunflower spiral",
-        weight=1.5,
+        weight=1.0,
         arguments={"offset": Argument(0.2, 1.0), "turn": Argument(2.3, 2.5)},
         source='''
 def spiral(offset, turn):
@@ -57,7 +57,7 @@ def spiral(offset, turn):
     Idea(
         name="rings",
         title="concentric rings",
-        weight=1.2,
+        weight=0.5,
         arguments={"inner": Argument(0.25, 0.6), "twist": Argument(0.0, 0.6)},
         choices={"counts": ((1, 5, 10), (1, 6, 9), (4, 12), (5, 11), (2, 5, 9), (6, 10))},
         source='''
@@ -75,7 +75,7 @@ def rings(counts, inner, twist):
     Idea(
         name="grid",
         title="a square grid",
-        weight=0.5,
+        weight=0.2,
         arguments={"shear": Argument(-0.4, 0.4), "height": Argument(0.6, 1.2)},
         source='''
 def grid(shear, height):
@@ -87,7 +87,7 @@ def grid(shear, height):
     Idea(
         name="staggered",
         title="staggered rows",
-        weight=0.25,
+        weight=0.06,
         arguments={"gap": Argument(0.7, 1.1), "shift": Argument(-0.3, 0.3)},
         choices={"rows": ((4, 4, 4, 4), (3, 4, 5, 4), (5, 6, 5), (3, 5, 5, 3), (2, 4, 4, 4, 2))},
         source='''
@@ -128,8 +128,8 @@ def stretch(points, factor):
     Idea(
         name="repel",
         title="repulsion inside a disc",
-        weight=1.0,
-        arguments={"steps": Argument(10, 80, "whole"), "rate": Argument(0.01, 0.1)},
+        weight=0.25,
+        arguments={"steps": Argument(5, 40, "whole"), "rate": Argument(0.01, 0.1)},
         ms_per={"steps": 0.035},
         source='''
 def repel(points, steps, rate):
@@ -174,7 +174,7 @@ def climb(points, seed, steps, scale):
     Idea(
         name="balance",
         title="pulling the farthest pair in and pushing the closest apart",
-        weight=0.12,
+        weight=0.1,
         arguments={"steps": Argument(20, 150, "whole"), "rate": Argument(0.01, 0.2)},
         ms_per={"steps": 0.035},
         source='''
@@ -203,7 +203,7 @@ def balance(points, steps, rate):
     Idea(
         name="anneal",
         title="simulated annealing",
-        weight=0.12,
+        weight=0.1,
         arguments={
             "seed": SEED,
             "steps": Argument(50, 350, "whole"),
@@ -233,8 +233,8 @@ def anneal(points, seed, steps, scale, heat):
     Idea(
         name="polish",
         title="a few steps of sequential quadratic programming",
-        weight=0.03,
-        arguments={"steps": Argument(2, 6, "whole")},
+        weight=0.02,
+        arguments={"steps": Argument(1, 4, "whole")},
         fixed_ms=4.0,
         ms_per={"steps": 5.0},
         source='''
@@ -242,27 +242,28 @@ def polish(points, steps):
     """Shrink the greatest distance while every distance stays at least 1, by SLSQP."""
     count = len(points)
     i, j = np.triu_indices(count, 1)
-    least = np.sqrt(((points[i] - points[j]) ** 2).sum(axis=1).min())
-    points = points / max(least, 1e-3)
-    pair = np.arange(len(i))
-    start = np.append(points.ravel(), ((points[i] - points[j]) ** 2).sum(axis=1).max())
+    length = np.sqrt(((points[i] - points[j]) ** 2).sum(axis=1))
+    points = points / max(length.min(), 1e-3)
+    order = np.argsort(np.round(length, 9), kind="stable")
+    i, j = np.append(i[order[:44]], i[order[-30:]]), np.append(j[order[:44]], j[order[-30:]])
+    near = np.arange(74) < 44
+    pair = np.arange(74)
+    start = np.append(points.ravel(), length.max() ** 2 / max(length.min(), 1e-3) ** 2)
 
     def squares(x):
         p = x[:-1].reshape(count, 2)
-        d = p[i] - p[j]
-        s = (d * d).sum(axis=1)
-        return np.concatenate([s - 1, x[-1] - s])
+        s = ((p[i] - p[j]) ** 2).sum(axis=1)
+        return np.where(near, s - 1, x[-1] - s)
 
     def slopes(x):
         p = x[:-1].reshape(count, 2)
-        d = 2 * (p[i] - p[j])
-        g = np.zeros((len(i), len(x)))
+        d = 2 * (p[i] - p[j]) * np.where(near, 1, -1)[:, None]
+        g = np.zeros((74, len(x)))
         for axis in range(2):
             g[pair, 2 * i + axis] = d[:, axis]
             g[pair, 2 * j + axis] = -d[:, axis]
-        h = -g
-        h[:, -1] = 1
-        return np.concatenate([g, h])
+        g[~near, -1] = 1
+        return g
 
     target = np.zeros(len(start))
     target[-1] = 1
