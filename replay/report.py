@@ -1,0 +1,315 @@
+"""What a report says: tables of runs and of policies as cells that know their interval and n.
+
+A cell is one number: what it is about (`row`), what it is (`quantity`), `value`, the limits `low`
+and `high` of its 95 % interval over runs where it is an estimate, `n`, the runs that it rests on,
+and `unit`. `Section`s of cells become plain text, Markdown, CSV or JSON in `replay.rendering`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from evo.records import STATUSES
+from replay.effects import time_to_threshold
+from replay.statistics import Interval, interval
+from replay.table import Tables
+
+if TYPE_CHECKING:
+    from replay.contest import Contest
+
+CELLS = ("row", "quantity", "value", "low", "high", "n", "unit")
+
+ORACLES = {
+    "oracle_arm": "best fitness at the end, against all pulls on the best arm",
+    "oracle_allocation": "mean over the pulls of best fitness so far, against the best schedule",
+}
+"""What regret to each hindsight baseline is measured in."""
+
+OFFLINE_NOTE = "the offline model is a random rewriter, not an LLM"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One table of a report.
+
+    Attributes:
+        title: What it shows.
+        task: Name of the task.
+        model: Name of the model.
+        is_llm: False for the offline model.
+        heading: What its rows are: `N` or `policy`.
+        cells: Columns as in `CELLS`; rows and quantities in the order to show them.
+        notes: What one must know to read it.
+    """
+
+    title: str
+    task: str
+    model: str
+    is_llm: bool
+    heading: str
+    cells: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one task and model.
+
+    Attributes:
+        task: Name of the task.
+        model: Name of the model.
+        is_llm: False for the offline model.
+        tables: Its rows of the tables of all logs.
+    """
+
+    task: str
+    model: str
+    is_llm: bool
+    tables: Tables
+
+    @property
+    def title(self) -> str:
+        """Task, model, and whether that is an LLM."""
+        return title(self.task, self.model, is_llm=self.is_llm)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What its sections have in common."""
+        return {"task": self.task, "model": self.model, "is_llm": self.is_llm}
+
+    def sizes(self) -> Iterator[tuple[int, Group]]:
+        """Each N, ascending, with the runs that have it."""
+        for children in sorted(self.tables.runs["children"].unique().tolist()):
+            part = Tables(*(table[table["children"] == children] for table in self.tables))
+            yield children, Group(self.task, self.model, self.is_llm, part)
+
+    @property
+    def best_log(self) -> str | None:
+        """The log whose fitness is highest; None if nothing is ok anywhere."""
+        generations = self.tables.generations
+        if generations["best_fitness"].isna().all():
+            return None
+        at = int(generations["best_fitness"].to_numpy(np.float64, na_value=-np.inf).argmax())
+        return str(generations["source"].iloc[at])
+
+
+def title(task: str, model: str, *, is_llm: bool) -> str:
+    """Names a group of runs; no figure of the offline model goes without saying what it is."""
+    return f"{task}, model {model}{'' if is_llm else ' (not an LLM)'}"
+
+
+def groups(tables: Tables) -> list[Group]:
+    """Runs by task and model, in order of first appearance."""
+    found = []
+    for (task, model), runs in tables.runs.groupby(["task", "model"], sort=False):
+        names = set(runs["run"])
+        others = (table[table["run"].isin(names)] for table in tables[1:])
+        is_llm = bool(runs["is_llm"].all())
+        found.append(Group(str(task), str(model), is_llm, Tables(runs, *others)))
+    return found
+
+
+def sections(group: Group, *, tau: float | None = None) -> list[Section]:
+    """Tables of a group's runs: fitness, children by status, cost.
+
+    Args:
+        group: The runs.
+        tau: A fitness whose time to reach it is shown, too.
+    """
+    parts = list(group.sizes())
+    common = {**group.identity, "heading": "N"}
+    return [
+        Section(
+            title="Fitness",
+            cells=_stack({str(n): _fitness(part, tau) for n, part in parts}),
+            notes=tuple(_notes(group)),
+            **common,
+        ),
+        Section(
+            title="Children by status",
+            cells=_stack({str(n): _statuses(part) for n, part in parts}),
+            notes=("ok: mean over runs of the share of children",),
+            **common,
+        ),
+        Section(
+            title="Cost",
+            cells=_stack({str(n): _costs(part) for n, part in parts}),
+            notes=(
+                "sums over the runs; tokens as reported; FLOPs and dollars take an attempt without "
+                "usage for max_tokens of output",
+            ),
+            **common,
+        ),
+    ]
+
+
+def policy_sections(group: Group, contest: Contest) -> list[Section]:
+    """Tables of what policies make of a group's runs of one N."""
+    common = {**group.identity, "heading": "policy"}
+    setting = contest.setting
+    effects = [
+        _quantity(contest.effects[contest.effects["effect"] == name], f"{name} effect")
+        for name in ("pool", "allocation")
+    ]
+    made = [
+        Section(
+            title=f"Policies after {contest.rounds} pulls ({setting})",
+            cells=pd.concat([_quantity(contest.finals, "best fitness", "fitness"), *effects]),
+            notes=(
+                "pool effect: random less a single run; allocation effect: the policy less random",
+                *contest.notes,
+            ),
+            **common,
+        ),
+        Section(
+            title=f"Regret in hindsight after {contest.rounds} pulls",
+            cells=pd.concat(
+                _quantity(rows, str(oracle))
+                for oracle, rows in contest.regrets.groupby("oracle", sort=False)
+            ),
+            notes=tuple(f"{name}: {text}" for name, text in ORACLES.items()),
+            **common,
+        ),
+    ]
+    if contest.tau is not None:
+        made.append(
+            Section(
+                title=f"Pulls until fitness {contest.tau:g} ({setting})",
+                cells=_times(contest),
+                notes=(
+                    "90 %: the first pull by which 90 % of the replicates reach it (the paper's "
+                    "rule); median: by which half do; never: not within the budget",
+                ),
+                **common,
+            )
+        )
+    return made
+
+
+def _times(contest: Contest) -> pd.DataFrame:
+    parts = []
+    for share, name in ((0.9, "90 %"), (0.5, "median")):
+        rows = contest.times[contest.times["share"] == share]
+        parts.append(_quantity(rows.rename(columns={"time": "value"}), name, "pulls"))
+    reached = rows.assign(value=rows["share_reached"], low=math.nan, high=math.nan)
+    return pd.concat([*parts, _quantity(reached, "share that reached it", "share")])
+
+
+def _quantity(rows: pd.DataFrame, quantity: str, unit: str = "difference") -> pd.DataFrame:
+    renamed = rows.rename(columns={"policy": "row"})
+    return renamed.assign(quantity=quantity, unit=unit)[list(CELLS)]
+
+
+def _stack(rows: dict[str, list[tuple[Any, ...]]]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [(row, *cell) for row, cells in rows.items() for cell in cells], columns=list(CELLS)
+    )
+
+
+def _fitness(group: Group, tau: float | None) -> list[tuple[Any, ...]]:
+    runs, generations = group.tables.runs, group.tables.generations
+    n = len(runs)
+    lengths = runs["generations"]
+    by_run = generations.groupby("run", sort=False)["best_fitness"]
+    initial = generations.loc[generations["generation"] == 0, "best_fitness"]
+    final = by_run.max().to_numpy(dtype=np.float64)
+    cells: list[tuple[Any, ...]] = [_exact("runs", n, n, "count")]
+    if lengths.nunique() > 1:
+        cells.append(_exact("least T", int(lengths.min()), n, "count"))
+    cells += [
+        _exact("T", int(lengths.max()), n, "count"),
+        _exact("initial", float(initial.median()), n, "fitness"),
+        *(
+            _estimate(f"final, {name}", interval(final, statistic=name, missing="omit"), "fitness")
+            for name in ("median", "mean")
+        ),
+        _exact("best", float(by_run.max().max()), n, "fitness"),
+    ]
+    if tau is not None:
+        for share, rule in ((0.9, "bootstrap"), (0.5, "share")):
+            time = time_to_threshold(generations, tau, share=share, rule=rule)  # type: ignore[arg-type]
+            what = "90 % rule" if rule == "bootstrap" else "median"
+            cells.append((f"T to {tau:g}, {what}", time.time, time.low, time.high, time.n, "pulls"))
+        reached = float((final >= tau).mean())
+        cells.append(_exact(f"reached {tau:g}", reached, n, "share"))
+    return cells
+
+
+def _statuses(group: Group) -> list[tuple[Any, ...]]:
+    children, n = group.tables.children, len(group.tables.runs)
+    cells: list[tuple[Any, ...]] = [_exact("children", len(children), n, "count")]
+    if len(children):
+        shares = (children["status"] == "ok").groupby(children["run"], sort=False).mean()
+        cells.append(_estimate("ok", interval(shares.to_numpy(np.float64)), "share"))
+    cells += [
+        _exact(status, int((children["status"] == status).sum()), n, "count")
+        for status in STATUSES
+        if status != "ok"
+    ]
+    return cells
+
+
+def _costs(group: Group) -> list[tuple[Any, ...]]:
+    children, n = group.tables.children, len(group.tables.runs)
+    columns = {
+        "attempts": ("n_attempts", "count"),
+        "without usage": ("n_without_usage", "count"),
+        "prompt tokens": ("prompt_tokens", "count"),
+        "of them cached": ("cached_tokens", "count"),
+        "completion tokens": ("completion_tokens", "count"),
+    }
+    cells = [_exact("calls", len(children), n, "count")]
+    for quantity, (column, unit) in columns.items():
+        known = float(children[column].sum(min_count=1))
+        cells.append(_exact(quantity, known, n, unit))
+    for quantity, column, unit in (("FLOPs", "flops", "flops"), ("dollars", "dollars", "dollars")):
+        cells.append(_exact(quantity, float(children[column].sum(skipna=False)), n, unit))
+    seconds = float(group.tables.generations["seconds"].sum(skipna=False))
+    cells.append(_exact("wall seconds", seconds, n, "seconds"))
+    return cells
+
+
+def _exact(quantity: str, value: float, n: int, unit: str) -> tuple[Any, ...]:
+    return (quantity, value, math.nan, math.nan, n, unit)
+
+
+def _estimate(quantity: str, found: Interval, unit: str) -> tuple[Any, ...]:
+    return (quantity, found.value, found.low, found.high, found.n, unit)
+
+
+def _notes(group: Group) -> Iterator[str]:
+    """What the fitness table does not say by itself."""
+    runs, generations = group.tables.runs, group.tables.generations
+    if not group.is_llm:
+        yield OFFLINE_NOTE
+    sizes = runs.groupby("children")["generations"]
+    if sizes.ngroups > 1:
+        yield "runs of different N are shown apart"
+    if (sizes.nunique() > 1).any():
+        yield "runs differ in length: final is each run's own last generation"
+    empty = int(generations.groupby("run")["best_fitness"].max().isna().sum())
+    if empty:
+        yield f"{empty} of {len(runs)} runs found nothing ok and have no final fitness"
+    if len(runs) < 2:
+        yield "a single run has no interval"
+    if runs["configuration"].nunique() > 1:
+        yield (
+            f"{runs['configuration'].nunique()} configurations (task files, sampling, least "
+            "improvement) are taken together"
+        )
+    known = runs[runs["seed"] >= 0]
+    twice = int(known.duplicated(["children", "seed", "configuration"]).sum())
+    if twice:
+        yield (
+            f"{twice} of {len(runs)} runs repeat the configuration, N and seed of another: they "
+            "are the same run, and intervals that count them twice are too narrow"
+        )
+    for tool, part in runs[runs["lost"].notna()].groupby("tool", sort=False):
+        lost = sorted(set(part["lost"]))
+        yield f"imported from {tool}, which does not hold: {lost[0]}"

@@ -1,0 +1,158 @@
+"""The figure page of a report: runs, the best construction, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evo.log import read_log
+from replay import figures
+from replay.report import Group
+from replay.style import THEMES, TITLE_SIZE, Theme, sentence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from replay.contest import Contest
+
+WIDTH, WIDE = 9.0, 14.0  # inches: trajectories alone, and with something beside them
+HEIGHT, HEADING = 4.6, 0.35  # inches of a row of figures, and of a line of text
+
+
+@dataclass(frozen=True)
+class Construction:
+    """What the best program of a group returned.
+
+    Attributes:
+        picture: How the task says to draw it.
+        value: The returned value.
+        caption: Which program it is.
+    """
+
+    picture: str
+    value: Any
+    caption: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What the page shows of a group of runs.
+
+    Attributes:
+        group: The runs.
+        construction: The best one, where there is a picture.
+        contests: Policies on its runs of one N, with the words that say which.
+    """
+
+    group: Group
+    construction: Construction | None
+    contests: Sequence[tuple[str, Contest]] = ()
+
+
+def best_construction(group: Group) -> tuple[Construction | None, str | None]:
+    """Evaluates the best program of a group again, in the sandbox, for what it returns.
+
+    Returns:
+        The construction, or None and why there is none (None where the task draws none).
+    """
+    from evo.sandbox import Evaluator
+
+    path = group.best_log
+    if path is None:
+        return None, None
+    log = read_log(path)
+    task, best = log.header.task, log.best
+    if not task.picture:
+        return None, None
+    if best.program is None:
+        return None, f"no picture of the best construction: {path} is a compact log"
+    with Evaluator(workers=1) as evaluator:
+        found = evaluator.evaluate(task, best.program, log.header.limits, keep_value=True)
+    if found.status != "ok" or found.value is None:
+        return None, (
+            f"no picture of the best construction: evaluated again, its program is "
+            f"{found.status}: {found.error}"
+        )
+    caption = (
+        f"best of {len(group.tables.runs)} runs: seed {log.header.seed}, "
+        f"generation {best.generation}, fitness {found.fitness:.6f}"
+    )
+    return Construction(task.picture, found.value, caption), None
+
+
+def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
+    """Draws a page: for each panel a row of runs, then two rows for each contest of policies."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layout: list[list[str]] = []
+    heights: list[float] = []
+    for number, panel in enumerate(panels):
+        beside = "picture" if panel.construction else "runs"
+        layout.append([f"{number} runs", f"{number} runs", f"{number} {beside}"])
+        heights.append(HEIGHT)
+        for k in range(len(panel.contests)):
+            name = f"{number} contest {k}"
+            layout.append([f"{name} heading"] * 3)
+            heights.append(HEADING)
+            for left, right in (("curves", "pulls"), ("times", "effects")):
+                layout.append([f"{name} {left}", f"{name} {left}", f"{name} {right}"])
+                heights.append(HEIGHT)
+    wide = any(panel.construction or panel.contests for panel in panels)
+    figure = Figure(
+        figsize=(WIDE if wide else WIDTH, sum(heights)),
+        dpi=100,
+        layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
+    )
+    axes = figure.subplot_mosaic(_halved(layout), height_ratios=heights)  # type: ignore[arg-type]
+    for number, panel in enumerate(panels):
+        figures.trajectories(panel.group.tables.generations, ax=axes[f"{number} runs"], theme=theme)
+        if panel.construction:
+            _draw_construction(panel.construction, axes[f"{number} picture"], theme)
+        for k, (title, contest) in enumerate(panel.contests):
+            name = f"{number} contest {k}"
+            _draw_heading(title, axes[f"{name} heading"], theme)
+            parts = {part: axes[f"{name} {part}"] for part in _PARTS}
+            _draw_contest(contest, parts, theme)
+    return figure
+
+
+_PARTS = ("curves", "pulls", "times", "effects")
+
+
+def _halved(layout: list[list[str]]) -> list[list[str]]:
+    """Six columns: runs beside a picture take four of them, pairs of policy figures three each."""
+    rows = []
+    for left, _, right in layout:
+        narrow = left.endswith("runs")
+        rows.append([left] * (4 if narrow else 3) + [right] * (2 if narrow else 3))
+    return rows
+
+
+def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:
+    figures.construction(construction.picture, construction.value, ax=ax, theme=theme)
+    ax.text(
+        0.5, -0.02, construction.caption, transform=ax.transAxes, ha="center", va="top",
+        color=THEMES[theme].text, fontsize=TITLE_SIZE - 2,
+    )  # fmt: skip
+
+
+def _draw_heading(title: str, ax: Axes, theme: Theme) -> None:
+    ax.set_axis_off()
+    ax.text(
+        0, 0.5, title, transform=ax.transAxes, ha="left", va="center",
+        color=THEMES[theme].text, fontsize=TITLE_SIZE + 1, fontweight="bold",
+    )  # fmt: skip
+
+
+def _draw_contest(contest: Contest, axes: dict[str, Axes], theme: Theme) -> None:
+    figures.policy_curves(contest.curves, ax=axes["curves"], theme=theme)
+    figures.pulls_per_arm(contest.pulls, ax=axes["pulls"], theme=theme)
+    rule = contest.times[contest.times["share"] == 0.9]
+    figures.threshold_times(rule, ax=axes["times"], theme=theme)
+    if contest.effects.empty:
+        sentence(axes["effects"], theme, "No policy beside the baselines.")
+    else:
+        figures.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)
