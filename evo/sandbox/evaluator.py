@@ -23,7 +23,6 @@ import msgspec
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
 from evo.sandbox.messages import (
-    ClosedError,
     Ready,
     Reply,
     Request,
@@ -47,6 +46,7 @@ _THREAD_VARIABLES = (
 )
 _READY = msgspec.msgpack.Decoder(Ready)
 _REPLY = msgspec.msgpack.Decoder(Reply)
+_BROKEN = (OSError, msgspec.DecodeError)  # a worker's end of a channel is gone, late or confused
 
 
 class EvaluatorClosed(RuntimeError):  # noqa: N818 - a state that callers wait for
@@ -124,7 +124,7 @@ class Evaluator:
             worker = self._pool.take()
             try:
                 reply = worker.ask(task, program, limits, keep_value)
-            except (ClosedError, OSError, msgspec.DecodeError) as error:
+            except _BROKEN as error:
                 self._pool.discard(worker)
                 self._pool.check_open()
                 reason = f"{error}{worker.last_words()}"
@@ -222,25 +222,25 @@ class _Pool:
     def _offer(self, worker: _Worker | None) -> None:
         with self._lock:
             if self._closed:
-                return
-            if self._waiting:
+                pass  # whoever closed it stops all workers
+            elif self._waiting:
                 self._waiting.popleft().set_result(worker)
-            elif worker is None:
-                self._free.insert(0, None)
             else:
-                self._free.append(worker)
+                self._free.insert(0 if worker is None else len(self._free), worker)
 
     def _start(self) -> _Worker:
         worker = _Worker()
-        with self._lock:
-            if not self._closed:
-                self._alive.add(worker)
         try:
+            with self._lock:
+                self.check_open()
+                self._alive.add(worker)
             ready = worker.greet(self._without)
-        except (ClosedError, OSError, msgspec.DecodeError) as error:
+        except BaseException as error:
             with self._lock:
                 self._alive.discard(worker)
             worker.stop()
+            if not isinstance(error, _BROKEN):
+                raise
             self.check_open()
             raise SandboxError(
                 f"a sandbox process could not be started: {error}{worker.last_words()}"

@@ -232,7 +232,7 @@ class Jail:
                 root.mount_proc()
             else:
                 root.hide_proc()
-        self._enter_limits(limits, cpu=not scorer)
+        self._enter_limits(limits, extra_bytes, cpu=not scorer)
         if kernel.LINUX:
             kernel.no_new_privileges()
         if "landlock" in self.active:
@@ -256,10 +256,10 @@ class Jail:
             writable=[folder, *root.DEVICES],
         )
 
-    def _enter_limits(self, limits: Limits, *, cpu: bool) -> None:
+    def _enter_limits(self, limits: Limits, extra_bytes: int, *, cpu: bool) -> None:
         values = {
             "RLIMIT_AS": limits.memory_mb * _MIB,
-            "RLIMIT_FSIZE": limits.files_mb * _MIB,
+            "RLIMIT_FSIZE": limits.files_mb * _MIB + extra_bytes,
             "RLIMIT_NOFILE": _MAX_DESCRIPTORS,
             "RLIMIT_CORE": 0,
             "RLIMIT_NPROC": self._processes(limits),

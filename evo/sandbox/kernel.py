@@ -56,6 +56,8 @@ def checked(name: str, *arguments: object) -> int:
 
 def syscall(number: int, *arguments: object) -> int:
     """A system call by number; every argument is passed as a 64-bit word or pointer."""
+    if not LINUX:
+        raise OSError("system calls by number are known for Linux only")
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return checked("syscall", ctypes.c_long(number), *words)
 

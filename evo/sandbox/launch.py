@@ -57,10 +57,10 @@ def main() -> None:
         servers.append(pid)
     for channel in channels:
         channel.close()
-    _, status = os.wait()  # they end together: when the driver goes, or as a broken pair
-    for pid in servers:
-        with suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+    ended, status = os.wait()  # they end together: when the driver goes, or as a broken pair
+    for pid in set(servers) - {ended}:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 

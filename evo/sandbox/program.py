@@ -13,6 +13,7 @@ from typing import Any
 from evo.records import Limits, TaskRecord
 from evo.sandbox import values
 from evo.sandbox.messages import Returned, printable
+from evo.sandbox.purity import for_subprocesses, key_of
 from evo.sandbox.together import run_evaluator
 
 _MAX_ERROR = 4000  # characters
@@ -42,10 +43,9 @@ def execute(task: TaskRecord, program: str, limits: Limits, folder: str) -> Retu
         file.write(program)
     try:
         if task.isolation == "shared":
+            _key_subprocesses(program, folder)
             return run_evaluator(task, path)
         return _call(task, program, path, limits)
-    except values.UnsendableError as error:
-        return Returned(kind="invalid", text=printable(str(error)))
     except BaseException as error:  # the wall: nothing a program raises passes it
         return Returned(kind="error", text=_describe(error, path))
 
@@ -59,10 +59,25 @@ def _call(task: TaskRecord, program: str, path: str, limits: Limits) -> Returned
     if function is None:
         expected = " or ".join(f"{name}()" for name in task.entry)
         return Returned(kind="error", text=f"the program defines no function {expected}")
-    return Returned(
-        kind="value",
-        value=values.encode(function(), max_bytes=int(limits.value_mb * 2**20)),
-    )
+    return as_value(function(), limits)
+
+
+def as_value(value: object, limits: Limits) -> Returned:
+    """A returned value as bytes, if it is plain data of allowed size."""
+    try:
+        data = values.encode(value, max_bytes=limits.value_mb * 2**20)
+    except values.UnsendableError as error:
+        return Returned(kind="invalid", text=printable(str(error)))
+    return Returned(kind="value", value=data)
+
+
+def _key_subprocesses(program: str, folder: str) -> None:
+    """Let the interpreters that an evaluator starts draw keyed random numbers too."""
+    place = os.path.join(folder, "keyed")
+    os.mkdir(place)
+    with open(os.path.join(place, "sitecustomize.py"), "w", encoding="utf-8") as file:
+        file.write(for_subprocesses(key_of(program)))
+    os.environ["PYTHONPATH"] = place
 
 
 def find_entry(module: ModuleType, names: tuple[str, ...]) -> Callable[[], Any] | None:

@@ -1,15 +1,19 @@
-"""Makes a program's value a function of its content: every source of randomness is keyed."""
+"""Makes a program's value a function of its content: every source of randomness is keyed.
+
+Uses the standard library only, because interpreters that a program starts run this file's text
+before anything else (`for_subprocesses`).
+"""
 
 from __future__ import annotations
 
 import os
 import random
+import sys
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
-
-_SEED = random.Random.seed
+_seed_method = random.Random.seed
+_entropy = random.Random(0)  # stands in for the operating system's
 
 
 def key_of(program: str) -> bytes:
@@ -23,25 +27,49 @@ def seed_everything(key: bytes) -> None:
     Reaches `random`, NumPy's global state, `numpy.random.default_rng()`, `os.urandom`, `secrets`
     and `uuid.uuid4`. Hash seed and time zone are fixed by the process's environment.
     """
-    entropy = random.Random(key)
+    _seed_method(_entropy, key)
+    if os.urandom is not _urandom:
+        _install()
+    random.seed(key)
+    if "numpy.random" in sys.modules:  # else it will seed itself from the keyed entropy
+        # One word: an array of seeds would touch 100 more pages of a forked process.
+        sys.modules["numpy.random"].seed(int.from_bytes(key[:4], "little"))
 
-    def urandom(size: int, /) -> bytes:
-        return entropy.randbytes(size)
 
-    def getrandom(size: int, flags: int = 0) -> bytes:
-        return entropy.randbytes(size)
+def for_subprocesses(key: bytes) -> str:
+    """Text of a module `sitecustomize` that does the same in a new interpreter."""
+    return f"{_OWN_TEXT}\n\nseed_everything(bytes.fromhex({key.hex()!r}))\n"
 
-    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        _SEED(self, entropy.getrandbits(256) if a is None else a, version)
 
+def _install() -> None:
     replacements: tuple[tuple[Any, str, object], ...] = (
-        (os, "urandom", urandom),
-        (os, "getrandom", getrandom),
-        (random, "_urandom", urandom),
-        (random.Random, "seed", seed),
-        (random, "seed", lambda a=None, version=2: random._inst.seed(a, version)),
+        (os, "urandom", _urandom),
+        (os, "getrandom", _getrandom),
+        (random, "_urandom", _urandom),
+        (random.Random, "seed", _seed),
+        (random, "seed", _seed_global),
     )
     for owner, name, replacement in replacements:
         setattr(owner, name, replacement)
-    random.seed(key)
-    np.random.seed(np.frombuffer(key, dtype=np.uint32))  # noqa: NPY002 - it is the global state
+    os.register_at_fork(after_in_child=_seed_global)  # comes after that of `random` itself
+
+
+def _urandom(size: int, /) -> bytes:
+    return _entropy.randbytes(size)
+
+
+def _getrandom(size: int, flags: int = 0) -> bytes:
+    return _entropy.randbytes(size)
+
+
+def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    _seed_method(self, _entropy.getrandbits(256) if a is None else a, version)
+
+
+def _seed_global(a: Any = None, version: int = 2) -> None:
+    random._inst.seed(a, version)
+
+
+if "__file__" in globals():
+    with open(__file__, encoding="utf-8") as _file:
+        _OWN_TEXT = _file.read()

@@ -84,6 +84,8 @@ _NAMES: dict[str, tuple[int | None, int | None]] = {
 }
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _CLONE = {"x86_64": 56, "aarch64": 220}
+_KILL = {"x86_64": 62, "aarch64": 129}
+_EVERYBODY = 0xFFFFFFFF  # kill(-1), which without a process tree reaches all of a user's processes
 _PRCTL = {"x86_64": 157, "aarch64": 167}
 
 
@@ -138,6 +140,7 @@ def build(*, unix_sockets: bool) -> bytes:
         steps += [_step(_EQUAL, _SOCKET[machine], 0, 1), _step(_RETURN, _ERRNO | errno.EPERM)]
     steps += _unless_argument(_CLONE[machine], _ANY_BIT, _NEW_NAMESPACES, refuse_if=True)
     steps += _unless_argument(_PRCTL[machine], _EQUAL, _PR_SET_PDEATHSIG, refuse_if=True)
+    steps += _unless_argument(_KILL[machine], _EQUAL, _EVERYBODY, refuse_if=True)
     steps.append(_step(_RETURN, _ALLOW))
     return b"".join(steps)
 

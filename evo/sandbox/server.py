@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import msgspec
 
 from evo.records import Evaluation, Limits, TaskRecord
-from evo.sandbox import outcome, scorer, values
+from evo.sandbox import outcome, scorer
 from evo.sandbox.jail import Jail
-from evo.sandbox.messages import ClosedError, Reply, Request, Returned, Score, Scored, receive, send
+from evo.sandbox.messages import ClosedError, Reply, Request, Score, Scored, receive, send
 from evo.sandbox.processes import DriverGoneError, Ended, Process, Watcher, start
-from evo.sandbox.program import execute
+from evo.sandbox.program import as_value, execute
 from evo.sandbox.purity import key_of, seed_everything
 
 _FRAME_SLACK = 1 << 16  # a message is larger than the value in it
@@ -87,10 +87,9 @@ class Server:
 
     def _evaluate(self, task: TaskRecord, request: Request) -> Evaluation:
         began = time.monotonic()
+        ended = None
         if task.evolves == "text" and task.isolation == "separate":
-            limit = int(request.limits.value_mb * 2**20)
-            ended = None
-            returned = Returned(kind="value", value=values.encode(request.program, max_bytes=limit))
+            returned = as_value(request.program, request.limits)
         else:
             ended = self._run(task, request)
             returned = outcome.read_returned(ended, request.limits, task.isolation)

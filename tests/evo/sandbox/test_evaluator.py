@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -220,7 +221,7 @@ def test_a_worker_that_dies_is_replaced(remnants: Remnants) -> None:
         killer.join()
         assert (evaluation.status, evaluation.fitness) == ("ok", 0.0)
         assert {worker} != evaluator._pool._alive
-        assert remnants.count() == before
+        wait_until(lambda: remnants.count() == before)
 
 
 def test_a_driver_that_is_killed_leaves_nothing(remnants: Remnants, tmp_path: Path) -> None:
@@ -245,10 +246,15 @@ pool.evaluate(make_task(), {SLEEP!r}, Limits(seconds=60))
         time.sleep(0.3)
         assert remnants.count()["processes"] > before
         driver.kill()
+    wait_until(lambda: remnants.count()["processes"] == before)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """What ends because its parent was killed takes a moment."""
     deadline = time.monotonic() + 5
-    while remnants.count()["processes"] > before and time.monotonic() < deadline:
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert remnants.count()["processes"] == before
 
 
 def _parent() -> str:

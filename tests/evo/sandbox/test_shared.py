@@ -164,6 +164,25 @@ def test_threads_and_process_pools(evaluator: Evaluator) -> None:
     assert evaluation.fitness == 0.75, evaluation.error
 
 
+def test_subprocesses_draw_keyed_random_numbers(evaluator: Evaluator) -> None:
+    source = """
+        import multiprocessing, random, subprocess, sys
+        CODE = (
+            "import random, os, numpy as np; random.seed();"
+            "print(random.random() + np.random.rand() + np.random.default_rng().random())"
+        )
+        def evaluate(program_path):
+            print = subprocess.run([sys.executable, "-c", CODE], capture_output=True, check=True)
+            with multiprocessing.Pool(1) as pool:
+                forked = pool.apply(random.random)
+            return {"combined_score": float(print.stdout), "forked": forked}
+        """
+    found = [run(evaluator, source, PROGRAM + end) for end in ("", "#", "")]
+    assert [evaluation.status for evaluation in found] == ["ok"] * 3, found
+    assert found[0].fitness == found[2].fitness != found[1].fitness
+    assert found[0].metrics == found[2].metrics != found[1].metrics
+
+
 @pytest.mark.parametrize(
     ("result", "status", "says"),
     [
