@@ -260,6 +260,7 @@ class _Worker:
         self._folders: tuple[str, ...] = ()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._words = ""
+        self._stopping = threading.Lock()
         theirs = (light[1].fileno(), heavy[1].fileno())
         with light[1], heavy[1]:
             self._process = subprocess.Popen(
@@ -301,21 +302,23 @@ class _Worker:
                 channel.shutdown(socket.SHUT_RDWR)
 
     def stop(self) -> None:
-        """End the servers and wait for that."""
+        """End the servers and wait for that; may be called twice, and by two threads at once."""
         self.hang_up()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for channel in self._channels:
-            channel.close()
-        if not self._errors.closed:
+        with self._stopping:
+            if self._errors.closed:
+                return
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            for channel in self._channels:
+                channel.close()
+            for folder in self._folders:
+                remove_tree(folder)
             self._errors.seek(0)
             self._words = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
             self._errors.close()
-        for folder in self._folders:
-            remove_tree(folder)
 
     def last_words(self) -> str:
         """What servers that were stopped had to say, to be added to an error's text."""
