@@ -30,6 +30,14 @@ def _picture(text: str) -> Path:
     return path
 
 
+def _make_room(path: Path) -> None:
+    """Makes the folder of a file that is to be written, before any work is done for it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write there: {error.strerror}") from None
+
+
 def _number(text: str) -> float:
     try:
         value = float(text)
@@ -155,6 +163,7 @@ def report(arguments: argparse.Namespace) -> int:
     from replay.table import load_tables
 
     _check_policy_options(arguments)
+    _make_room(arguments.output)
     tables = load_tables(*arguments.logs, strict=not arguments.skip_damaged)
     found: list[Section] = []
     panels = []
@@ -216,10 +225,11 @@ def plan(arguments: argparse.Namespace) -> int:
     """`replay plan`."""
     from replay import planner
     from replay.grid_figures import planner_card
-    from replay.report import groups
+    from replay.report import OFFLINE_NOTE, groups
     from replay.style import save
     from replay.table import load_tables
 
+    _make_room(arguments.output)
     parts = groups(load_tables(*arguments.logs))
     for group in parts:
         made = planner.plan(
@@ -231,6 +241,8 @@ def plan(arguments: argparse.Namespace) -> int:
             seed=arguments.seed,
         )
         print(made)
+        if not group.is_llm:
+            print(f"  {OFFLINE_NOTE}")
         print(_options(made.options))
         path = arguments.output
         if len(parts) > 1:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDTH, WIDE = 9.0, 14.0  # inches: trajectories alone, and with something beside them
 HEIGHT, HEADING = 4.6, 0.35  # inches of a row of figures, and of a line of text
+PER_POLICY = 0.25  # inches that each policy beyond the sixth adds to a row
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,10 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
     if path is None:
         return None, None
     log = read_log(path)
-    task, best = log.header.task, log.best
+    task = log.header.task
     if not task.picture:
         return None, None
+    best = log.best
     if best.program is None:
         return None, f"no picture of the best construction: {path} is a compact log"
     with Evaluator(workers=1) as evaluator:
@@ -87,26 +89,30 @@ def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    layout: list[list[str]] = []
+    layout: list[Any] = []
     heights: list[float] = []
     for number, panel in enumerate(panels):
         beside = "picture" if panel.construction else "runs"
-        layout.append([f"{number} runs", f"{number} runs", f"{number} {beside}"])
+        layout.append([f"{number} runs", f"{number} {beside}"])
         heights.append(HEIGHT)
-        for k in range(len(panel.contests)):
+        for k, (_, contest) in enumerate(panel.contests):
+            lines = contest.finals["policy"].nunique()
             name = f"{number} contest {k}"
-            layout.append([f"{name} heading"] * 3)
+            layout.append([f"{name} heading"] * 2)
             heights.append(HEADING)
             for left, right in (("curves", "pulls"), ("times", "effects")):
-                layout.append([f"{name} {left}", f"{name} {left}", f"{name} {right}"])
-                heights.append(HEIGHT)
-    wide = any(panel.construction or panel.contests for panel in panels)
+                layout.append([f"{name} {left}", f"{name} {right}"])
+                heights.append(HEIGHT + PER_POLICY * max(0, lines - 6))
+    compared = any(panel.contests for panel in panels)
+    wide = compared or any(panel.construction for panel in panels)
     figure = Figure(
         figsize=(WIDE if wide else WIDTH, sum(heights)),
         dpi=100,
         layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
     )
-    axes = figure.subplot_mosaic(_halved(layout), height_ratios=heights)  # type: ignore[arg-type]
+    axes: dict[str, Axes] = figure.subplot_mosaic(
+        layout, height_ratios=heights, width_ratios=[1, 1] if compared else [2, 1]
+    )
     for number, panel in enumerate(panels):
         figures.trajectories(panel.group.tables.generations, ax=axes[f"{number} runs"], theme=theme)
         if panel.construction:
@@ -120,15 +126,6 @@ def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
 
 
 _PARTS = ("curves", "pulls", "times", "effects")
-
-
-def _halved(layout: list[list[str]]) -> list[list[str]]:
-    """Six columns: runs beside a picture take four of them, pairs of policy figures three each."""
-    rows = []
-    for left, _, right in layout:
-        narrow = left.endswith("runs")
-        rows.append([left] * (4 if narrow else 3) + [right] * (2 if narrow else 3))
-    return rows
 
 
 def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:
