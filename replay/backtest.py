@@ -16,7 +16,7 @@ import numpy as np
 from replay.bilinear import fit_bilinear
 from replay.grid import RULES, fixed_split
 from replay.kernel import fit_kernel
-from replay.planner import mean_finals
+from replay.planner import choose_split, simulate_splits
 from replay.statistics import interval
 from replay.sweep import cells, one_sweep
 
@@ -156,13 +156,15 @@ def _choices(
     """What each rule chooses for each budget, from a pilot."""
     worlds = list(fit_kernel(children).resampled(kernels, seed=seed))
     most = max(budgets)
-    simulated = mean_finals(worlds, {N: most // N for N in _sizes(most)}, seed=seed)
+    deepest = {N: most // N for N in _sizes(most)}
+    means = {N: best.mean(axis=1) for N, _, best in simulate_splits(worlds, deepest, seed=seed)}
     fitted = fit_bilinear(frame, resamples=100).coefficients
     for C in budgets:
         for rule in RULES:
             yield C, rule, fixed_split(rule, C)
         yield C, "corner", corner_split(fitted, C)
-        N = max(_sizes(C), key=lambda n: simulated[n][C // n])
+        rounds = {N: C // N for N in _sizes(C)}
+        N = choose_split(np.stack([means[n][:, T] for n, T in rounds.items()], axis=1), rounds)
         yield C, "plan", (C // N, N)
 
 

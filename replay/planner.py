@@ -2,17 +2,20 @@
 
 A kernel is estimated from the pilot's children and from bootstrap samples of its runs. Each such
 kernel is one state of the world that the pilot allows; every split is simulated in all of them, and
-the plan is what does best on average over them. So a split that is best only if a lucky pilot is
-believed loses to one that is good in most worlds.
+a split is as good as it is on average over them. Splits within one standard deviation of the best,
+over worlds, are tied: a pilot cannot tell them apart. Of these the plan takes the one nearest to
+T = N, as far from both corners as the pilot allows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replay.kernel import FloatArray, IntArray, Kernel, fit_kernel
 from replay.sweep import one_sweep
@@ -79,10 +82,11 @@ class Plan:
         choice: The recommendation.
         options: One row per way to spend the budget, best first: generations (rounds, if there are
             several arms), children, arms, policy, cost, value (mean over simulated outcomes), low
-            and high (95 % of the outcomes of one search), p_best (share of resampled kernels in
-            which it is the best of its kind: of single runs, or of the ways to use arms),
-            regret (mean over kernels of what the best split would have given more; single runs),
-            p_tau, extrapolated (share of runs that end where the pilot saw too few parents).
+            and high (95 % of the outcomes of one search), error (of value, from simulating), p_tau;
+            of single runs also p_best (share of resampled kernels in which the split is the best),
+            regret (mean over kernels of what their best split gives more), tied (the pilot cannot
+            tell it from the best), extrapolated (share of runs that end where the pilot saw too few
+            parents).
         outcomes: Simulated final fitness of the recommendation, (outcomes,).
         tau: The fitness to reach, or None.
         p_tau: Probability that the recommendation reaches it.
@@ -111,20 +115,18 @@ class Plan:
     def __str__(self) -> str:
         """The recommendation, how sure it is, and the alternatives."""
         singles = self.options[self.options["arms"] == 1]
-        best = singles.iloc[0]
+        split = singles[singles["children"] == self.choice.children].iloc[0]
+        tied = ", ".join(str(N) for N in sorted(singles.loc[singles["tied"] == 1, "children"]))
         low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95])
         lines = [
             f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
             f"{self.pilot_runs} runs, {self.pilot_calls} calls",
             f"  spend it on {self.choice}",
             f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]; "
-            f"{best['extrapolated']:.0%} end beyond what the pilot saw",
+            f"{split['extrapolated']:.0%} end beyond what the pilot saw",
+            f"  this N is the best for one run in {split['p_best']:.0%} of resampled pilots, "
+            f"expected regret {split['regret']:.4f}; the pilot cannot tell apart N = {tied}",
         ]
-        lines.append(
-            f"  among splits of one run, T = {best['generations']}, N = {best['children']} is the "
-            f"best in {best['p_best']:.0%} of resampled pilots; expected regret "
-            f"{best['regret']:.4f}"
-        )
         if self.tau is not None and self.budget_for_tau is not None:
             bound = self.budget_for_tau
             lines.append(
@@ -175,14 +177,17 @@ def plan(
     base = fit_kernel(children)
     worlds = list(base.resampled(kernels, seed=seed))
     options = _rank_splits(worlds, rounds, base, tau, seed)
-    for N in options["children"].head(2):
-        options = pd.concat(
-            [options, _rank_arms(worlds, int(N), rounds[int(N)], arms, policies, tau, seed)]
-        )
+    single = _choice(options[options["chosen"]].iloc[0])
+    options = pd.concat(
+        [
+            options.drop(columns="chosen"),
+            _rank_arms(worlds, single, arms, policies, tau, seed),
+        ]
+    )
     options.insert(4, "cost", [price.of_generation(N) for N in options["children"]])
     options["cost"] *= options["generations"]
     options = options.sort_values("value", ascending=False, kind="stable", ignore_index=True)
-    choice = _choose(options)
+    choice = _choose(options, single)
     ahead = choice.generations * (HORIZON if tau is not None else 1)
     best = simulate_choice(worlds, choice, rounds=ahead, seed=seed + 1)
     outcomes = best[:, choice.generations - 1]
@@ -249,14 +254,6 @@ def simulate_splits(
         yield N, states, fitness
 
 
-def mean_finals(
-    worlds: Sequence[Kernel], rounds: Mapping[int, int], *, runs: int = 200, seed: int = 0
-) -> dict[int, FloatArray]:
-    """Mean best fitness so far over runs and worlds by N, (T + 1,) each; see `simulate_splits`."""
-    found = simulate_splits(worlds, rounds, runs=runs, seed=seed)
-    return {N: fitness.mean(axis=(0, 1)) for N, _, fitness in found}
-
-
 def simulate_choice(
     worlds: Sequence[Kernel], choice: Choice, *, rounds: int, runs: int = 25, seed: int = 0
 ) -> FloatArray:
@@ -285,7 +282,7 @@ def simulate_choice(
 
 
 def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
-    """The children of the frame's runs, from the logs named in its column `source`."""
+    """The children of the frame's generations, from the logs named in its column `source`."""
     from replay.table import children
 
     if "source" not in frame or not frame["source"].astype(bool).all():
@@ -293,7 +290,8 @@ def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
             "the frame does not say which logs it came from; pass children=replay.children(...)"
         )
     table = children(*frame["source"].unique())
-    return table[table["run"].isin(frame["run"].unique())]
+    depth = frame.groupby("source")["generation"].max()
+    return table[table["generation"] <= table["source"].map(depth)]
 
 
 def _costs(costs: Mapping[str, float] | None) -> Costs:
@@ -325,48 +323,68 @@ def _rank_splits(
     for N, states, fitness in simulate_splits(worlds, rounds, seed=seed):
         final = fitness[:, :, -1]
         unseen = 1 - base.seen[states[:, :, -1]].mean()
-        rows.append(_option(rounds[N], N, 1, "single", final, tau) | {"extrapolated": unseen})
+        option = _option(Choice(generations=rounds[N], children=N), final, tau)
+        rows.append(option | {"extrapolated": unseen})
         means.append(final.mean(axis=1))
     by_world = np.stack(means, axis=1)
     most = by_world.max(axis=1, keepdims=True)
     table = pd.DataFrame(rows)
     table["p_best"] = (by_world == most).mean(axis=0)
     table["regret"] = (most - by_world).mean(axis=0)
+    table["tied"] = tied_splits(by_world)
+    table["chosen"] = table["children"] == choose_split(by_world, rounds)
     return table.sort_values("value", ascending=False, ignore_index=True)
+
+
+def tied_splits(by_world: FloatArray) -> NDArray[np.bool_]:
+    """Which splits are within one standard deviation of the best, (splits,).
+
+    Args:
+        by_world: Mean fitness of each split in each world, (worlds, splits). The deviation is that
+            of the difference from the best split, over worlds.
+    """
+    best = int(by_world.mean(axis=0).argmax())
+    short = by_world[:, [best]] - by_world
+    return np.asarray(short.mean(axis=0) <= short.std(axis=0) + 1e-12)
+
+
+def choose_split(by_world: FloatArray, rounds: Mapping[int, int]) -> int:
+    """N of the plan: among tied splits the one nearest to T = N in log, else to T = 2 N.
+
+    Args:
+        by_world: See `tied_splits`; splits in the order of `rounds`.
+        rounds: Generations by N.
+    """
+    off = [abs(math.log(T / N)) + 1e-9 * N for N, T in rounds.items()]
+    return list(rounds)[int(np.where(tied_splits(by_world), off, np.inf).argmin())]
 
 
 def _rank_arms(
     worlds: Sequence[Kernel],
-    children: int,
-    rounds: int,
+    single: Choice,
     arms: Sequence[int],
     policies: Sequence[str],
     tau: float | None,
     seed: int,
 ) -> pd.DataFrame:
-    """Options of several arms of N children."""
+    """Options of several arms with the N and rounds of one run."""
     import pandas as pd
 
     rows = []
     for K in arms:
-        if rounds < 2 * K:
+        if single.generations < 2 * K:
             continue
         for policy in policies:
-            choice = Choice(generations=rounds, children=children, arms=K, policy=policy)
-            final = simulate_choice(worlds, choice, rounds=rounds, seed=seed)[:, -1]
-            rows.append(_option(rounds, children, K, policy, final, tau))
+            choice = replace(single, arms=K, policy=policy)
+            best = simulate_choice(worlds, choice, rounds=choice.generations, seed=seed)
+            rows.append(_option(choice, best[:, -1], tau))
     return pd.DataFrame(rows)
 
 
-def _option(
-    T: int, N: int, K: int, policy: str, final: FloatArray, tau: float | None
-) -> dict[str, float | int | str]:
+def _option(choice: Choice, final: FloatArray, tau: float | None) -> dict[str, float | int | str]:
     low, high = np.quantile(final, [0.025, 0.975])
     return {
-        "generations": T,
-        "children": N,
-        "arms": K,
-        "policy": policy,
+        **asdict(choice),
         "value": float(final.mean()),
         "low": float(low),
         "high": float(high),
@@ -375,16 +393,21 @@ def _option(
     }
 
 
-def _choose(options: pd.DataFrame) -> Choice:
-    """The best option; several arms only if they gain more than twice the simulation's error."""
-    singles = options[options["arms"] == 1]
-    pick = options.iloc[0]
-    error = np.hypot(pick["error"], singles.iloc[0]["error"])
-    if pick["value"] - singles.iloc[0]["value"] <= 2 * error:
-        pick = singles.iloc[0]
+def _choice(option: pd.Series[Any]) -> Choice:
     return Choice(
-        generations=int(pick["generations"]),
-        children=int(pick["children"]),
-        arms=int(pick["arms"]),
-        policy=str(pick["policy"]),
+        generations=int(option["generations"]),
+        children=int(option["children"]),
+        arms=int(option["arms"]),
+        policy=str(option["policy"]),
     )
+
+
+def _choose(options: pd.DataFrame, single: Choice) -> Choice:
+    """The best way to use arms if it gains more than twice the simulation's error, else one run."""
+    arms = options[options["arms"] > 1]
+    if arms.empty:
+        return single
+    alone = options[(options["arms"] == 1) & (options["children"] == single.children)].iloc[0]
+    gain = arms.iloc[0]["value"] - alone["value"]
+    error = math.hypot(arms.iloc[0]["error"], alone["error"])
+    return _choice(arms.iloc[0]) if gain > 2 * error else single

@@ -3,7 +3,15 @@ import pandas as pd
 import pytest
 from synthetic_runs import chain_runs
 
-from replay.planner import HORIZON, Choice, affordable, plan, simulate_choice
+from replay.planner import (
+    HORIZON,
+    Choice,
+    affordable,
+    choose_split,
+    plan,
+    simulate_choice,
+    tied_splits,
+)
 
 FAST = {"kernels": 6, "arms": (2,), "policies": ("round_robin",)}
 
@@ -118,3 +126,13 @@ def test_without_children_the_logs_must_be_known(pilot):
 def test_settings_that_make_no_sense_are_refused(pilot, settings, words):
     with pytest.raises(ValueError, match=words):
         plan(pilot[0], children=pilot[1], **settings)
+
+
+def test_splits_that_worlds_cannot_tell_apart_are_tied():
+    """N = 1, 2, 4, 8: the second is best; the first is worse in every world, the third in some."""
+    by_world = np.array([[0.5, 0.6, 0.5, 0.1], [0.5, 0.6, 0.69, 0.1], [0.5, 0.6, 0.6, 0.1]])
+    assert tied_splits(by_world).tolist() == [False, True, True, False]
+    assert choose_split(by_world, {1: 8, 2: 4, 4: 2, 8: 1}) == 2
+    assert choose_split(by_world, {1: 64, 2: 32, 4: 16, 8: 8}) == 4
+    sure = np.array([[0.9, 0.6, 0.5, 0.1]])
+    assert choose_split(sure, {1: 8, 2: 4, 4: 2, 8: 1}) == 1
