@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+At = int | Literal["mean"] | None
+"""Where replays are compared: after so many pulls, over all of them on average, or at the end."""
+
+
 class Replicates(Protocol):
     """What is asked of a replay: `replay.simulate` returns it."""
 
@@ -244,7 +248,7 @@ def effect(
     baseline: Replicates,
     treatment: Replicates,
     *,
-    at: int | None = None,
+    at: At = None,
     nothing: float | None = None,
     strata: ArrayLike | None = None,
     level: float = 0.95,
@@ -255,7 +259,7 @@ def effect(
     Args:
         baseline: Replay of one policy.
         treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
-        at: Number of pulls after which to compare; None: all of them.
+        at: Number of pulls after which to compare; None: all of them; `mean`: the mean over all.
         nothing: What a replicate in which nothing is ok yet counts as; None: it is an error.
         strata: Label of each run, as given to `replay.simulate`.
         level: Nominal coverage.
@@ -272,10 +276,11 @@ def effect(
             "the two replays drew different arms, so they are not paired; simulate both with the "
             "same seed, arms, rounds and replicates"
         )
-    column = before.shape[1] if at is None else at
-    if not 1 <= column <= before.shape[1]:
-        raise ValueError(f"expected a number of pulls from 1 to {before.shape[1]}, got {at!r}")
-    before, after = (_filled(side[:, column - 1], nothing, column) for side in (before, after))
+    pulls = before.shape[1]
+    if at not in {None, "mean"} and not (isinstance(at, int) and 1 <= at <= pulls):
+        raise ValueError(f"expected 1 to {pulls} pulls, None or 'mean', got {at!r}")
+    columns = slice(None) if at == "mean" else slice(int(at or pulls) - 1, int(at or pulls))
+    before, after = (_filled(side[:, columns], nothing).mean(axis=1) for side in (before, after))
     return jackknife_interval(after - before, treatment.arms, strata=strata, level=level, name=name)
 
 
@@ -283,7 +288,7 @@ def pool_effect(
     single: Replicates,
     random: Replicates,
     *,
-    at: int | None = None,
+    at: At = None,
     nothing: float | None = None,
     strata: ArrayLike | None = None,
     level: float = 0.95,
@@ -297,7 +302,7 @@ def allocation_effect(
     random: Replicates,
     policy: Replicates,
     *,
-    at: int | None = None,
+    at: At = None,
     nothing: float | None = None,
     strata: ArrayLike | None = None,
     level: float = 0.95,
@@ -311,14 +316,15 @@ def regret(
     policy: Replicates,
     oracles: Mapping[str, Replicates],
     *,
-    at: int | None = None,
+    at: At = None,
     nothing: float | None = None,
     strata: ArrayLike | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Fitness that a policy gives up against each named oracle on the same draws of arms.
 
-    Arguments as for `effect`.
+    Arguments as for `effect`. Of the shipped oracles `oracle_arm` is a bound at the end, and
+    `oracle_allocation` one with at="mean".
 
     Returns:
         One row per oracle: value, low, high and n, the runs that it rests on.
@@ -373,18 +379,18 @@ def arm_pool_sweep(
             replace=replace,
             seed=seed,
         )
-        final = _filled(played.best_fitness[:, -1], nothing, rounds)
+        final = _filled(played.best_fitness[:, -1:], nothing)[:, 0]
         found[size] = jackknife_interval(final, played.arms, level=level)
     return _frame(found, "arms")
 
 
-def _filled(fitness: FloatArray, nothing: float | None, pulls: int) -> FloatArray:
-    """Fitness by replicate, with `nothing` where there is none."""
+def _filled(fitness: FloatArray, nothing: float | None) -> FloatArray:
+    """Fitness by replicate and pull, with `nothing` where there is none."""
     lacking = np.isnan(fitness)
     if nothing is None and lacking.any():
         raise ValueError(
-            f"{int(lacking.sum())} of {len(fitness)} replicates have no fitness yet after {pulls} "
-            "pulls; compare later, or say with nothing=... what that counts as"
+            f"{int(lacking.any(axis=1).sum())} of {len(fitness)} replicates have no fitness yet "
+            "there; compare later, or say with nothing=... what that counts as"
         )
     return np.where(lacking, np.nan if nothing is None else nothing, fitness)
 

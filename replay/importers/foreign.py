@@ -41,6 +41,8 @@ UNKNOWN_SAMPLING = Sampling(temperature=None, top_p=None, max_tokens=None)
 
 NOT_IN_SOURCE = "not in the source"
 
+_MOST_CHILDREN = 2_000_000
+
 
 class LogFormatError(LogError):
     """Another tool's log cannot be read; the message names the file, and the line if it has any."""
@@ -139,6 +141,10 @@ def assemble(
         sampling: What the source says of it.
         seconds: Wall time by generation; empty: unknown.
     """
+    if n * len(children) > _MOST_CHILDREN:
+        raise LogFormatError(
+            f"{source}: expected at most {_MOST_CHILDREN} children, got {n} x {len(children)}"
+        )
     best = None if initial is None else initial.fitness
     place, all_children, generations = (0, 0), [], []
     for number, members in enumerate(children, start=1):
@@ -318,7 +324,7 @@ def convert(value: object, kind: type[T], where: Path | str) -> T:
     """
     try:
         return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError) as error:
+    except (msgspec.ValidationError, OverflowError, RecursionError, UnicodeError) as error:
         raise LogFormatError(f"{where}: {error}") from None
 
 

@@ -5,8 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import replay
 from replay.effects import (
     allocation_effect,
+    arm_pool_sweep,
     effect,
     jackknife_interval,
     pool_effect,
@@ -87,7 +89,7 @@ def test_effects_are_paired_and_add_up():
     assert table.loc["none", "value"] == 0
     with pytest.raises(ValueError, match="drew different arms"):
         effect(single, Played(best.best_fitness, arms[::-1]))
-    with pytest.raises(ValueError, match="from 1 to 6"):
+    with pytest.raises(ValueError, match="1 to 6 pulls"):
         effect(single, best, at=7)
 
 
@@ -95,6 +97,68 @@ def test_one_pool_for_all_replicates_gives_no_interval():
     arms = np.tile(np.arange(5), (100, 1))
     with pytest.raises(ValueError, match="draw arms per replicate"):
         jackknife_interval(np.zeros(100), arms)
+
+
+def test_strata_are_estimated_apart():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(0, 0.1, 10), rng.normal(10, 0.1, 10)])
+    strata = np.repeat([0, 1], 10)
+    arms = np.concatenate([draws(10, 3, 500), 10 + draws(10, 3, 500, seed=1)])
+    best = values[arms].max(axis=1)
+    kept, mixed = jackknife_interval(best, arms, strata=strata), jackknife_interval(best, arms)
+    assert kept.value == pytest.approx(mixed.value)
+    assert kept.n == 20
+    assert kept.high - kept.low < 0.2 * (mixed.high - mixed.low)
+
+
+RUNS = np.maximum.accumulate(np.random.default_rng(4).beta(1, 4, size=(24, 33)), axis=1)
+
+
+def test_effects_of_simulated_policies():
+    settings = {"rounds": 32, "arms": 6, "replicates": 400, "seed": 3}
+    played = {
+        name: replay.simulate(RUNS, name, **settings)
+        for name in ("single", "random", "thompson", "oracle_arm", "oracle_allocation")
+    }
+    pool = pool_effect(played["single"], played["random"])
+    allocation = allocation_effect(played["random"], played["thompson"])
+    total = effect(played["single"], played["thompson"])
+    assert pool.value + allocation.value == pytest.approx(total.value)
+    for found in (pool, allocation):
+        assert found.low < found.value < found.high
+        assert found.n == 24
+    oracles = {name: played[name] for name in ("oracle_arm", "oracle_allocation")}
+    assert regret(played["thompson"], oracles).loc["oracle_arm", "value"] >= 0
+    table = regret(played["thompson"], oracles, at="mean")
+    assert table.loc["oracle_allocation", "value"] >= table.loc["oracle_arm", "value"]
+    assert table.loc["oracle_allocation", "low"] > 0
+    found = time_to_threshold(played["random"], 0.3)
+    assert found.low <= found.time <= found.high
+
+
+def test_the_sweep_over_pools():
+    settings = {"rounds": 16, "replicates": 300, "arms": (2, 6, 12)}
+    table = arm_pool_sweep(RUNS, "round_robin", **settings)
+    assert table.index.tolist() == [2, 6, 12]
+    assert (table["low"] < table["value"]).all()
+    assert (table["value"] < table["high"]).all()
+    assert table["n"].tolist() == [24, 24, 24]
+    apart = arm_pool_sweep(RUNS, "round_robin", replace=False, **settings)
+    assert not table.equals(apart)
+    with pytest.raises(ValueError, match="no interval over runs"):
+        arm_pool_sweep(RUNS[:5], "round_robin", rounds=5, arms=(5,), replace=False)
+
+
+def test_no_fitness_yet_is_said_and_never_assumed():
+    runs = np.where(RUNS < 0.3, np.nan, RUNS)
+    settings = {"rounds": 4, "arms": 4, "replicates": 200}
+    played = [replay.simulate(runs, name, **settings) for name in ("single", "random")]
+    with pytest.raises(ValueError, match="nothing="):
+        pool_effect(*played)
+    with pytest.raises(ValueError, match="nothing="):
+        arm_pool_sweep(runs, "random", rounds=2, arms=(3,), replicates=200)
+    low, high = (pool_effect(*played, nothing=value).value for value in (0.0, 0.3))
+    assert low > high
 
 
 CURVES = np.array(

@@ -1,0 +1,136 @@
+import collections
+import csv
+import gzip
+import os
+import pickle
+import subprocess
+
+import pytest
+from foreign_samples import DATA, statuses, trajectory, write_codeevolve
+
+import replay
+from replay.importers import LogFormatError, detect, read, write
+
+REAL = DATA / "codeevolve"
+TABLE = DATA / "codeevolve_circle_packing_26.csv.gz"
+
+
+def test_an_island_is_what_it_found_itself(tmp_path):
+    write_codeevolve(tmp_path)
+    assert detect(tmp_path) == "codeevolve"
+    (run,) = read(tmp_path)
+    assert run.name == "0"
+    assert statuses(run) == ["error", "timeout", "ok", "no_program", "no_program"]
+    assert trajectory(run) == [0.0, 0.0, 0.0, 0.7, 0.7, 0.7]
+    assert run.children[3].evaluation.error == "no such block"
+    assert run.children[2].evaluation.seconds == 0.5
+    assert run.children[2].program == "# c"
+    assert [child.attempts[0].usage["completion_tokens"] for child in run.children] == [
+        1, 2, 3, 4, 5,
+    ]  # fmt: skip
+    assert "1 programs that migrated" in run.lost
+    assert "from epoch 5 on was a migrant" in run.lost
+
+
+def test_only_the_last_checkpoint_counts(tmp_path):
+    write_codeevolve(tmp_path)
+    inside = tmp_path / "0" / "ckpt"
+    (inside / "ckpt_10.pkl").write_bytes((inside / "ckpt_5.pkl").read_bytes())
+    (inside / "ckpt_9.pkl").write_bytes(b"garbage")
+    (inside / "ckpt_5.pkl").write_bytes(b"garbage")
+    assert len(read(tmp_path)) == 1
+
+
+class Hostile:
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (os.system, "posix.system"),
+        (subprocess.Popen, "subprocess.Popen"),
+        (eval, "builtins.eval"),
+        (exec, "builtins.exec"),
+        (__import__, "builtins.__import__"),
+        (open, "io.open"),
+        (pickle.loads, "_pickle.loads"),
+    ],
+)
+def test_a_hostile_pickle_is_refused_by_name(tmp_path, function, wanted):
+    path = tmp_path / "ckpt_1.pkl"
+    path.write_bytes(pickle.dumps({"sol_db": Hostile(function, "raise SystemExit")}))
+    with pytest.raises(LogFormatError, match=f"asks for {wanted}"):
+        read(path)
+
+
+def named(module, name):
+    """Opcodes that put a global on the stack."""
+    parts = (b"\x8c" + bytes([len(part)]) + part.encode() for part in (module, name))
+    return b"".join(parts) + b"\x93"
+
+
+def test_getattr_reaches_nothing(tmp_path):
+    """The name is allowed, since bound methods pickle by it; what it gives is a stand-in."""
+    path = tmp_path / "ckpt_1.pkl"
+    base = b"\x80\x04" + named("builtins", "getattr") + named("collections", "OrderedDict")
+    reached = base + b"\x8c\x08__base__\x86R"
+    path.write_bytes(reached + b".")
+    with pytest.raises(LogFormatError, match="expected a dict"):
+        read(path)
+    path.write_bytes(reached + b"\x8c\x04echo\x85R.")  # call what getattr returned
+    with pytest.raises(LogFormatError, match="not a readable pickle"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("codeevolve.database", "Program.__class__"),
+        ("codeevolvex", "Program"),
+        ("random", "Random.seed"),
+        ("builtins", "type"),
+        ("numpy", "load"),
+    ],
+)
+def test_no_way_round_the_list(tmp_path, module, name):
+    path = tmp_path / "ckpt_1.pkl"
+    path.write_bytes(b"\x80\x04" + named(module, name) + b".")
+    with pytest.raises(LogFormatError, match=f"refused.*{module}.{name}"):
+        read(path)
+
+
+def test_a_pickle_cannot_reserve_memory(tmp_path):
+    """A memo index of 2**32 - 1 makes the C unpickler reserve 64 GB."""
+    path = tmp_path / "ckpt_1.pkl"
+    path.write_bytes(b"\x80\x02}r\xff\xff\xff\xff.")
+    with pytest.raises(LogFormatError, match="sol_db"):
+        read(path)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not beside the project")
+def test_real_checkpoints_agree_with_the_table_made_from_the_logs(tmp_path):
+    runs = read(REAL)
+    assert [run.name for run in runs] == ["gemini_insp_0", "gemini_insp_1"]
+    with gzip.open(TABLE, "rt") as file:
+        rows = [row for row in csv.DictReader(file) if row["config"] == "gemini_insp"]
+    words = {"valid": "ok", "timeout": "timeout", "exception": "error", "sr_fail": "no_program"}
+    for island, run in enumerate(runs):
+        table = [row for row in rows if row["island"] == str(island)]
+        assert len(run.children) == len(table) == 100
+        assert statuses(run) == [words[row["outcome"]] for row in table]
+        for child, row in zip(run.children, table, strict=True):
+            if child.evaluation.status == "ok":
+                assert child.evaluation.fitness == float(row["child_fitness"])
+        total = sum(
+            attempt.usage["completion_tokens"] for c in run.children for attempt in c.attempts
+        )
+        assert total == float(table[-1]["completion_tokens_cum"])
+        assert run.generations[-1].best_fitness == float(table[-1]["best_local"])
+        write(run, tmp_path / f"{run.name}.jsonl")
+    frame = replay.load(tmp_path)
+    assert collections.Counter(frame["run"]) == {"gemini_insp_0": 101, "gemini_insp_1": 101}

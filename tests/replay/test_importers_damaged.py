@@ -1,0 +1,212 @@
+"""Whatever a file holds: an import, or one error that names the file; and never a silent zero."""
+
+import contextlib
+import json
+import math
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+from foreign_samples import (
+    paper_run,
+    write_codeevolve,
+    write_openevolve,
+    write_paper,
+    write_shinka,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evo.log import LogError
+from replay.importers import IMPORTERS, LogFormatError, detect, read, tidy, write
+
+FILES = {
+    "paper": "greedy_C6_T2_N3_seed41.json",
+    "openevolve": "evolution_trace.jsonl",
+    "skydiscover": "adaevolve_iteration_stats_1.jsonl",
+    "shinkaevolve": "programs.sqlite",
+    "codeevolve": "ckpt_5.pkl",
+}
+STRANGE = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from([math.nan, math.inf, -math.inf, -1, 10**30, 2**63, 1e300, "", "\ud800", "x"]),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+CELLS = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(), st.binary())
+
+
+@contextlib.contextmanager
+def an_error_at_most(path):
+    """Lets through one of our errors, if it names the file."""
+    try:
+        yield
+    except LogError as error:
+        if str(path) not in str(error):
+            raise
+
+
+def survives(path, format):  # noqa: A002
+    """Import and write, or one error of ours that names the source; the ok fitnesses."""
+    found = []
+    with an_error_at_most(path):
+        runs = read(path, format)
+        for number, run in enumerate(runs):
+            write(run, path.parent / f"out{number}.jsonl")
+        found = [child.evaluation.fitness for run in runs for child in run.children]
+    return [fitness for fitness in found if fitness]
+
+
+@pytest.mark.parametrize("format", FILES)
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_arbitrary_bytes(format, data):  # noqa: A002
+    content = data.draw(st.binary(max_size=200))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / FILES[format]
+        path.write_bytes(content)
+        assert survives(path, format) == []
+
+
+def samples(folder):
+    write_openevolve(folder / "openevolve")
+    write_shinka(folder / "shinka")
+    write_codeevolve(folder / "codeevolve")
+    return {
+        "paper": write_paper(folder / "paper"),
+        "openevolve": folder / "openevolve" / "evolution_trace.jsonl",
+        "shinkaevolve": folder / "shinka" / "programs.sqlite",
+        "codeevolve": folder / "codeevolve" / "0" / "ckpt" / "ckpt_5.pkl",
+    }
+
+
+@pytest.mark.parametrize("format", ["paper", "openevolve", "shinkaevolve", "codeevolve"])
+def test_truncated_files(format, tmp_path):  # noqa: A002
+    path = samples(tmp_path)[format]
+    content = path.read_bytes()
+    whole = survives(path, format)
+    assert (whole == []) == (format == "openevolve")  # its trace holds one invalid child
+    for stop in range(0, len(content), max(1, len(content) // 60)):
+        (path.parent / "out0.jsonl").unlink(missing_ok=True)
+        path.write_bytes(content[:stop])
+        assert set(survives(path, format)) <= set(whole)
+
+
+@pytest.mark.parametrize("format", ["shinkaevolve", "codeevolve"])
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_flipped_bytes(format, data):  # noqa: A002
+    with tempfile.TemporaryDirectory() as folder:
+        path = samples(Path(folder))[format]
+        content = bytearray(path.read_bytes())
+        for _ in range(data.draw(st.integers(1, 8))):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+        path.write_bytes(bytes(content))
+        survives(path, format)
+
+
+def leaves(value, place=()):
+    """Places of all values inside nested dicts and lists."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield (*place, key)
+        if isinstance(inner, dict | list):
+            yield from leaves(inner, (*place, key))
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_wrong_types_and_missing_fields(data):
+    run = paper_run()
+    before = {0.3, 0.5}
+    place = data.draw(st.sampled_from(sorted(leaves(run), key=str)))
+    target = run
+    for key in place[:-1]:
+        target = target[key]
+    strange = None
+    if data.draw(st.booleans()):
+        del target[place[-1]]
+    else:
+        strange = target[place[-1]] = data.draw(STRANGE)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / FILES["paper"]
+        path.write_text(json.dumps(run))
+        found = set(survives(path, "paper"))
+    allowed = before | ({float(strange)} if isinstance(strange, int | float) else set())
+    assert found <= allowed
+
+
+@given(
+    metrics=st.dictionaries(
+        st.sampled_from(["combined_score", "error", "timeout", "x"]), STRANGE, max_size=4
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_strange_metrics_never_become_a_fitness(metrics):
+    line = {
+        "iteration": 1,
+        "parent_id": "r",
+        "child_id": "a",
+        "parent_metrics": {},
+        "child_metrics": metrics,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / FILES["openevolve"]
+        path.write_text(json.dumps(line) + "\n")
+        run = None
+        with an_error_at_most(path):
+            (run,) = read(path, "openevolve")
+    fitness = run and run.children[0].evaluation.fitness
+    numbers = [v for v in metrics.values() if type(v) in (int, float) and math.isfinite(v)]
+    if fitness is not None:
+        assert fitness in {*map(float, numbers), sum(numbers) / len(numbers)}
+
+
+@pytest.mark.parametrize(
+    "column", ["code", "generation", "combined_score", "correct", "metadata", "public_metrics"]
+)
+@given(
+    value=st.one_of(
+        st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(), st.binary()
+    )
+)
+@settings(max_examples=25, deadline=None)
+def test_strange_cells_of_a_database(column, value):
+    if isinstance(value, str):  # SQLite holds no lone surrogates
+        value = value.encode("utf-8", "replace").decode()
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_shinka(Path(folder)) / "programs.sqlite"
+        connection = sqlite3.connect(path)
+        connection.execute(f"UPDATE programs SET {column} = ? WHERE id = 'a'", (value,))
+        connection.commit()
+        connection.close()
+        survives(path, "shinkaevolve")
+
+
+@given(content=st.binary(max_size=200))
+@settings(max_examples=60, deadline=None)
+def test_arbitrary_tables(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        path.write_bytes(b"run,generation,fitness\n" + content)
+        with an_error_at_most(path):
+            tidy.read(path, run=["run"], generation="generation", fitness="fitness")
+
+
+def test_what_is_not_there_or_not_known(tmp_path):
+    with pytest.raises(LogFormatError, match="no such file"):
+        read(tmp_path / "nowhere")
+    with pytest.raises(LogFormatError, match="no such file"):
+        read(tmp_path / "nowhere", "paper")
+    with pytest.raises(LogFormatError, match=r"not recognised.*codeevolve, openevolve"):
+        detect(tmp_path)
+    with pytest.raises(LogFormatError, match="'evolve'"):
+        read(tmp_path, "evolve")
+    for name in IMPORTERS:
+        with pytest.raises(LogFormatError) as caught:
+            read(tmp_path, name)
+        assert str(tmp_path) in str(caught.value)

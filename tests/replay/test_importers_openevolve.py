@@ -1,0 +1,132 @@
+import json
+
+import pytest
+from foreign_samples import USED, openevolve_program, statuses, trajectory, write_openevolve
+
+from replay.importers import LogFormatError, detect, read
+from replay.importers.openevolve import evaluation
+
+
+def test_the_union_of_checkpoints_trace_and_log(tmp_path):
+    write_openevolve(tmp_path)
+    assert detect(tmp_path) == "openevolve"
+    (run,) = read(tmp_path)
+    assert statuses(run) == [
+        "ok", "ok", "timeout", "invalid", "no_program", "ok", "error", "no_reply",
+    ]  # fmt: skip
+    assert trajectory(run) == [0.1, 0.1, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
+    assert run.children[5].evaluation.fitness == pytest.approx(0.3)  # the mean of numbers
+    assert run.children[1].evaluation.metrics == {"area": 2.0}
+    assert run.children[1].program == "print('b')"
+    assert run.children[3].reply == "prose"
+    assert run.children[4].evaluation.error == "No valid code found in response"
+    assert run.children[4].attempts[0].usage == {"prompt_tokens": 310, "completion_tokens": 40}
+    assert run.children[5].attempts == ()
+    assert run.children[7].attempts == ()
+    assert [g.seconds for g in run.generations] == [None, None, None, 2.5, None, None, None, None]
+    assert run.header.model.name == "m"
+    assert "1 of 8 iterations, counted as failed calls" in run.lost
+    assert "the fitness of 1 of 8 children" in run.lost
+
+
+def test_without_the_text_log_missing_iterations_are_failed_calls(tmp_path):
+    write_openevolve(tmp_path)
+    (tmp_path / "logs" / "openevolve_1.log").unlink()
+    (run,) = read(tmp_path)
+    assert [statuses(run)[k] for k in (4, 6, 7)] == ["no_reply"] * 3
+    assert len(run.children) == 8
+
+
+def test_a_trace_alone(tmp_path):
+    trace = write_openevolve(tmp_path) / "evolution_trace.jsonl"
+    (run,) = read(trace)
+    assert statuses(run) == ["no_reply"] * 3 + ["invalid"]
+    assert trajectory(run)[0] == 0.4  # metrics of the parent that is nobody's child
+    lines = trace.read_text()
+    trace.write_text(lines + lines[: len(lines) // 2])
+    (torn,) = read(trace)
+    assert statuses(torn) == statuses(run)
+    assert "torn last line" in torn.lost
+    trace.write_text(lines[: len(lines) // 2] + "\n" + lines)
+    with pytest.raises(LogFormatError, match=r"evolution_trace\.jsonl:1: not JSON"):
+        read(trace)
+
+
+def test_checkpoints_come_in_order_of_number_and_only_the_newest_may_be_torn(tmp_path):
+    write_openevolve(tmp_path)
+    newest = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "f.json"
+    newest.write_text(newest.read_text()[:20])
+    (run,) = read(tmp_path)
+    assert "1 torn files of the newest checkpoint" in run.lost
+    older = tmp_path / "checkpoints" / "checkpoint_5" / "programs" / "a.json"
+    older.write_text(older.read_text()[:20])
+    with pytest.raises(LogFormatError, match="checkpoint_5"):
+        read(tmp_path)
+
+
+def test_iterations_repeated_by_a_resumed_run_count_once(tmp_path):
+    write_openevolve(tmp_path)
+    again = openevolve_program("a2", 1, {"combined_score": 0.2}) | {"timestamp": 5000.0}
+    inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "a2.json"
+    inside.write_text(json.dumps(again))
+    (run,) = read(tmp_path)
+    assert run.children[0].evaluation.fitness == 0.2
+    assert len(run.children) == 8
+    assert "1 children of iterations that a resumed run made again" in run.lost
+
+
+@pytest.mark.parametrize(
+    ("metrics", "status", "fitness"),
+    [
+        ({"combined_score": 0.0}, "ok", 0.0),
+        ({"combined_score": 1.5, "error": ""}, "ok", 1.5),
+        ({"combined_score": 0.0, "error": "ValueError: no"}, "error", None),
+        ({"combined_score": 0.0, "timeout": True}, "timeout", None),
+        ({"combined_score": float("inf")}, "invalid", None),
+        ({"combined_score": "high"}, "invalid", None),
+        ({"combined_score": None, "x": 1.0}, "invalid", None),
+        ({"error": 0.0}, "error", None),
+        ({"x": 1.0, "y": float("nan")}, "invalid", None),
+        ({"flag": True}, "invalid", None),
+        ({}, "error", None),
+        (None, "error", None),
+    ],
+)
+def test_failures_are_statuses_never_numbers(metrics, status, fitness):
+    found = evaluation(metrics)
+    assert (found.status, found.fitness) == (status, fitness)
+
+
+def test_skydiscover_adds_failed_iterations(tmp_path):
+    write_openevolve(tmp_path, code="solution")
+    for unused in ("evolution_trace.jsonl", "logs/openevolve_1.log"):
+        (tmp_path / unused).unlink()
+    assert detect(tmp_path) == "skydiscover"
+    child = {"id": "g", "metrics": {"combined_score": 0.6}, "parent_id": "b"}
+    lines = [
+        {"iteration": 4, "iteration_result": {"error": "no code", "child_program": None}},
+        {
+            "iteration": 7,
+            "iteration_result": {"iteration_time_seconds": 3.0, "child_program": child},
+        },
+        {"iteration": 9, "iteration_result": {"error": "refused"}},
+    ]
+    statistics = tmp_path / "adaevolve_iteration_stats_1.jsonl"
+    statistics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (run,) = read(tmp_path)
+    assert run.header.source == "SkyDiscover"
+    assert statuses(run) == [
+        "ok", "ok", "timeout", "no_program", "no_reply", "ok", "ok", "no_reply", "no_program",
+    ]  # fmt: skip
+    assert run.children[3].evaluation.error == "no code"
+    assert run.children[1].program == "print('b')"
+    assert run.generations[6].seconds == 3.0
+    assert run.generations[-1].best_fitness == 0.6
+    (alone,) = read(statistics)
+    assert [child.evaluation.error for child in alone.children if child.evaluation.error][
+        -1
+    ] == "refused"
+    assert alone.initial is None
+    assert run.children[0].attempts[0].usage == {
+        key: USED[key] for key in ("prompt_tokens", "completion_tokens")
+    }

@@ -1,0 +1,144 @@
+import json
+
+import numpy as np
+import pytest
+from foreign_samples import DATA, paper_run, statuses, trajectory, write_paper
+
+import replay
+from evo.log import LogError, read_log
+from evo.upkeep import verify
+from replay.importers import LogFormatError, detect, read, write
+from replay.importers.paper_export import export_paper
+
+REAL = DATA / "paper_format" / "results"
+
+
+def test_what_the_source_says_and_no_more(tmp_path):
+    write_paper(tmp_path)
+    assert detect(tmp_path) == "paper"
+    (run,) = read(tmp_path)
+    assert run.name == "mmd/small/greedy_C6_T2_N3_seed41"
+    assert (run.header.children, run.header.seed, run.header.task.name) == (3, 41, "mmd")
+    assert run.header.model.active_parameters == 1_000_000
+    assert run.header.sampling.max_tokens == 900  # what its timeout was taken for
+    assert run.header.sampling.temperature is None
+    assert statuses(run) == ["error", "ok", "ok", "ok", "no_reply", "no_program"]
+    assert run.children[2].evaluation.fitness == 0  # a legal zero
+    assert run.children[0].evaluation.fitness is None
+    assert all(child.evaluation.seconds is None for child in run.children)
+    assert trajectory(run) == [0.1, 0.3, 0.5]
+    assert [g.seconds for g in run.generations] == [9.5, 4.0]
+    assert [a.status for a in run.children[4].attempts] == ["timeout", "error"]
+    assert run.children[0].attempts[0].usage["prompt_tokens_details"] == {"cached_tokens": 60}
+    assert "programs" in run.lost
+    assert "\n" not in run.lost
+
+
+def test_tables_of_the_imported_log(tmp_path):
+    (run,) = read(write_paper(tmp_path / "in"))
+    target = tmp_path / "out" / "run.jsonl.gz"
+    write(run, target)
+    assert verify(target).faults == ()
+    frame, children = replay.load(target), replay.children(target)
+    assert frame["best_fitness"].tolist() == [0.1, 0.3, 0.5]
+    assert frame["seconds"].tolist() == [0, 9.5, 4.0]
+    assert children["improved"].tolist() == [False, True, False, True, False, False]
+    known = children["fitness"].notna()
+    assert known.tolist() == [False, True, True, True, False, False]
+    # 40 uncached and 20 new tokens of a call, 900 for the timeout.
+    flops = np.array([60, 60, 60, 60, np.nan, 60]) * 2e6
+    np.testing.assert_allclose(np.delete(children["flops"], 4), np.delete(flops, 4))
+    with pytest.raises(LogError, match="exists already"):
+        write(run, target)
+
+
+def test_a_bandit_result_holds_its_arms(tmp_path):
+    arms = [paper_run() | {"seed": seed} for seed in (40, 41)]
+    for arm in arms:
+        del arm["task"]
+    path = tmp_path / "ucb_C12_T4_K2_seed3.json"
+    path.write_text(json.dumps({"algo": "ucb", "task": "mmd", "arm_results": arms}))
+    runs = read(path, "paper")
+    assert [run.header.seed for run in runs] == [40, 41]
+    assert [run.name for run in runs] == [f"{path.stem}_arm0", f"{path.stem}_arm1"]
+    assert {run.header.task.name for run in runs} == {"mmd"}
+    assert "which arm each round chose" in runs[0].lost
+
+
+def test_missing_children_are_failed_calls_and_surplus_ones_an_error(tmp_path):
+    path = write_paper(tmp_path)
+    run = paper_run()
+    del run["trajectory"][1]["children"][0]
+    path.write_text(json.dumps(run))
+    assert statuses(read(path)[0])[0] == "no_reply"
+    run["N"] = 2
+    path.write_text(json.dumps(run))
+    with pytest.raises(LogFormatError, match="expected children 0 to 1, got 2"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda run: run.pop("trajectory"), "trajectory"),
+        (lambda run: run["trajectory"].pop(1), "generations 0, 1, 2"),
+        (lambda run: run.update(N="3"), r"\.N"),
+        (lambda run: run.update(N=0), "at least 1"),
+        (lambda run: run["trajectory"][2].update(best_fitness=0.9), "states best fitness 0.9"),
+        (lambda run: run["trajectory"][1]["children"][1].update(idx=0), "twice"),
+    ],
+)
+def test_damage_names_file_and_place(tmp_path, change, message):
+    path = write_paper(tmp_path)
+    run = paper_run()
+    change(run)
+    path.write_text(json.dumps(run))
+    with pytest.raises(LogFormatError, match=message) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_export_is_what_import_reads(tmp_path):
+    (run,) = read(write_paper(tmp_path / "in"))
+    target = tmp_path / "run.jsonl"
+    write(run, target)
+    exported = export_paper(read_log(target), tmp_path / "out")
+    assert exported == tmp_path / "out" / "mmd" / "small" / "greedy_C6_T2_N3_seed41.json"
+    (again,) = read(exported)
+    assert statuses(again) == statuses(run)
+    assert trajectory(again) == trajectory(run)
+    assert [c.evaluation.fitness for c in again.children] == [
+        c.evaluation.fitness for c in run.children
+    ]
+    assert [[a.usage for a in c.attempts] for c in again.children] == [
+        [a.usage for a in c.attempts] for c in run.children
+    ]
+    assert again.header.model == run.header.model
+    stated = json.loads(exported.read_text())
+    assert stated["final_fitness"] == 0.5
+    assert [g["n_improved"] for g in stated["trajectory"]] == [0, 1, 1]
+    assert [g["n_valid"] for g in stated["trajectory"]] == [0, 3, 1]
+    assert stated["flops"]["exclude"]["sum_prompt_tokens"] == 500
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not beside the project")
+def test_real_logs(tmp_path):
+    runs = read(REAL)
+    for run in runs:
+        write(run, tmp_path / f"{run.name}.jsonl")
+    frame, children = replay.load(tmp_path), replay.children(tmp_path)
+    mmd = children[children["task"] == "mmd"]
+    assert (len(mmd), (mmd["status"] == "ok").sum(), mmd["improved"].sum()) == (900, 599, 127)
+    ht = children[children["task"] == "ht"]
+    assert (len(ht), (ht["status"] != "ok").sum()) == (36, 35)
+    last = frame[frame["task"] == "mmd"].groupby("run").last()
+    medians = last.groupby("children")["best_fitness"].median().round(3)
+    assert medians.to_dict() == {36: 0.491, 12: 0.063, 6: 0.063, 3: 0.131, 1: 0.063}
+    # Their own sums of FLOPs, run by run.
+    for run in runs:
+        stated = json.loads(run.source.read_text())["flops"]["worst_case"]["total_flops"]
+        ours = frame.loc[frame["source"].str.endswith(f"{run.name}.jsonl"), "flops"].sum()
+        assert ours == pytest.approx(stated, rel=1e-12)
+        written = read_log(tmp_path / f"{run.name}.jsonl")
+        (again,) = read(export_paper(written, tmp_path / "exported"))
+        assert statuses(again) == statuses(run)

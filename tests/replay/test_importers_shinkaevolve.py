@@ -1,0 +1,70 @@
+import sqlite3
+
+import pytest
+from foreign_samples import statuses, trajectory, write_shinka
+
+from replay.importers import LogFormatError, detect, read
+
+
+def test_programs_failures_and_missing_work_items(tmp_path):
+    write_shinka(tmp_path / "results")
+    assert detect(tmp_path / "results") == "shinkaevolve"
+    (run,) = read(tmp_path / "results")
+    assert run.name == "results"
+    assert statuses(run) == ["ok", "error", "no_program", "no_reply", "ok"]
+    assert trajectory(run) == [0.1, 0.2, 0.2, 0.2, 0.2, 0.9]
+    first, wrong, told, absent, _ = run.children
+    assert first.attempts[0].usage == {
+        "prompt_tokens": 100,
+        "completion_tokens": 10,  # the reasoning included
+        "cost": pytest.approx(0.3),
+    }
+    assert (first.reply, first.program) == ("reply", "# a")
+    assert first.evaluation.metrics == {"area": 2.0}
+    assert first.evaluation.seconds == 1.25
+    assert (wrong.evaluation.fitness, wrong.evaluation.error) == (None, "wrong shape")
+    assert told.evaluation.error == "no code"
+    assert absent.attempts == ()
+    assert [g.seconds for g in run.generations] == [2.5, 2.5, None, None, 2.5]
+    assert (run.header.sampling.temperature, run.header.sampling.max_tokens) == (0.7, 500)
+    assert "1 copies" in run.lost
+    assert "1 of 5 proposals" in run.lost
+
+
+def test_an_old_database_without_the_newer_columns(tmp_path):
+    write_shinka(tmp_path, old=True)
+    (run,) = read(tmp_path)
+    assert statuses(run) == ["ok", "error", "no_reply", "no_reply", "ok"]
+    assert all(child.attempts == () for child in run.children)
+    assert all(generation.seconds is None for generation in run.generations)
+
+
+def test_reading_leaves_the_database_alone(tmp_path):
+    write_shinka(tmp_path)
+    database = tmp_path / "programs.sqlite"
+    before = database.read_bytes()
+    read(tmp_path)
+    assert database.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [database]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DROP TABLE programs", "missing"),
+        ("ALTER TABLE programs RENAME COLUMN correct TO right", "'correct'"),
+        ("UPDATE programs SET generation = 'first' WHERE id = 'a'", "'first'"),
+        ("UPDATE programs SET generation = -1 WHERE id = 'a'", "-1"),
+        ("UPDATE programs SET metadata = '{' WHERE id = 'a'", "metadata of 'a'"),
+        ("UPDATE programs SET metadata = x'ff' WHERE id = 'a'", "expected text"),
+    ],
+)
+def test_damage_names_the_file(tmp_path, statement, message):
+    database = write_shinka(tmp_path) / "programs.sqlite"
+    connection = sqlite3.connect(database)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    with pytest.raises(LogFormatError, match=message) as caught:
+        read(tmp_path)
+    assert str(database) in str(caught.value)
