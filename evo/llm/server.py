@@ -270,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(response.content)
         self.wfile.flush()
 
-    def log_message(self, format: str, *_: object) -> None:
+    def log_message(self, *_: object) -> None:
         """The request log says what there is to say."""
 
 

@@ -36,6 +36,7 @@ _IMPORTS = {
     "minimize": "from scipy.optimize import minimize",
 }
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_RADII = re.compile(r"def \w*radii\w*\(\w+\)")  # takes the centres and nothing else
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _match(body: list[ast.stmt], bank: Bank, empty: Chain, source: str) -> Chain
     """Reads the body of an entry function if it is a chain."""
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
-    if len(body) < 2 or ast.unparse(body[-1]) != bank.ending:
+    if len(body) < 2 or ast.dump(body[-1]) != _dump_ending(bank.ending):
         return None
     first, steps = _assigned(body[0], bank.variable), body[1:-1]
     if first is None:
@@ -155,6 +156,12 @@ def _match(body: list[ast.stmt], bank: Bank, empty: Chain, source: str) -> Chain
         return None
     kept = tuple(move for move in moves if move is not None)
     return replace(empty, layout=layout, base=base, moves=kept, last=last)
+
+
+@functools.lru_cache
+def _dump_ending(ending: str) -> str:
+    """Returns a return statement in a form that no spelling changes."""
+    return ast.dump(ast.parse(f"def f():\n    {ending}").body[0].body[0])  # type: ignore[attr-defined]
 
 
 def _assigned(node: ast.stmt, name: str) -> ast.expr | None:
@@ -196,7 +203,7 @@ def _wrap(bank: Bank, entry: str, imports: tuple[str, ...], definitions: dict[st
         renamed[name if key == entry else key] = new
     last = None
     if bank.lasts:
-        own = [key for key in definitions if "radii" in key]
+        own = [key for key, text in definitions.items() if _RADII.match(text)]
         last = Step(own[0] if own else bank.lasts[1].name, {})
     return Chain(entry, None, bank.wrapped.format(f"{name}()"), (), last, imports, renamed)
 
