@@ -28,12 +28,12 @@ _MISSING = {"fitness": "none", "difference": "", "pulls": ""}
 
 def plain(sections: Sequence[Section]) -> str:
     """Tables for a terminal, those of one task and model under one title."""
-    return _render(sections, _plain_title, lambda heads, rows: table(rows, heads), _plain_note)
+    return _render(sections, _plain_title, str, lambda heads, rows: table(rows, heads), _plain_note)
 
 
 def markdown(sections: Sequence[Section]) -> str:
     """The same as Markdown."""
-    return _render(sections, lambda text: f"## {text}", _markdown_table, lambda text: f"- {text}")
+    return _render(sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format)
 
 
 def csv(sections: Sequence[Section]) -> str:
@@ -78,6 +78,7 @@ def cell_text(cell: pd.Series[Any]) -> str:
 def _render(
     sections: Sequence[Section],
     head: Callable[[str], str],
+    subhead: Callable[[str], str],
     lines: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
     note: Callable[[str], str],
 ) -> str:
@@ -90,7 +91,7 @@ def _render(
         rows, quantities = (list(dict.fromkeys(texts[name])) for name in ("row", "quantity"))
         found = texts.set_index(["row", "quantity"])["text"].to_dict()
         body = [[row, *(found.get((row, quantity), "") for quantity in quantities)] for row in rows]
-        blocks.append(f"{section.title}\n{lines([section.heading, *quantities], body)}")
+        blocks.append(f"{subhead(section.title)}\n{lines([section.heading, *quantities], body)}")
         if section.notes:
             blocks[-1] += "\n" + "\n".join(note(text) for text in section.notes)
     return "\n\n".join(blocks)

@@ -18,7 +18,7 @@ import pandas as pd
 from evo.records import STATUSES
 from replay.effects import time_to_threshold
 from replay.statistics import Interval, interval
-from replay.table import Tables
+from replay.table import REPORTED, Tables
 
 if TYPE_CHECKING:
     from replay.contest import Contest
@@ -141,8 +141,8 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
             title="Cost",
             cells=_stack({str(n): _costs(part) for n, part in parts}),
             notes=(
-                "sums over the runs; tokens as reported; FLOPs and dollars take an attempt without "
-                "usage for max_tokens of output",
+                "sums over the runs; tokens as far as reported; FLOPs and dollars take an attempt "
+                "without usage for max_tokens of output",
             ),
             **common,
         ),
@@ -257,19 +257,21 @@ def _statuses(group: Group) -> list[tuple[Any, ...]]:
 
 def _costs(group: Group) -> list[tuple[Any, ...]]:
     children, n = group.tables.children, len(group.tables.runs)
-    columns = {
-        "attempts": ("n_attempts", "count"),
-        "without usage": ("n_without_usage", "count"),
-        "prompt tokens": ("prompt_tokens", "count"),
-        "of them cached": ("cached_tokens", "count"),
-        "completion tokens": ("completion_tokens", "count"),
-    }
     cells = [_exact("calls", len(children), n, "count")]
-    for quantity, (column, unit) in columns.items():
-        known = float(children[column].sum(min_count=1))
-        cells.append(_exact(quantity, known, n, unit))
-    for quantity, column, unit in (("FLOPs", "flops", "flops"), ("dollars", "dollars", "dollars")):
-        cells.append(_exact(quantity, float(children[column].sum(skipna=False)), n, unit))
+    for quantity, column, unit in (
+        ("attempts", "n_attempts", "count"),
+        ("without usage", "n_without_usage", "count"),
+        ("prompt tokens", "prompt_tokens", "count"),
+        ("of them cached", "cached_tokens", "count"),
+        ("completion tokens", "completion_tokens", "count"),
+        ("FLOPs", "flops", "flops"),
+        ("dollars", "dollars", "dollars"),
+    ):
+        if column in REPORTED:
+            total = children[column].sum(min_count=1)
+        else:
+            total = children[column].sum(skipna=False)
+        cells.append(_exact(quantity, float(total), n, unit))
     seconds = float(group.tables.generations["seconds"].sum(skipna=False))
     cells.append(_exact("wall seconds", seconds, n, "seconds"))
     return cells

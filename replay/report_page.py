@@ -114,7 +114,7 @@ def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
         layout, height_ratios=heights, width_ratios=[1, 1] if compared else [2, 1]
     )
     for number, panel in enumerate(panels):
-        figures.trajectories(panel.group.tables.generations, ax=axes[f"{number} runs"], theme=theme)
+        _draw_runs(panel.group, axes[f"{number} runs"], theme)
         if panel.construction:
             _draw_construction(panel.construction, axes[f"{number} picture"], theme)
         for k, (title, contest) in enumerate(panel.contests):
@@ -126,6 +126,13 @@ def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
 
 
 _PARTS = ("curves", "pulls", "times", "effects")
+
+
+def _draw_runs(group: Group, ax: Axes, theme: Theme) -> None:
+    """Trajectories over generations; over calls where generations differ in size."""
+    frame = group.tables.generations.sort_values("children", kind="stable")
+    x: figures.Cost = "generation" if frame["children"].nunique() == 1 else "calls"
+    figures.trajectories(frame, x=x, ax=ax, theme=theme)
 
 
 def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:

@@ -52,7 +52,7 @@ def load(
     Returns:
         Columns run, task, model, seed, children (N), generation, best_fitness (so far), and of
         that generation alone generation_best, n_calls, n_ok, n_attempts, n_without_usage,
-        prompt_tokens, cached_tokens, completion_tokens (as reported), tokens (prompt and
+        prompt_tokens, cached_tokens, completion_tokens (as far as reported), tokens (prompt and
         completion under the rule), flops, dollars, call_seconds, evaluation_seconds, seconds
         (wall); source. NaN where unknown.
 
@@ -188,6 +188,9 @@ SUMMED = (
     "evaluation_seconds",
 )
 """Columns of children that `load` sums by generation."""
+
+REPORTED = frozenset({"prompt_tokens", "cached_tokens", "completion_tokens"})
+"""Those of them that are sums of what the endpoint reported, as far as it did."""
 
 Rows = dict[str, Any]
 
@@ -344,9 +347,9 @@ class _AttemptColumns:
             "flops": flops_of_tokens(prompt, cached, completion, model=header.model),
             "dollars": price_of_tokens(prompt, cached, completion, model=header.model),
         }
-        return {unit: self._sum(values) for unit, values in by_attempt.items()}
+        return {unit: self.whole(values) for unit, values in by_attempt.items()}
 
-    def _sum(self, values: Floats) -> Floats:
+    def whole(self, values: Floats) -> Floats:
         """Sums over each child's attempts; NaN where any of them, or their number, is unknown."""
         owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
         sums = np.bincount(owner, values, minlength=len(self.per_child))
@@ -394,7 +397,7 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "n_without_usage": columns.lacking_by_child(),
         "finish_reason": last,
         **columns.costs_by_child(timeouts),
-        "call_seconds": columns.by_child(
+        "call_seconds": columns.whole(
             _floats((attempt.latency for attempt in columns.attempts), len(columns.attempts))
         ),
         "evaluation_seconds": _floats((child.evaluation.seconds for child in children), count),
@@ -418,12 +421,15 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     inside = child["generation"] <= last
     owner = child["generation"][inside]
 
-    def total(values: Floats) -> Floats:
-        """Sums children's values by generation; NaN where none is known. Generation 0 costs 0."""
-        values = values[inside]
-        known = ~np.isnan(values)
-        sums = np.bincount(owner[known], values[known], minlength=last + 1)
-        counts = np.bincount(owner[known], minlength=last + 1)
+    def total(name: str) -> Floats:
+        """Sums a column over each generation's children. Generation 0 costs 0.
+
+        NaN where a child's value is unknown; of what endpoints report, where every child's is.
+        """
+        values = child[name][inside]
+        counted = ~np.isnan(values) if name in REPORTED else np.ones(len(values), dtype=np.bool_)
+        sums = np.bincount(owner[counted], values[counted], minlength=last + 1)
+        counts = np.bincount(owner[counted], minlength=last + 1)
         present = np.bincount(owner, minlength=last + 1)
         return np.where((counts > 0) | (present == 0), sums, np.nan)
 
@@ -443,7 +449,7 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "generation_best": generation_best,
         "n_calls": np.bincount(owner, minlength=last + 1),
         "n_ok": n_ok,
-        **{name: total(child[name]) for name in SUMMED},
+        **{name: total(name) for name in SUMMED},
         "seconds": _floats(
             [0.0, *(generation.seconds for generation in run.generations)], last + 1
         ),

@@ -1,0 +1,284 @@
+import csv
+import io
+import json
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from samples import sample_lines, write_sample
+from test_table import write_lines
+
+import replay
+from evo.policies import POLICIES
+from evo.records import Child, Evaluation, Generation, Initial
+from evo.upkeep import compact
+from replay.contest import BASELINES, contest, named_policies
+from replay.rendering import FORMATS
+from replay.report import OFFLINE_NOTE, groups, policy_sections, sections
+from replay.report_page import Panel, best_construction, draw_page
+from replay.table import load_tables
+
+
+def pool(folder, *, runs=6, generations=5, children=3):
+    for seed in range(runs):
+        write_sample(
+            folder / f"{children}-{seed}.jsonl",
+            generations=generations,
+            children=children,
+            seed=seed,
+        )
+    return folder
+
+
+def only_group(*paths):
+    [group] = groups(load_tables(*paths))
+    return group
+
+
+def cells_of(found):
+    return {(row.row, row.quantity): row for section in found for row in section.cells.itertuples()}
+
+
+def with_header(lines, **fields):
+    return [msgspec.structs.replace(lines[0], **fields), *lines[1:]]
+
+
+# Tables of runs
+
+
+def test_sections_agree_with_the_tables(tmp_path):
+    group = only_group(pool(tmp_path))
+    frame, children = replay.load(tmp_path), replay.children(tmp_path)
+    cells = cells_of(sections(group))
+    final = frame.groupby("run")["best_fitness"].max()
+    assert cells["3", "runs"].value == 6
+    assert cells["3", "best"].value == final.max()
+    assert cells["3", "final, median"].value == final.median()
+    assert cells["3", "final, mean"].value == pytest.approx(final.mean())
+    assert cells["3", "children"].value == len(children)
+    assert cells["3", "error"].value == (children["status"] == "error").sum()
+    assert cells["3", "ok"].value == pytest.approx((children["status"] == "ok").mean())
+    assert cells["3", "dollars"].value == pytest.approx(children["dollars"].sum())
+    assert cells["3", "wall seconds"].value == pytest.approx(frame["seconds"].sum())
+
+
+def test_estimates_have_intervals_and_every_cell_says_n(tmp_path):
+    cells = cells_of(sections(only_group(pool(tmp_path)), tau=0.5))
+    for (_, quantity), cell in cells.items():
+        assert cell.n == 6
+        if quantity.startswith(("final", "ok")):
+            assert cell.low < cell.value < cell.high
+
+
+def test_sizes_are_apart_and_tasks_are_groups(tmp_path):
+    pool(tmp_path, children=2)
+    pool(tmp_path, children=10, runs=3)
+    header = sample_lines()[0]
+    other = with_header(
+        sample_lines(), model=msgspec.structs.replace(header.model, name="offline", is_llm=False)
+    )
+    write_lines(tmp_path / "other.jsonl", other)
+    found = groups(load_tables(tmp_path))
+    assert [group.model for group in found] == ["sample", "offline"]
+    first, second = (sections(group)[0] for group in found)
+    assert list(first.cells["row"].unique()) == ["2", "10"]
+    assert "runs of different N are shown apart" in first.notes
+    assert OFFLINE_NOTE not in first.notes
+    assert OFFLINE_NOTE in second.notes
+    assert "(not an LLM)" in FORMATS["plain"]([second])
+    assert "(not an LLM)" not in FORMATS["plain"]([first])
+
+
+def test_what_one_must_know_is_noted(tmp_path):
+    write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
+    write_sample(tmp_path / "b.jsonl", generations=5, seed=2)
+    write_sample(tmp_path / "copy.jsonl", generations=3, seed=1)
+    lost = with_header(sample_lines(seed=9), source="openevolve", lost="the weather")
+    write_lines(tmp_path / "c.jsonl", lost)
+    notes = " / ".join(sections(only_group(tmp_path))[0].notes)
+    assert "differ in length" in notes
+    assert "1 of 4 runs repeat" in notes
+    assert "openevolve, which does not hold: the weather" in notes
+    [single] = (sections(only_group(tmp_path / "a.jsonl"))[0].notes,)
+    assert single == ("a single run has no interval",)
+
+
+def nothing_ok(seed):
+    failure = Evaluation(status="error", error="boom")
+    empty = {"best_fitness": None, "best": (0, 0), "improved": False}
+    return [
+        msgspec.structs.replace(line, evaluation=failure)
+        if isinstance(line, Initial | Child)
+        else msgspec.structs.replace(line, **empty)
+        if isinstance(line, Generation)
+        else line
+        for line in sample_lines(seed=seed)
+    ]
+
+
+def test_runs_that_found_nothing_are_no_zeros(tmp_path):
+    write_sample(tmp_path / "a.jsonl", seed=1)
+    write_lines(tmp_path / "b.jsonl", nothing_ok(2))
+    group = only_group(tmp_path)
+    found = sections(group)
+    assert cells_of(found)["3", "final, median"].n == 1
+    assert any("1 of 2 runs found nothing ok" in note for note in found[0].notes)
+    nothing = only_group(tmp_path / "b.jsonl")
+    assert "none" in FORMATS["plain"](sections(nothing))
+    assert best_construction(nothing) == (None, None)
+    draw_page([Panel(nothing, None)])
+
+
+def test_unknown_costs_are_said_to_be_unknown(tmp_path):
+    lines = [
+        msgspec.structs.replace(line, attempts=()) if isinstance(line, Child) else line
+        for line in sample_lines()
+    ]
+    group = only_group(write_lines(tmp_path / "a.jsonl", lines))
+    cells = cells_of(sections(group))
+    for quantity in ("attempts", "prompt tokens", "FLOPs", "dollars"):
+        assert math.isnan(cells["3", quantity].value)
+    assert "unknown" in FORMATS["plain"](sections(group))
+    assert json.loads(FORMATS["json"](sections(group)))
+
+
+# Formats
+
+
+def test_formats_hold_the_same_cells(tmp_path):
+    found = sections(only_group(pool(tmp_path)), tau=2.0)
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](found))))
+    cells = json.loads(FORMATS["json"](found))["cells"]
+    assert len(rows) == len(cells) == sum(len(section.cells) for section in found)
+    for row, cell in zip(rows, cells, strict=True):
+        assert row["quantity"] == cell["quantity"]
+        assert cell["model"] == "sample"
+        assert cell["is_llm"] is True
+        value = float(row["value"])
+        assert cell["value"] == (value if math.isfinite(value) else None)
+    markdown = FORMATS["markdown"](found)
+    assert markdown.count("### ") == len(found)
+    for section in found:
+        for quantity in section.cells["quantity"].unique():
+            assert quantity in FORMATS["plain"](found)
+            assert quantity in markdown
+
+
+# Policies
+
+
+def test_a_contest_is_consistent(tmp_path):
+    frame = replay.load(pool(tmp_path, runs=8, generations=6))
+    made = contest(frame, named_policies(["ucb1", "thompson"]), replicates=300)
+    assert (made.runs, made.arms, made.rounds) == (8, 4, 6)
+    everyone = {*BASELINES, "ucb1", "thompson"}
+    for table in (made.finals, made.curves, made.pulls, made.times, made.regrets):
+        assert set(table["policy"]) == everyone
+        assert (table["n"] == 8).all()
+    shares = made.pulls.groupby("policy")["value"].sum()
+    np.testing.assert_allclose(shares, 1.0)
+    final = made.finals.set_index("policy")["value"]
+    effects = made.effects.set_index(["policy", "effect"])["value"]
+    for policy in ("ucb1", "thompson"):
+        assert effects[policy, "pool"] == pytest.approx(final["random"] - final["single"])
+        assert effects[policy, "allocation"] == pytest.approx(final[policy] - final["random"])
+    assert (made.regrets["value"] >= -1e-12).all()
+
+
+def test_a_contest_of_flat_runs_has_no_winner(tmp_path):
+    frame = replay.load(pool(tmp_path))
+    frame["best_fitness"] = 0.5
+    made = contest(frame, named_policies(["all"]), replicates=100)
+    assert set(made.finals["value"]) == {0.5}
+    assert (made.effects["value"].abs() < 1e-12).all()
+    assert (made.regrets["value"].abs() < 1e-12).all()
+    assert set(made.finals["policy"]) == set(POLICIES)
+    assert made.tau == 0.5
+    assert set(made.times["time"]) == {1.0}
+
+
+def test_warnings_of_policies_are_notes(tmp_path):
+    frame = replay.load(pool(tmp_path, generations=3))
+    made = contest(frame, named_policies(["ucb1"]), arms=5, rounds=3, replicates=50)
+    assert any("never adapts" in note for note in made.notes)
+    [first, *_] = policy_sections(only_group(tmp_path), made)
+    assert any("never adapts" in note for note in first.notes)
+
+
+def test_rounds_beyond_the_runs_and_nothing_ok_are_noted(tmp_path):
+    pool(tmp_path, generations=3)
+    for seed in (20, 21):
+        write_lines(tmp_path / f"nothing-{seed}.jsonl", nothing_ok(seed))
+    made = contest(replay.load(tmp_path), named_policies(["random"]), rounds=9, arms=2)
+    assert any("3 generations" in note for note in made.notes)
+    assert any("counts as 0" in note for note in made.notes)
+    assert made.finals["value"].notna().all()
+
+
+def test_a_contest_needs_runs(tmp_path):
+    frame = replay.load(pool(tmp_path, runs=2))
+    with pytest.raises(ValueError, match="at least 3 runs"):
+        contest(frame, named_policies(["ucb1"]))
+
+
+def test_settings_make_one_policy_per_value():
+    found = named_policies(["ucb", "random"], {"ucb": {"c": [0.1, 1.0]}})
+    assert list(found) == ["ucb1 c=0.1", "ucb1 c=1", "random"]
+    with pytest.raises(ValueError, match="parameters"):
+        named_policies(["ucb1"], {"ucb1": {"nonsense": [1.0]}})
+    with pytest.raises(ValueError, match="settings of the policies"):
+        named_policies(["random"], {"ucb1": {"c": [1.0]}})
+    with pytest.raises(ValueError, match="expected a policy"):
+        named_policies(["nonsense"])
+
+
+# The page
+
+
+def test_the_page_holds_a_picture_and_four_figures_per_contest(tmp_path):
+    group = only_group(pool(tmp_path))
+    made = contest(group.tables.generations, named_policies(["ucb1"]), replicates=50, arms=2)
+    figure = draw_page([Panel(group, None, [("heading", made)])])
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert len(titles) == 6
+    assert "Pulls per arm" in titles
+
+
+def real_log(path, program=None):
+    lines = sample_lines(generations=1, children=1, seed=3)
+    task = lines[0].task
+    source = task.files[task.program_file] if program is None else program
+    child = Child(
+        generation=1,
+        index=0,
+        seed=1,
+        prompt_hash="0" * 64,
+        attempts=(),
+        evaluation=Evaluation(status="ok", fitness=0.5),
+        program=source,
+    )
+    after = Generation(generation=1, best_fitness=0.5, best=(1, 0), improved=True, seconds=1.0)
+    return write_lines(path, [lines[0], lines[2], child, after])
+
+
+def test_the_best_construction_is_evaluated_again(tmp_path):
+    path = real_log(tmp_path / "a.jsonl")
+    construction, reason = best_construction(only_group(path))
+    assert reason is None
+    assert construction.picture == "points"
+    assert np.asarray(construction.value).shape == (16, 2)
+    assert "seed 3, generation 1" in construction.caption
+    figure = draw_page([Panel(only_group(path), construction)])
+    assert len(figure.axes) == 2
+
+
+def test_without_a_construction_the_reason_is_given(tmp_path):
+    path = real_log(tmp_path / "a.jsonl", program="def min_max_dist_dim2_16():\n    return 3\n")
+    construction, reason = best_construction(only_group(path))
+    assert construction is None
+    assert "is invalid" in reason
+    compact(path, tmp_path / "small" / "a.jsonl")
+    construction, reason = best_construction(only_group(tmp_path / "small"))
+    assert construction is None
+    assert "compact" in reason

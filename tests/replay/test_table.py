@@ -1,0 +1,402 @@
+import gzip
+import random
+import warnings
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import make_log_bytes, sample_lines, write_sample
+
+import replay
+from evo.cost import cost_of_children
+from evo.log import LogError, encode_line, read_log
+from evo.records import (
+    AllocationHeader,
+    ArmRecord,
+    Attempt,
+    Child,
+    Evaluation,
+    Generation,
+    Header,
+    Initial,
+)
+from evo.upkeep import compact
+from replay.reading import find_logs, name_runs
+from replay.table import load_tables
+
+
+def write_lines(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(encode_line(line) for line in lines))
+    return path
+
+
+def changed(lines, kind, **fields):
+    """The lines with the first record of a kind changed."""
+    lines = list(lines)
+    at = next(i for i, line in enumerate(lines) if isinstance(line, kind))
+    lines[at] = msgspec.structs.replace(lines[at], **fields)
+    return lines
+
+
+# What the tables hold
+
+
+def test_load_agrees_with_the_log(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=5, children=4)
+    log, frame = read_log(path), replay.load(path)
+    np.testing.assert_array_equal(frame["best_fitness"], log.trajectory)
+    assert frame["generation"].tolist() == list(range(6))
+    assert frame["n_calls"].tolist() == [0, 4, 4, 4, 4, 4]
+    ok = [o.generation for o in log.outcomes if o.evaluation.status == "ok"]
+    assert frame["n_ok"].tolist() == [1, *(ok.count(g) for g in range(1, 6))]
+    assert set(frame["task"]) == {"min_max_distance"}
+    assert set(frame["seed"]) == {7}
+    assert set(frame["source"]) == {str(path)}
+
+
+def test_costs_agree_with_evo_cost(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=4, children=5)
+    log = read_log(path)
+    for rule in ("worst_case", "exclude", "bounded"):
+        frame = replay.load(path, timeouts=rule)
+        for g in range(1, 5):
+            members = [outcome for outcome in log.outcomes if outcome.generation == g]
+            cost = cost_of_children(members, log.header.model, log.header.sampling, rule=rule)
+            row = frame[frame["generation"] == g].iloc[0]
+            assert row["n_attempts"] == cost.attempts
+            assert row["n_without_usage"] == cost.without_usage
+            for column in ("flops", "dollars", "tokens"):
+                expected = getattr(cost, column)
+                assert row[column] == pytest.approx(
+                    np.nan if expected is None else expected, nan_ok=True
+                )
+
+
+def test_usage_under_other_names_counts(tmp_path):
+    usage = {
+        "input_tokens": 50,
+        "output_tokens": 11,
+        "input_tokens_details": {"cached_tokens": 90},
+    }
+    lines = changed(
+        sample_lines(), Child, attempts=(Attempt(status="ok", latency=1.0, usage=usage),)
+    )
+    row = replay.children(write_lines(tmp_path / "a.jsonl", lines)).iloc[0]
+    assert (row["prompt_tokens"], row["completion_tokens"]) == (50, 11)
+    assert row["cached_tokens"] == 50  # never more than the prompt
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": "many"}, {"prompt_tokens": True}, {}, None])
+def test_usage_that_is_no_count_is_unknown_and_the_log_is_read(tmp_path, usage):
+    attempt = Attempt(status="ok", latency=1.0, usage=usage)
+    lines = changed(sample_lines(), Child, attempts=(attempt,))
+    path = write_lines(tmp_path / "a.jsonl", lines)
+    row = replay.children(path).iloc[0]
+    assert np.isnan(row["prompt_tokens"])
+    assert row["n_without_usage"] == 1
+    others = replay.children(write_sample(tmp_path / "b.jsonl")).iloc[1:]
+    pd.testing.assert_series_equal(
+        replay.children(path).iloc[1:]["prompt_tokens"], others["prompt_tokens"]
+    )
+
+
+def test_unknown_is_nan_and_never_zero(tmp_path):
+    lines = [
+        msgspec.structs.replace(line, attempts=()) if isinstance(line, Child) else line
+        for line in sample_lines()
+    ]
+    frame = replay.load(write_lines(tmp_path / "a.jsonl", lines))
+    after = frame[frame["generation"] > 0]
+    for column in ("prompt_tokens", "tokens", "flops", "dollars", "n_attempts", "call_seconds"):
+        assert after[column].isna().all(), column
+
+
+def test_children_say_their_parent_and_whether_they_beat_it(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=6, children=4)
+    log, table = read_log(path), replay.children(path)
+    parents = log.trajectory[table["generation"].to_numpy() - 1]
+    np.testing.assert_array_equal(table["parent_fitness"], parents)
+    beat = (table["fitness"] > parents + 1e-9).to_numpy()
+    np.testing.assert_array_equal(table["improved"], beat)
+    improved = table.groupby("generation")["improved"].any()
+    assert improved.tolist() == [generation.improved for generation in log.generations]
+
+
+def test_any_ok_child_improves_on_nothing(tmp_path):
+    lines = changed(sample_lines(), Initial, evaluation=Evaluation(status="error"))
+    lines = changed(lines, Child, evaluation=Evaluation(status="ok", fitness=-5.0))
+    row = replay.children(write_lines(tmp_path / "a.jsonl", lines)).iloc[0]
+    assert np.isnan(row["parent_fitness"])
+    assert row["improved"]
+
+
+def test_attempts_are_one_row_each(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=2, children=3)
+    attempts, children = replay.attempts(path), replay.children(path)
+    assert len(attempts) == children["n_attempts"].sum()
+    assert (
+        attempts.groupby(["generation", "index"])["attempt"].max().add(1).tolist()
+        == children["n_attempts"].astype(int).tolist()
+    )
+    assert set(attempts["status"]) == {"timeout", "ok"}
+
+
+def test_order_of_lines_does_not_matter(tmp_path):
+    plain = write_sample(tmp_path / "1" / "a.jsonl", children=5)
+    mixed = write_sample(tmp_path / "2" / "a.jsonl", children=5, shuffle=random.Random(3))
+    for read in (replay.load, replay.children, replay.attempts):
+        one, two = (read(path).drop(columns="source") for path in (plain, mixed))
+        pd.testing.assert_frame_equal(one, two)
+
+
+def test_compact_and_compressed_logs_give_the_same_tables(tmp_path):
+    path = write_sample(tmp_path / "full" / "a.jsonl")
+    compact(path, tmp_path / "small" / "a.jsonl.gz")
+    for read in (replay.load, replay.children, replay.attempts):
+        one, two = (read(tmp_path / name).drop(columns="source") for name in ("full", "small"))
+        pd.testing.assert_frame_equal(one, two)
+
+
+def test_a_generation_under_way_is_in_children_alone(tmp_path):
+    lines = sample_lines(generations=3, children=3)
+    last = max(i for i, line in enumerate(lines) if isinstance(line, Generation))
+    path = write_lines(tmp_path / "a.jsonl", lines[:last])
+    assert replay.load(path)["generation"].max() == 2
+    assert replay.children(path)["generation"].max() == 3
+
+
+def test_matrices_are_in_order_of_runs_and_end_in_nan(tmp_path):
+    write_sample(tmp_path / "b.jsonl", generations=4, seed=2)
+    write_sample(tmp_path / "a.jsonl", generations=2, seed=1)
+    frame = replay.load(tmp_path / "b.jsonl", tmp_path / "a.jsonl")
+    matrix = replay.fitness_matrix(frame)
+    np.testing.assert_array_equal(matrix[0], read_log(tmp_path / "b.jsonl").trajectory)
+    np.testing.assert_array_equal(matrix[1, :3], read_log(tmp_path / "a.jsonl").trajectory)
+    assert np.isnan(matrix[1, 3:]).all()
+    costs = replay.cost_matrices(frame)
+    assert {cost.shape for cost in costs.values()} == {matrix.shape}
+    assert costs["calls"][0].tolist() == [0, 3, 3, 3, 3]
+
+
+def test_tables_read_once_are_the_tables_read_apart(tmp_path):
+    write_sample(tmp_path / "a.jsonl")
+    runs, generations, children = load_tables(tmp_path)
+    pd.testing.assert_frame_equal(generations, replay.load(tmp_path))
+    pd.testing.assert_frame_equal(children, replay.children(tmp_path))
+    assert runs[["run", "generations", "is_llm", "compact"]].values.tolist() == [
+        ["a", 3, True, False]
+    ]
+
+
+# Which logs
+
+
+def test_sources_are_files_folders_patterns_and_logs_each_once(tmp_path, monkeypatch):
+    a = write_sample(tmp_path / "x" / "a.jsonl")
+    b = write_sample(tmp_path / "y" / "deep" / "b.jsonl")
+    expected = {a.resolve(), b.resolve()}
+    monkeypatch.chdir(tmp_path)
+    for sources in (
+        (tmp_path,),
+        (str(tmp_path / "**" / "*.jsonl"),),
+        ([a, b],),
+        (a, read_log(b), "x", "x/a.jsonl", tmp_path / "x" / ".." / "x" / "a.jsonl"),
+    ):
+        found = find_logs(*sources)
+        assert {path.resolve() for path in found} == expected
+        assert len(found) == 2
+
+
+@pytest.mark.parametrize("source", ["missing.jsonl", "no*.jsonl", "empty"])
+def test_sources_without_logs_are_errors(tmp_path, source):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LogError, match=r"no log|no such file"):
+        replay.load(tmp_path / source)
+    with pytest.raises(LogError, match="at least one log"):
+        replay.load([])
+
+
+def test_an_allocation_stands_for_its_arms_in_order_wherever_they_lie(tmp_path):
+    outside = write_sample(tmp_path / "before.jsonl", seed=3)
+    folder = tmp_path / "allocation"
+    inside = [write_sample(folder / f"arm-{k:02}.jsonl", seed=k) for k in range(2)]
+    arms = tuple(
+        ArmRecord(log=log, seed=seed)
+        for log, seed in (("arm-01.jsonl", 1), ("../before.jsonl", 3), ("arm-00.jsonl", 0))
+    )
+    header = AllocationHeader(policy="ucb1", reward="rank", rounds=3, seed=0, arms=arms)
+    journal = write_lines(folder / "allocation.jsonl", [header])
+    for source in (folder, journal):
+        assert find_logs(source) == [inside[1], outside, inside[0]]
+    journal.write_text("{}\n")
+    with pytest.raises(LogError, match=r"allocation\.jsonl:1: not the header"):
+        replay.load(folder)
+
+
+def test_runs_of_the_same_name_stay_apart(tmp_path):
+    for place in ("x/a.jsonl", "y/a.jsonl"):
+        write_sample(tmp_path / place)
+    compact(tmp_path / "x" / "a.jsonl", tmp_path / "x" / "a.jsonl.gz")
+    names = name_runs(find_logs(tmp_path))
+    assert set(names.values()) == {"x/a.jsonl", "x/a.jsonl.gz", "y/a.jsonl"}
+    assert replay.fitness_matrix(replay.load(tmp_path)).shape == (3, 4)
+    assert set(replay.load(tmp_path / "x" / "a.jsonl", tmp_path / "y")["run"]) == {"x/a", "y/a"}
+
+
+# Damage
+
+
+def test_a_torn_last_line_is_forgiven(tmp_path):
+    data = make_log_bytes()
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(data[:-10])
+    assert replay.load(path)["generation"].max() == 3
+
+
+def test_a_flipped_byte_names_file_and_line(tmp_path):
+    data = make_log_bytes()
+    lines = data.split(b"\n")
+    lines[4] = lines[4].replace(b"error", b"errer", 1).replace(b'"ok"', b'"OK"', 1)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(LogError, match=r"a\.jsonl:5: the checksum"):
+        replay.load(path)
+
+
+def contradiction(lines, name):
+    child = next(line for line in lines if isinstance(line, Child))
+    match name:
+        case "generation":
+            return changed(lines, Child, generation=99)
+        case "negative":
+            return changed(lines, Child, generation=-1)
+        case "index":
+            return changed(lines, Child, index=3)
+        case "huge":
+            return changed(lines, Child, generation=2**63)
+        case "twice":
+            return [*lines, child]
+        case "order":
+            return changed(lines, Generation, generation=2)
+        case "header":
+            return [*lines, lines[0]]
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["generation", "negative", "index", "huge", "twice", "order", "header"]
+)
+def test_lines_that_contradict_each_other_name_file_and_line(tmp_path, name):
+    path = write_lines(tmp_path / "a.jsonl", contradiction(sample_lines(), name))
+    with pytest.raises(LogError, match=r"a\.jsonl:\d+: "):
+        replay.load(path)
+
+
+def crafted(line, old, new):
+    """A line with a changed body and a fitting checksum."""
+    import zlib
+
+    body = line.rstrip(b"\n")[len(b'{"crc":"00000000",') :].replace(old, new, 1)
+    return b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body)
+
+
+@pytest.mark.parametrize("fitness", [b"null", b"NaN", b"1e999", b'"high"', b"[1]"])
+def test_a_fitness_that_is_none_is_an_error_and_no_number(tmp_path, fitness):
+    lines = changed(
+        sample_lines(), Child, evaluation=Evaluation(status="ok", fitness=0.625, seconds=0.5)
+    )
+    data = [encode_line(line) for line in lines]
+    at = next(i for i, line in enumerate(data) if b"0.625" in line)
+    data[at] = crafted(data[at], b"0.625", fitness)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(data))
+    with pytest.raises(LogError, match=rf"a\.jsonl:{at + 1}: "):
+        replay.load(path)
+
+
+def test_a_failure_with_a_fitness_is_an_error(tmp_path):
+    lines = changed(
+        sample_lines(), Child, evaluation=Evaluation(status="ok", fitness=0.625, seconds=0.5)
+    )
+    data = [encode_line(line) for line in lines]
+    at = next(i for i, line in enumerate(data) if b"0.625" in line)
+    data[at] = crafted(data[at], b'"status":"ok","fitness"', b'"status":"error","fitness"')
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(data))
+    with pytest.raises(LogError, match=rf"a\.jsonl:{at + 1}: "):
+        replay.load(path)
+
+
+def test_not_strict_leaves_out_what_is_damaged_and_says_so(tmp_path):
+    good = write_sample(tmp_path / "good.jsonl")
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("{}\n")
+    with pytest.raises(LogError):
+        replay.load(tmp_path)
+    with pytest.warns(UserWarning, match="1 of 2 logs were left out"):
+        frame = replay.load(tmp_path, strict=False)
+    assert set(frame["source"]) == {str(good)}
+    assert [path for path, _ in frame.attrs["skipped"]] == [str(bad)]
+    with pytest.raises(LogError, match="none of 1 logs"):
+        replay.load(bad, strict=False)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_whatever_a_file_holds_it_is_a_table_or_one_error(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("any") / "a.jsonl"
+    whole = make_log_bytes(generations=2, children=2)
+    content = data.draw(
+        st.one_of(
+            st.binary(max_size=200),
+            st.integers(0, len(whole)).map(lambda n: whole[:n]),
+            st.tuples(st.integers(0, len(whole) - 1), st.binary(min_size=1, max_size=8)).map(
+                lambda edit: whole[: edit[0]] + edit[1] + whole[edit[0] + len(edit[1]) :]
+            ),
+            st.permutations(whole.splitlines(keepends=True)).map(b"".join),
+            st.lists(st.sampled_from(whole.splitlines(keepends=True))).map(b"".join),
+        )
+    )
+    if data.draw(st.booleans()):
+        content = gzip.compress(content)[: data.draw(st.integers(0, 10**6))]
+    path.write_bytes(content)
+    for read in (replay.load, replay.children, replay.attempts):
+        try:
+            frame = read(path)
+        except LogError as error:
+            frame, message = None, str(error)
+        if frame is None:
+            assert str(path) in message
+            continue
+        intact = read_log(path)
+        if read is replay.load:
+            np.testing.assert_array_equal(frame["best_fitness"], intact.trajectory)
+        if read is replay.children:
+            fitness = [
+                np.nan if o.evaluation.fitness is None else o.evaluation.fitness
+                for o in intact.outcomes
+            ]
+            np.testing.assert_array_equal(frame["fitness"].astype(float), fitness)
+
+
+def test_progress_is_shown_for_many_files_only(tmp_path, capsys):
+    write_sample(tmp_path / "a.jsonl")
+    replay.load(tmp_path)
+    assert capsys.readouterr().err == ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tqdm's, of notebooks without widgets
+        replay.load(tmp_path, progress=True)
+    assert "reading logs" in capsys.readouterr().err
+
+
+def test_a_header_alone_is_a_run_without_generations(tmp_path):
+    header = next(line for line in sample_lines() if isinstance(line, Header))
+    path = write_lines(tmp_path / "a.jsonl", [header])
+    frame = replay.load(path)
+    assert frame["generation"].tolist() == [0]
+    assert frame["best_fitness"].isna().all()
+    assert len(replay.children(path)) == len(replay.attempts(path)) == 0
