@@ -28,14 +28,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replay.statistics import (
-    STATISTICS,
-    FloatArray,
-    IntArray,
-    Interval,
-    Statistic,
-    resampled_rows,
-)
+from replay.bootstrap import FloatArray, IntArray, Statistic, resampled_rows
+from replay.statistics import STATISTICS, Interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,6 +20,7 @@ FLOORS = [
     {"evo.commands"},
     {"evo.cli"},
     {"evo.__main__"},
+    {"replay.bootstrap"},
     {"replay.table", "replay.statistics", "replay.style"},
     {"replay.importers", "replay.hindsight", "replay.simulation", "replay.effects"},
 ]

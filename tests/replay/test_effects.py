@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import replay
+from replay.bootstrap import FloatArray, IntArray
 from replay.effects import (
     allocation_effect,
     arm_pool_sweep,
@@ -15,7 +16,6 @@ from replay.effects import (
     regret,
     time_to_threshold,
 )
-from replay.statistics import FloatArray, IntArray
 
 
 @dataclass

@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from replay.statistics import (
@@ -110,6 +110,7 @@ def test_higher_levels_are_wider_and_hold_the_value(method):
     method=st.sampled_from(METHODS),
     statistic=st.sampled_from(sorted(STATISTICS)),
 )
+@example(values=[0.0, 3.77e-130], method="bca", statistic="iqm")
 @settings(max_examples=100, deadline=None)
 def test_any_runs_give_ordered_limits(values, method, statistic):
     found = interval(values, method=method, statistic=statistic, resamples=100)
