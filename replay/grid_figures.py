@@ -219,7 +219,7 @@ def calibration(
     both = part[["predicted", "observed"]].to_numpy(np.float64)
     ends = [float(both.min()), float(both.max())]
     ax.plot(ends, ends, color=ink.text, lw=0.8, zorder=1)
-    entries = []
+    entries, summary = [], []
     for order, (task, group) in enumerate(part.groupby("task", sort=False)):
         colour, _ = look(order)
         held = group["observed"].between(group["low"], group["high"])
@@ -231,11 +231,13 @@ def calibration(
         )  # fmt: skip
         ax.scatter(group["observed"], group["predicted"], s=16, color=colour, zorder=3)
         error = (group["predicted"] - group["observed"]).abs().mean()
-        entries.append((f"{task}: error {error:.3f}, {held.mean():.0%} inside", colour))
+        entries.append((str(task), colour))
+        summary.append(f"{task} {error:.3f}, {held.mean():.0%} inside")
     label_axes(ax, theme, x="observed mean fitness", y=f"predicted by the {method}")
     text = (
         f"Each point is a cell (T, N), mean of {_counts(part['n'])}, predicted with its N "
-        "left out; bars are the prediction's interval."
+        "left out; bars are the prediction's interval. Mean absolute error: "
+        f"{'; '.join(summary)}."
     )
     head(ax, theme, "Prediction of cells never run", text, legend=entries)
     return ax
@@ -321,14 +323,15 @@ def _draw_splits(ax: Axes, plan: Plan, theme: Theme) -> None:
     ax.scatter(N, value, s=20 + 300 * table["p_best"], color=PALETTE[0], alpha=0.5, zorder=3)
     ax.scatter(N[chosen], value[chosen], s=40, color=PALETTE[1], edgecolors=ink.text, zorder=4)
     ax.set_xscale("log", base=2)
+    ax.margins(x=0.05)
     _powers(ax, int(N.max()))
     label_axes(ax, theme, x="children per generation N", y=FITNESS)
     text = (
+        f"{plan.task}, {plan.model}; pilot of {plan.pilot_runs} runs, {plan.pilot_calls} calls. "
         "Mean and 95 % of single searches, simulated; the larger a disc, the likelier its split is "
-        "the best. "
+        "the best; filled: the plan's N."
     )
-    text += f"Pilot: {plan.pilot_runs} runs, {plan.pilot_calls} calls."
-    head(ax, theme, f"A budget of {plan.budget:g}: {plan.task}, {plan.model}", text)
+    head(ax, theme, f"One run with a budget of {plan.budget:g}", text)
 
 
 def _draw_outcomes(ax: Axes, plan: Plan, theme: Theme) -> None:
