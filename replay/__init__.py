@@ -6,43 +6,69 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
+    "HINDSIGHT": "replay.hindsight",
     "POLICIES": "evo.policies",
+    "allocation_effect": "replay.effects",
     "attempts": "replay.table",
+    "backtest": "replay.backtest",
     "children": "replay.table",
+    "compare": "replay.statistics",
     "cost_matrices": "replay.table",
+    "depth_breadth": "replay.grid",
+    "envelope": "replay.envelope",
     "find_logs": "replay.reading",
+    "fit_bilinear": "replay.bilinear",
+    "fit_kernel": "replay.kernel",
     "fitness_matrix": "replay.table",
+    "interval": "replay.statistics",
     "load": "replay.table",
     "load_tables": "replay.table",
+    "plan": "replay.planner",
+    "pool_effect": "replay.effects",
     "simulate": "replay.simulation",
     "simulate_many": "replay.simulation",
+    "time_to_threshold": "replay.effects",
 }
 
 __all__ = [
+    "HINDSIGHT",
     "POLICIES",
+    "allocation_effect",
     "attempts",
+    "backtest",
     "children",
+    "compare",
     "cost_matrices",
+    "depth_breadth",
+    "envelope",
     "find_logs",
+    "fit_bilinear",
+    "fit_kernel",
     "fitness_matrix",
+    "interval",
     "load",
     "load_tables",
+    "plan",
+    "pool_effect",
     "simulate",
     "simulate_many",
+    "time_to_threshold",
 ]
 
 if TYPE_CHECKING:
     from evo.policies import POLICIES
+    from replay.backtest import backtest
+    from replay.bilinear import fit_bilinear
+    from replay.effects import allocation_effect, pool_effect, time_to_threshold
+    from replay.envelope import envelope
+    from replay.grid import depth_breadth
+    from replay.hindsight import HINDSIGHT
+    from replay.kernel import fit_kernel
+    from replay.planner import plan
     from replay.reading import find_logs
     from replay.simulation import simulate, simulate_many
-    from replay.table import (
-        attempts,
-        children,
-        cost_matrices,
-        fitness_matrix,
-        load,
-        load_tables,
-    )
+    from replay.statistics import compare, interval
+    from replay.table import attempts, children, cost_matrices, fitness_matrix, load, load_tables
 
 
 def __getattr__(name: str) -> Any:

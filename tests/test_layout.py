@@ -20,9 +20,18 @@ FLOORS = [
     {"evo.commands"},
     {"evo.cli"},
     {"evo.__main__"},
-    {"replay.bootstrap"},
-    {"replay.table", "replay.statistics", "replay.style"},
-    {"replay.importers", "replay.hindsight", "replay.simulation", "replay.effects"},
+    {"replay.reading", "replay.bootstrap", "replay.style"},
+    {"replay.table", "replay.statistics"},
+    {"replay.importers", "replay.hindsight"},
+    {"replay.simulation", "replay.effects", "replay.sweep"},
+    {"replay.grid", "replay.bilinear", "replay.kernel"},
+    {"replay.envelope", "replay.planner", "replay.calibration", "replay.contest"},
+    {"replay.backtest", "replay.figures"},
+    {"replay.grid_figures", "replay.rendering"},
+    {"replay.report"},
+    {"replay.report_page"},
+    {"replay.explorers", "replay.cli"},
+    {"replay.__main__"},
 ]
 """From the ground up; modules of a package may import each other."""
 
