@@ -73,9 +73,10 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
     with Evaluator(workers=1) as evaluator:
         found = evaluator.evaluate(task, best.program, log.header.limits, keep_value=True)
     if found.status != "ok" or found.value is None:
+        last = (found.error or "").rstrip().rpartition("\n")[2]  # of a traceback
         return None, (
-            f"no picture of the best construction: evaluated again, its program is "
-            f"{found.status}: {found.error}"
+            f"no picture of the best construction of {path}: evaluated again, its program is "
+            f"{found.status}: {last}"
         )
     caption = (
         f"best of {len(group.tables.runs)} runs: seed {log.header.seed}, "
