@@ -235,7 +235,7 @@ def guard(name: str, work: Callable[[], int]) -> int:
         try:
             return work()
         except KeyboardInterrupt:
-            say("stopped; `evo resume` goes on where it was")
+            say("stopped; `evo resume` goes on where it was" if name == "evo" else "stopped")
             return 130
         except BrokenPipeError:
             sys.stderr.close()

@@ -229,7 +229,7 @@ def _fitness(group: Group, tau: float | None) -> list[tuple[Any, ...]]:
             _estimate(f"final, {name}", interval(final, statistic=name, missing="omit"), "fitness")
             for name in ("median", "mean")
         ),
-        _exact("best", float(by_run.max().max()), n, "fitness"),
+        _exact("best of runs", float(by_run.max().max()), n, "fitness"),
     ]
     if tau is not None:
         for share, rule in ((0.9, "bootstrap"), (0.5, "share")):

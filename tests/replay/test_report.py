@@ -53,7 +53,7 @@ def test_sections_agree_with_the_tables(tmp_path):
     cells = cells_of(sections(group))
     final = frame.groupby("run")["best_fitness"].max()
     assert cells["3", "runs"].value == 6
-    assert cells["3", "best"].value == final.max()
+    assert cells["3", "best of runs"].value == final.max()
     assert cells["3", "final, median"].value == final.median()
     assert cells["3", "final, mean"].value == pytest.approx(final.mean())
     assert cells["3", "children"].value == len(children)
