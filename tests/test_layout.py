@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 FLOORS = [
     {"evo.records"},
-    {"evo.cost", "evo.log", "evo.task", "evo.policies"},
+    {"evo.cost", "evo.policies"},
+    {"evo.log", "evo.task"},
     {"evo.prompt", "evo.upkeep", "evo.llm", "evo.sandbox", "evo.rewards"},
     {"evo.allocation", "evo.configuration"},
     {"evo.arm", "evo.journal"},
@@ -23,13 +24,14 @@ FLOORS = [
     {"replay.reading", "replay.bootstrap", "replay.style"},
     {"replay.table", "replay.statistics"},
     {"replay.importers", "replay.hindsight"},
-    {"replay.simulation", "replay.effects", "replay.sweep"},
+    {"replay.simulation", "replay.sweep"},
+    {"replay.effects"},
     {"replay.grid", "replay.bilinear", "replay.kernel"},
     {"replay.envelope", "replay.planner", "replay.calibration", "replay.contest"},
     {"replay.backtest", "replay.figures"},
-    {"replay.grid_figures", "replay.rendering"},
+    {"replay.grid_figures"},
     {"replay.report"},
-    {"replay.report_page"},
+    {"replay.report_page", "replay.rendering"},
     {"replay.explorers", "replay.cli"},
     {"replay.__main__"},
 ]
