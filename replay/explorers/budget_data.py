@@ -1,0 +1,299 @@
+"""Numbers of the budget explorer: what was logged of each split, and what the kernel predicts.
+
+A split (T, N) that was logged is shown by its runs. One that was not, because nobody ran that N or
+not that deep, is shown by runs that the child-outcome kernel of `replay.kernel` simulates: KERNELS
+kernels resampled over whole runs, GROUPS groups of RUNS runs each, so that its interval is that of
+what RUNS logged runs would show.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from replay.kernel import fit_kernel
+from replay.statistics import FloatArray, Interval, curve_band, interval
+from replay.sweep import Sweep, sweeps
+from replay.table import COSTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from replay.kernel import Kernel
+
+KERNELS, GROUPS, RUNS = 10, 12, 10
+LEVEL = 0.95
+
+CostAxis = Literal["generation", "calls", "tokens", "flops", "dollars"]
+"""What a split's curves are drawn against."""
+
+UNITS: dict[CostAxis, str] = {
+    "generation": "generation",
+    "calls": "LLM calls",
+    "tokens": "tokens (prompt and completion)",
+    "flops": "FLOPs",
+    "dollars": "US dollars",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One quantity of one split by generation, with its interval.
+
+    Attributes:
+        x: Cost so far, generations 1, 2, ..., T.
+        value: Same shape; NaN where some run has nothing ok yet.
+        low: Lower limit.
+        high: Upper limit.
+        logged: How many of the points were logged; the rest are predictions.
+        n: Runs that the last point rests on.
+    """
+
+    x: FloatArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    logged: int
+    n: int
+
+    @property
+    def last(self) -> str:
+        """The last value with its interval, in words."""
+        if math.isnan(self.value[-1]):
+            return "unknown, as some run has nothing ok yet"
+        text = f"{self.value[-1]:.4g}"
+        if math.isfinite(self.low[-1]):
+            text += f" [{self.low[-1]:.4g}, {self.high[-1]:.4g}]"
+        return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """One way to spend a budget.
+
+    Attributes:
+        generations: T.
+        children: N.
+        fitness: Mean over runs of the best fitness so far.
+        reached: Share of runs that have reached tau.
+        costs: What the split costs by unit, mean over runs; only what is known.
+    """
+
+    generations: int
+    children: int
+    fitness: Curve
+    reached: Curve
+    costs: dict[str, Interval]
+
+    @property
+    def logged(self) -> bool:
+        """Whether runs of N children were logged as deep as this."""
+        return self.fitness.logged == self.generations
+
+
+class Outlook:
+    """All splits of one task and model.
+
+    Args:
+        fitness: Best fitness so far of the runs.
+        costs: Costs of each generation, by unit, for units that every run knows.
+        kernel: The child-outcome kernel, or None: then nothing is predicted.
+    """
+
+    def __init__(
+        self, fitness: Sweep, costs: Mapping[str, Sweep], kernel: Kernel | None = None
+    ) -> None:
+        self.fitness = fitness
+        self.costs = costs
+        self.kernel = kernel
+        self.strata = dict(fitness.strata())
+        self.depths = {N: int(fitness.depth[rows].max()) for N, rows in self.strata.items()}
+        # Caches of this object and not of its class, so that they go when it goes.
+        self._bands = functools.lru_cache(maxsize=4096)(self._join)
+        self.position = functools.lru_cache(maxsize=256)(self._add_up)
+        self._logged = functools.lru_cache(maxsize=64)(self._average)
+        self._reached = functools.lru_cache(maxsize=256)(self._count)
+        self._simulated = functools.lru_cache(maxsize=64)(self._simulate)
+        self._predicted = functools.lru_cache(maxsize=256)(self._predict)
+
+    @functools.cached_property
+    def largest(self) -> int:
+        """The largest budget that is shown, in calls: a doubling beyond the logs, if predicted."""
+        logged = max(N * depth for N, depth in self.depths.items())
+        return logged * (1 if self.kernel is None else 2)
+
+    @functools.cached_property
+    def _kernels(self) -> list[Kernel]:
+        return [] if self.kernel is None else list(self.kernel.resampled(KERNELS))
+
+    def split(self, generations: int, children: int, *, axis: CostAxis, tau: float) -> Split | None:
+        """The curves of a split; None if it was not logged and cannot be predicted."""
+        found = self._bands(generations, children, tau)
+        if found is None:
+            return None
+        x = self.position(children, axis)
+        if x is None:
+            raise ValueError(
+                f"these logs do not say what a run costs in {axis}; choose another cost axis"
+            )
+        fitness, reached, costs = found
+        at = x[:generations]
+        return Split(
+            generations=generations,
+            children=children,
+            fitness=_curve(at, *fitness),
+            reached=_curve(at, *reached),
+            costs=costs,
+        )
+
+    def value(self, generations: int, children: int) -> tuple[float, bool] | None:
+        """Mean best fitness of a split and whether it was logged; None if neither is known."""
+        if generations <= self.depths.get(children, 0):
+            return float(self._logged(children)[0][generations]), True
+        if self.kernel is None or generations * children > self.largest:
+            return None
+        return float(self._predicted(children, None)[0][generations]), False
+
+    def _join(self, T: int, N: int, tau: float) -> tuple[_Band, _Band, dict[str, Interval]] | None:
+        depth = min(self.depths.get(N, 0), T)
+        fitness, reached = [], []
+        if depth:
+            fitness.append(tuple(column[1 : depth + 1] for column in self._logged(N)))
+            reached.append(tuple(column[1 : depth + 1] for column in self._reached(N, tau)))
+        if depth < T:
+            if self.kernel is None or N * T > self.largest:
+                return None
+            fitness.append(tuple(column[depth + 1 : T + 1] for column in self._predicted(N, None)))
+            share = self._predicted(N, tau)
+            reached.append(tuple(column[depth + 1 : T + 1] for column in share))
+        bands = [
+            (*(np.concatenate(parts) for parts in zip(*columns, strict=True)), depth)
+            for columns in (fitness, reached)
+        ]
+        return bands[0], bands[1], self._costs_of(T, N)  # type: ignore[return-value]
+
+    def _average(self, N: int) -> _Columns:
+        """Mean best fitness of the runs of N by generation, with interval and n."""
+        rows = self.strata[N]
+        matrix = self.fitness.values[rows, : self.depths[N] + 1]
+        deep = (self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])).sum(axis=0)
+        band = curve_band(matrix, statistic="mean", level=LEVEL)
+        some_lack = band["n"].to_numpy() < deep  # a mean of the others would flatter
+        value, low, high = (
+            np.where(some_lack, np.nan, band[name].to_numpy(np.float64))
+            for name in ("value", "low", "high")
+        )
+        return value, low, high, deep.astype(np.float64)
+
+    def _count(self, N: int, tau: float) -> _Columns:
+        """Share of the runs of N that have reached tau, with Wilson's interval."""
+        rows = self.strata[N]
+        matrix = self.fitness.values[rows, : self.depths[N] + 1]
+        n = (self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])).sum(axis=0)
+        hits = (matrix >= tau).sum(axis=0)
+        return (hits / n, *wilson(hits, n, level=LEVEL), n.astype(np.float64))
+
+    def _simulate(self, N: int) -> FloatArray:
+        """Best fitness of simulated runs of N, (groups, RUNS, generations + 1)."""
+        T = max(1, self.largest // N)
+        runs = [
+            kernel.simulate(T, N, runs=GROUPS * RUNS, seed=number).astype(np.float32)
+            for number, kernel in enumerate(self._kernels)
+        ]
+        return np.concatenate(runs).reshape(KERNELS * GROUPS, RUNS, T + 1)
+
+    def _predict(self, N: int, tau: float | None) -> _Columns:
+        """Mean over simulated runs of best fitness, or of having reached tau, by generation."""
+        runs = self._simulated(N) if tau is None else self._simulated(N) >= tau
+        groups = runs.mean(axis=1)
+        low, high = np.quantile(groups, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        return groups.mean(axis=0), low, high, np.full(groups.shape[1], float(RUNS))
+
+    def _add_up(self, N: int, axis: CostAxis) -> FloatArray | None:
+        """Cost so far after generations 1, 2, ... of N children."""
+        generations = np.arange(1, max(self.depths.get(N, 0), self.largest // N) + 1)
+        if axis == "generation":
+            return generations.astype(np.float64)
+        if axis == "calls":
+            return generations * float(N)
+        if axis not in self.costs:
+            return None
+        near = N if N in self.strata else min(self.strata, key=lambda M: abs(math.log(M / N)))
+        rows = self.costs[axis].values[self.strata[near], 1 : self.depths[near] + 1]
+        each = np.nanmean(rows, axis=0) * N / near
+        beyond = np.full(max(0, len(generations) - len(each)), each.mean())
+        return np.cumsum(np.concatenate([each, beyond])[: len(generations)])
+
+    def _costs_of(self, T: int, N: int) -> dict[str, Interval]:
+        """Cost of a split by unit, mean over its runs; a guess without interval if not logged."""
+        found = {}
+        for unit, sweep in self.costs.items():
+            if T <= self.depths.get(N, 0):
+                rows = self.strata[N]
+                deep = sweep.depth[rows] >= T
+                total = sweep.values[rows][deep, 1 : T + 1].sum(axis=1)
+                found[unit] = interval(total, level=LEVEL)
+            else:
+                position = self.position(N, unit)  # type: ignore[arg-type]
+                value = math.nan if position is None else float(position[T - 1])
+                found[unit] = Interval(
+                    value=value, low=math.nan, high=math.nan, n=0, level=LEVEL,
+                    method="kernel", statistic="mean",
+                )  # fmt: skip
+        return found
+
+
+_Columns = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+_Band = tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]
+
+
+def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
+    """The splits of the runs of one task and model.
+
+    Args:
+        frame: Rows of `replay.load`.
+        children: The children of these runs, from `replay.children`; None predicts nothing.
+
+    Raises:
+        ValueError: The frame holds no complete generation.
+    """
+    [fitness] = sweeps(frame)
+    if not fitness.depth.max():
+        raise ValueError("no run has a complete generation yet: there is no split to show")
+    costs = {}
+    for unit in ("tokens", "flops", "dollars"):
+        if COSTS[unit] in frame:
+            [sweep] = sweeps(frame, COSTS[unit])
+            inside = np.arange(sweep.values.shape[1]) <= sweep.depth[:, None]
+            inside[:, 0] = False
+            if np.isfinite(sweep.values[inside]).all():
+                costs[unit] = sweep
+    kernel = None
+    if children is not None and len(children):
+        try:
+            kernel = fit_kernel(children)
+        except ValueError:  # nothing has a fitness: nothing to predict from
+            kernel = None
+    return Outlook(fitness, costs, kernel)
+
+
+def wilson(hits: FloatArray, n: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of a share (Wilson 1927), which no hits at all do not make a certainty."""
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + level) / 2))
+    share = hits / n
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _curve(
+    x: FloatArray, value: FloatArray, low: FloatArray, high: FloatArray, n: FloatArray, logged: int
+) -> Curve:
+    return Curve(x=x, value=value, low=low, high=high, logged=logged, n=int(n[-1]))

@@ -1,0 +1,220 @@
+"""The picture of the budget explorer: a heatmap of splits and the curves of three of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replay.explorers.budget_data import UNITS, CostAxis, Curve, Outlook, Split
+from replay.style import PALETTE, TEXT_SIZE, THEMES, Theme, head, label_axes, prepare, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+    from replay.explorers.budget import BudgetView
+    from replay.statistics import FloatArray
+
+NAMES = ("choice", "twice as deep", "twice as broad")
+_POINTS = 90  # most points of a curve
+
+
+class BudgetPicture:
+    """Heatmap on the left, fitness and the probability to reach tau on the right.
+
+    Args:
+        theme: Inks, see `replay.style`.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self.figure, axes = subplots(2, 2, width=9.0, height=2.7)
+        mosaic = axes[0].get_gridspec()
+        for ax in (axes[0], axes[2]):
+            ax.remove()
+        assert mosaic is not None
+        self._map: Axes = self.figure.add_subplot(mosaic[:, 0])
+        self._fitness, self._reached = axes[1], axes[3]
+        self._shown: tuple[Any, ...] = ()
+        self.moving: Sequence[Artist] = ()
+
+    def show(self, view: BudgetView) -> bool:
+        """Show a view; the axes are set up anew for another task, model or cost axis."""
+        ground = (view.outlook, view.axis)
+        fresh = ground != self._shown
+        if fresh:
+            self._shown = ground
+            self._set_up(view)
+        chosen = view.splits[0]
+        self._ring.set_data([_row(view.columns, chosen.generations)], [_row(view.rows, chosen.children)])
+        self._line.set_data(*_budget_line(view))
+        for k, (fitness, reached) in enumerate(self._curves):
+            split = view.splits[k] if k < len(view.splits) else None
+            fitness.show(split.fitness if split else None)
+            reached.show(split.reached if split else None)
+        self._label.set_text(_label(chosen))
+        self._tau.set_ydata([view.tau, view.tau])
+        self._tau_label.set_y(view.tau)
+        self._tau_label.set_text(f"τ = {view.tau:g}")
+        self._tau_label.set_visible(self._low <= view.tau <= self._high)
+        return fresh
+
+    def _set_up(self, view: BudgetView) -> None:
+        ink = THEMES[self.theme]
+        for ax in (self._map, self._fitness, self._reached):
+            ax.clear()
+            prepare(ax, self.theme)
+        self._draw_map(view)
+        self._low, self._high = _fitness_limits(view.outlook)
+        left, right = _cost_limits(view.outlook, view.axis, view.rows)
+        for ax in (self._fitness, self._reached):
+            ax.set_xscale("log")
+            ax.set_xlim(left, right)
+        self._fitness.set_ylim(self._low, self._high)
+        self._fitness.tick_params(labelbottom=False)
+        self._reached.set_ylim(-0.02, 1.02)
+        label_axes(self._fitness, self.theme, x="", y="best fitness (1 = best published)")
+        cost = UNITS[view.axis] if view.axis == "generation" else f"{UNITS[view.axis]} so far"
+        label_axes(self._reached, self.theme, x=cost, y="share of runs at τ")
+        head(self._fitness, self.theme, "Best fitness so far", "mean and 95 % interval; dashed: predicted")
+        head(self._reached, self.theme, "Probability to reach τ", "")
+        moving: list[Artist] = []
+        self._curves = []
+        for k in (2, 1, 0):  # the choice on top
+            pair = (_Drawn(self._fitness, PALETTE[k]), _Drawn(self._reached, PALETTE[k]))
+            self._curves.insert(0, pair)
+            moving += [artist for drawn in pair for artist in drawn.artists]
+        for k, name in enumerate(NAMES):
+            self._reached.text(
+                0.02, 0.92 - 0.12 * k, name, transform=self._reached.transAxes, va="center",
+                color=PALETTE[k], fontsize=TEXT_SIZE, fontweight="bold",
+            )  # fmt: skip
+        self._label = self._fitness.text(
+            0.02, 0.91, "", transform=self._fitness.transAxes, va="center", color=PALETTE[0],
+            fontsize=TEXT_SIZE, fontweight="bold", animated=True,
+        )  # fmt: skip
+        self._tau = self._fitness.axhline(0, color=ink.text, lw=0.8, ls=(0, (1, 2)), animated=True)
+        self._tau_label = self._fitness.text(
+            1.0, 0, "", transform=self._fitness.get_yaxis_transform(), ha="right", va="bottom",
+            color=ink.text, fontsize=TEXT_SIZE - 0.5, animated=True,
+        )  # fmt: skip
+        [self._line] = self._map.plot([], [], color=PALETTE[0], lw=1.2, ls="--", animated=True)
+        [self._ring] = self._map.plot(
+            [], [], ls="", marker="s", ms=20, mew=2.6, mfc="none", mec=PALETTE[1], animated=True
+        )
+        self.moving = [self._line, self._ring, *moving, self._tau, self._tau_label, self._label]
+
+    def _draw_map(self, view: BudgetView) -> None:
+        from matplotlib import colormaps
+        from matplotlib.colors import Normalize
+        from matplotlib.patches import Rectangle
+
+        ax, ink, values = self._map, THEMES[self.theme], view.values
+        known = values[np.isfinite(values)]
+        scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
+        for (row, column), value in np.ndenumerate(values):
+            if math.isnan(value):
+                continue
+            fill = colormaps["cividis"](scale(value))
+            logged = bool(view.logged[row, column])
+            ax.add_patch(
+                Rectangle(
+                    (column - 0.5, row - 0.5), 1, 1, fc=fill if logged else "none",
+                    ec=ink.ground if logged and ink.ground != "none" else fill,
+                    lw=0.5 if logged else 1.0, hatch=None if logged else "////",
+                )
+            )  # fmt: skip
+            dark = "white" if scale(value) < 0.5 else "black"
+            text = ax.text(
+                column, row, f"{value:.2f}".removeprefix("0"), ha="center", va="center",
+                fontsize=7 if values.shape[1] > 8 else 8, color=dark if logged else ink.text,
+            )  # fmt: skip
+            if not logged:
+                text.set_fontstyle("italic")
+        ax.set_xlim(-0.5, values.shape[1] - 0.5)
+        ax.set_ylim(-0.5, values.shape[0] - 0.5)
+        ax.set_xticks(range(len(view.columns)), [str(T) for T in view.columns])
+        ax.set_yticks(range(len(view.rows)), [str(N) for N in view.rows])
+        ax.grid(visible=False)
+        label_axes(ax, self.theme, x="generations T", y="children per generation N")
+        predicted = bool((np.isfinite(values) & ~view.logged).any())
+        about = "mean best fitness; dashed line: equal budget"
+        about += "; hatched: never run, predicted" if predicted else ""
+        head(ax, self.theme, f"{view.outlook.fitness.task}, {view.outlook.fitness.model}", about)
+
+
+class _Drawn:
+    """The artists of one curve: logged with a band, predicted dashed between dotted limits."""
+
+    def __init__(self, ax: Axes, colour: str) -> None:
+        self.band = ax.fill_between([], [], [], color=colour, alpha=0.18, lw=0, animated=True)
+        [self.line] = ax.plot([], [], color=colour, lw=2.0, animated=True)
+        [self.dashed] = ax.plot([], [], color=colour, lw=1.6, ls=(0, (4, 2)), animated=True)
+        [self.dotted] = ax.plot([], [], color=colour, lw=1.0, ls=(0, (1, 1.5)), animated=True)
+        [self.end] = ax.plot([], [], color=colour, marker="o", ms=5, ls="", animated=True)
+        self.artists = (self.band, self.line, self.dashed, self.dotted, self.end)
+
+    def show(self, curve: Curve | None) -> None:
+        for artist in self.artists:
+            artist.set_visible(curve is not None)
+        if curve is None:
+            return
+        at = _thinned(curve.logged)
+        self.band.set_data(curve.x[at], curve.low[at], curve.high[at])
+        self.line.set_data(curve.x[at], curve.value[at])
+        rest = curve.logged + _thinned(len(curve.x) - curve.logged)
+        self.dashed.set_data(curve.x[rest], curve.value[rest])
+        gap = np.array([np.nan])
+        self.dotted.set_data(
+            np.concatenate([curve.x[rest], gap, curve.x[rest]]),
+            np.concatenate([curve.low[rest], gap, curve.high[rest]]),
+        )
+        self.end.set_data(curve.x[-1:], curve.value[-1:])
+        self.end.set_markerfacecolor(self.line.get_color() if not len(rest) else "none")
+
+
+def _thinned(count: int) -> Any:
+    """Some of `count` indices, evenly spread on a logarithmic scale, the ends among them."""
+    if count <= _POINTS:
+        return np.arange(count)
+    return np.unique(np.geomspace(1, count, _POINTS).astype(np.int64)) - 1
+
+
+def _label(split: Split) -> str:
+    kind = "" if split.logged else " (predicted)"
+    return f"T = {split.generations}, N = {split.children}{kind}"
+
+
+def _row(values: Sequence[int], value: int) -> float:
+    """Where a value lies on an axis whose ticks are `values`."""
+    return float(np.interp(math.log(value), np.log(values), np.arange(len(values))))
+
+
+def _budget_line(view: BudgetView) -> tuple[list[float], list[float]]:
+    calls = view.splits[0].generations * view.splits[0].children
+    on = [(calls / N, N) for N in view.rows if view.columns[0] <= calls / N <= view.columns[-1]]
+    return (
+        [float(np.interp(math.log(T), np.log(view.columns), np.arange(len(view.columns)))) for T, _ in on],
+        [_row(view.rows, N) for _, N in on],
+    )
+
+
+def _fitness_limits(outlook: Outlook) -> tuple[float, float]:
+    """From a low run's first generation to the best."""
+    later = outlook.fitness.values[:, 1:]
+    known: FloatArray = later[np.isfinite(later)]
+    if not known.size:
+        return 0.0, 1.0
+    low, high = np.quantile(known, 0.02), known.max()
+    room = 0.06 * max(high - low, 0.02)
+    return float(low - room), float(high + room)
+
+
+def _cost_limits(outlook: Outlook, axis: CostAxis, rows: Sequence[int]) -> tuple[float, float]:
+    """First and last cost of any split that is shown."""
+    found = [x for N in rows if (x := outlook.position(N, axis)) is not None]
+    low, high = min(x[0] for x in found), max(x[-1] for x in found)
+    return float(low) * 0.9, float(max(high, 2 * low)) * 1.1

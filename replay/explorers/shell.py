@@ -1,0 +1,424 @@
+"""What all explorers share: controls, a picture, a line of words, and what one may do with them.
+
+An explorer knows nothing of its subject. It is given controls by name, a function from their values
+to a view, and a picture that shows views; the values are the keyword arguments of a plain function
+that returns the same picture as a figure.
+
+JupyterLab may run the handlers of widgets on a thread of their own beside a running cell, so all
+that computes or draws holds one lock, and nothing touches pyplot.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from replay.explorers.canvas import Canvas, Picture, SentencePicture
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Settings = dict[str, Any]
+"""Values of the controls by name."""
+
+REST = 0.3
+"""Seconds without a change after which a view is drawn in full."""
+
+
+class View(Protocol):
+    """What one set of values comes to."""
+
+    @property
+    def words(self) -> str:
+        """What the picture shows, in sentences."""
+
+    def table(self) -> pd.DataFrame:
+        """The numbers that the picture shows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What an explorer is about.
+
+    Attributes:
+        name: Begins the names of saved files.
+        function: Name of the plain function in `replay.explorers` with the same parameters.
+        picture: Shows the views.
+        view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
+            sentence for the user, where there is none.
+        adjust: From the name of the control that was moved, and settings, to settings that fit
+            together.
+        scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
+    """
+
+    name: str
+    function: str
+    picture: Picture
+    view: Callable[[Settings, bool], View]
+    adjust: Callable[[str, Settings], Settings]
+    scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]]
+
+
+class Explorer:
+    """Controls and the picture that they move.
+
+    The last expression of a cell shows it; where no kernel runs, the notebook shows the picture as
+    it was. `close` frees the widgets; running the cell again does that by itself.
+
+    Args:
+        subject: What it is about.
+        controls: Widgets with a `value`, by name of the setting, in the order of display.
+        help: A sentence or two over the controls.
+
+    Attributes:
+        widget: The whole as one widget.
+        controls: As given; setting a `.value` is the same as moving it by hand.
+    """
+
+    def __init__(self, subject: Subject, controls: Mapping[str, Any], *, help: str) -> None:  # noqa: A002
+        import ipywidgets
+
+        _close_previous(self)
+        self.controls = dict(controls)
+        self._subject = subject
+        self._canvas = Canvas(subject.picture)
+        self._lock = threading.RLock()
+        self._adjusting = False
+        self._timer: threading.Timer | None = None
+        self._coarse = False
+        self._view: View | None = None
+        self._settings = {name: control.value for name, control in self.controls.items()}
+        self._image = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        self._image.layout.object_fit = "contain"
+        self._words = ipywidgets.HTML()
+        self._code = ipywidgets.HTML()
+        self._status = ipywidgets.HTML()
+        self._scrubbed = ipywidgets.VBox()
+        self.widget = ipywidgets.VBox(
+            [
+                ipywidgets.HTML(f"<div>{html.escape(help)}</div>"),
+                ipywidgets.Box(
+                    list(self.controls.values()),
+                    layout={"flex_flow": "row wrap", "max_width": "100%"},
+                ),
+                self._image,
+                self._words,
+                self._tools(),
+                self._code,
+                self._scrubbed,
+            ],
+            layout={"max_width": "100%"},
+        )
+        self._update(coarse=False)
+        for name, control in self.controls.items():
+            control.observe(lambda _, name=name: self._moved(name), names="value")
+
+    @property
+    def settings(self) -> Settings:
+        """Values of the controls."""
+        return dict(self._settings)
+
+    @property
+    def words(self) -> str:
+        """What the picture shows, in sentences."""
+        return self._view.words if self._view else ""
+
+    @property
+    def code(self) -> str:
+        """The call that gives the picture as a figure."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self._settings.items())
+        return f"replay.explorers.{self._subject.function}(frame{', ' if given else ''}{given})"
+
+    @property
+    def png(self) -> bytes:
+        """The picture as it is on the screen."""
+        return bytes(self._image.value)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture (.png, .svg, .pdf) or the numbers in it (.csv).
+
+        Raises:
+            ValueError: The name ends in anything else.
+        """
+        from replay.style import save
+
+        with self._lock:
+            self.settle()
+            if Path(path).suffix.lower() == ".csv":
+                table = self._view.table() if self._view else None
+                if table is None:
+                    raise ValueError("there are no numbers to save")
+                table.to_csv(path, index=False)
+                return Path(path)
+            self._canvas.forget()
+            return save(self._subject.picture.figure, path)
+
+    def settle(self) -> None:
+        """Draw in full now what was drawn coarsely while a slider moved."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+                self._update(coarse=False)
+
+    def scrub(self, parameter: str, values: Sequence[Any] | None = None) -> Any:
+        """Make a slider over one parameter that needs no kernel.
+
+        All its pictures are drawn now, so moving it only changes which of them is seen: the
+        fastest there is, alive after the kernel is gone and in a notebook saved as HTML.
+
+        Args:
+            parameter: Name of a setting.
+            values: Its values; None takes those of the explorer.
+
+        Returns:
+            A widget.
+        """
+        import ipywidgets
+
+        scrubs = self._subject.scrubs
+        if values is None and parameter not in scrubs:
+            raise ValueError(f"expected values, or a parameter among {[*scrubs]}, got {parameter!r}")
+        with self._lock:
+            self.settle()
+            before = self.settings
+            chosen = list(scrubs[parameter](before) if values is None else values)
+            frames = [self._frame(parameter, value) for value in chosen]
+            self._update(coarse=False)
+        at = chosen.index(before[parameter]) if before.get(parameter) in chosen else 0
+        slider = ipywidgets.SelectionSlider(
+            options=[(f"{value:g}", k) for k, value in enumerate(chosen)],
+            index=at,
+            description=parameter,
+            style={"description_width": "initial"},
+            layout={"width": "420px", "max_width": "100%"},
+        )
+        stack = ipywidgets.Stack(
+            [ipywidgets.VBox(frame) for frame in frames], selected_index=at
+        )
+        ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
+        return ipywidgets.VBox([slider, stack])
+
+    def close(self) -> None:
+        """Free the widgets."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            _close_tree(self.widget)
+
+    def _frame(self, parameter: str, value: Any) -> list[Any]:
+        """Picture and words of one value of a scrubbed parameter."""
+        import ipywidgets
+
+        settings = self._subject.adjust(parameter, {**self._settings, parameter: value})
+        view = self._subject.view(settings, False)
+        picture = self._canvas.draw(view, notes={"Description": view.words})
+        return [
+            ipywidgets.Image(value=picture, format="png", layout={"max_width": "100%"}),
+            ipywidgets.HTML(_spoken(view.words)),
+        ]
+
+    def _moved(self, name: str) -> None:
+        """A control has a new value."""
+        with self._lock:
+            if self._adjusting:
+                return
+            values = {name: control.value for name, control in self.controls.items()}
+            self._settings = self._subject.adjust(name, values)
+            self._adjusting = True
+            try:
+                for other, control in self.controls.items():
+                    if control.value != self._settings[other]:
+                        control.value = self._settings[other]
+            finally:
+                self._adjusting = False
+            self._update(coarse=True)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = threading.Timer(REST, self._rest)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _rest(self) -> None:
+        """Nothing has moved for a while."""
+        with self._lock:
+            if self._timer is threading.current_thread():
+                self.settle()
+
+    def _update(self, *, coarse: bool) -> None:
+        """Show the view of the current settings."""
+        try:
+            view = self._subject.view(self._settings, coarse)
+        except ValueError as error:
+            self._words.value = _spoken(str(error), role="alert")
+            return
+        self._view = view
+        notes = {"Description": view.words, "Source": self.code}
+        self._image.value = self._canvas.draw(view, notes=notes)
+        self._words.value = _spoken(view.words)
+        if not coarse:
+            self._code.value = _copyable(self.code)
+            self._image.tooltip = view.words
+
+    def _tools(self) -> Any:
+        """Buttons under the picture."""
+        import ipywidgets
+
+        buttons = []
+        for suffix, what in (("png", "picture"), ("svg", "picture"), ("csv", "numbers")):
+            button = ipywidgets.Button(
+                description=f"Save {suffix.upper()}",
+                tooltip=f"Write the {what} into the notebook's folder",
+                layout={"width": "auto"},
+            )
+            button.on_click(lambda _, suffix=suffix: self._save_clicked(suffix))
+            buttons.append(button)
+        for parameter in self._subject.scrubs:
+            button = ipywidgets.Button(
+                description=f"Scrub {parameter}",
+                tooltip="Draw all pictures now, for a slider that needs no kernel",
+                layout={"width": "auto"},
+            )
+            button.on_click(lambda _, parameter=parameter: self._scrub_clicked(parameter))
+            buttons.append(button)
+        return ipywidgets.Box([*buttons, self._status], layout={"flex_flow": "row wrap"})
+
+    def _save_clicked(self, suffix: str) -> None:
+        stem = "-".join([self._subject.name, *map(_short, self._settings.values())])
+        path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
+        self._status.value = f"<span role='status'>saved {html.escape(str(path))}</span>"
+
+    def _scrub_clicked(self, parameter: str) -> None:
+        old = self._scrubbed.children
+        self._scrubbed.children = (self.scrub(parameter),)
+        for widget in old:
+            _close_tree(widget)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The live widget, and the picture and words for where no kernel runs."""
+        bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        bundle["image/png"] = base64.b64encode(self.png).decode("ascii")
+        bundle["text/plain"] = self.words
+        return bundle
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A view that says why there is nothing to see."""
+
+    words: str
+
+    def table(self) -> pd.DataFrame:
+        """The sentence."""
+        import pandas as pd
+
+        return pd.DataFrame({"note": [self.words]})
+
+
+def notice(name: str, function: str, text: str, theme: Any) -> Explorer:
+    """An explorer of nothing: it shows a sentence."""
+    subject = Subject(
+        name=name,
+        function=function,
+        picture=SentencePicture(text, theme),
+        view=lambda settings, coarse: Sentence(text),
+        adjust=lambda moved, settings: settings,
+        scrubs={},
+    )
+    return Explorer(subject, {}, help="")
+
+
+def figure_of(picture: Picture, view: Any) -> Any:
+    """The figure of a picture that shows a view."""
+    picture.show(view)
+    return picture.figure
+
+
+def choice(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
+    """A drop-down list."""
+    import ipywidgets
+
+    return ipywidgets.Dropdown(
+        options=list(options), value=value, description=label, tooltip=tip, **control_style()
+    )
+
+
+def slider(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
+    """A slider over listed values."""
+    import ipywidgets
+
+    return ipywidgets.SelectionSlider(
+        options=list(options), value=value, description=label, tooltip=tip, **control_style()
+    )
+
+
+def control_style() -> dict[str, Any]:
+    """Size and margins of a control."""
+    return {
+        "style": {"description_width": "initial"},
+        "layout": {"width": "270px", "margin": "2px 12px 2px 2px"},
+    }
+
+
+def _spoken(text: str, role: str = "status") -> str:
+    """A paragraph that screen readers announce."""
+    return (
+        f"<div role='{role}' aria-live='polite' "
+        f"style='max-width:810px;line-height:1.4'>{html.escape(text)}</div>"
+    )
+
+
+def _copyable(code: str) -> str:
+    """A call with a button that copies it."""
+    shown = html.escape(code, quote=True)
+    return (
+        f"<div style='max-width:810px;line-height:1.4'><button class='jupyter-button' "
+        f"data-code=\"{shown}\" onclick='navigator.clipboard.writeText(this.dataset.code)' "
+        f"title='Copy the call that gives this picture'>Copy as code</button> "
+        f"<code>{shown}</code></div>"
+    )
+
+
+def _short(value: Any) -> str:
+    """A setting in a file name."""
+    text = "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return "".join(c if c.isalnum() or c in "._+" else "_" for c in text)
+
+
+_open: dict[str, tuple[str, list[Explorer]]] = {}
+"""Explorers by cell, with the run of the cell that made them."""
+
+
+def _close_previous(explorer: Explorer) -> None:
+    """Close what an earlier run of the current cell has left, and remember this one instead."""
+    try:
+        from IPython.core.getipython import get_ipython
+    except ImportError:
+        return
+    shell: Any = get_ipython()
+    if shell is None or not hasattr(shell, "get_parent"):
+        return
+    parent = shell.get_parent() or {}
+    cell = parent.get("metadata", {}).get("cellId") or parent.get("content", {}).get("code", "")
+    run = parent.get("header", {}).get("msg_id", "")
+    before, made = _open.get(cell, ("", []))
+    if before != run:
+        for each in made:
+            each.close()
+        made = []
+    _open[cell] = (run, [*made, explorer])
+
+
+def _close_tree(widget: Any) -> None:
+    """Close a widget and all that belongs to it: its layout and style are widgets too."""
+    for child in getattr(widget, "children", ()):
+        _close_tree(child)
+    for part in ("layout", "style"):
+        if (own := getattr(widget, part, None)) is not None and hasattr(own, "close"):
+            own.close()
+    widget.close()
