@@ -58,6 +58,8 @@ def respond(method: str, path: str, body: bytes) -> Response:
             return _complete(body)
         except RequestError as error:
             return Response(error.http_status, msgspec.json.encode(error.body()))
+        except Exception as error:  # whatever a prompt holds, its sender gets an answer
+            return error_response(500, f"the offline model failed: {error!r}", "server_error")
     return error_response(
         404, f"no {method} {place} here: POST .../chat/completions and GET .../models are", "route"
     )
@@ -81,7 +83,7 @@ def _models() -> list[dict[str, Any]]:
 def _complete(body: bytes) -> Response:
     try:
         request = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(f"the body is not JSON: {error}") from None
     if not isinstance(request, dict):
         raise RequestError(f"the body must be a JSON object, got {type(request).__name__}")
