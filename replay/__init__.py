@@ -10,12 +10,12 @@ _HOMES = {
     "POLICIES": "evo.policies",
     "allocation_effect": "replay.effects",
     "attempts": "replay.table",
-    "backtest": "replay.backtest",
+    "backtest": "replay.pilots",
     "children": "replay.table",
     "compare": "replay.statistics",
     "cost_matrices": "replay.table",
     "depth_breadth": "replay.grid",
-    "envelope": "replay.envelope",
+    "envelope": "replay.frontier",
     "find_logs": "replay.reading",
     "fit_bilinear": "replay.bilinear",
     "fit_kernel": "replay.kernel",
@@ -57,13 +57,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from evo.policies import POLICIES
-    from replay.backtest import backtest
     from replay.bilinear import fit_bilinear
     from replay.effects import allocation_effect, pool_effect, time_to_threshold
-    from replay.envelope import envelope
+    from replay.frontier import envelope
     from replay.grid import depth_breadth
     from replay.hindsight import HINDSIGHT
     from replay.kernel import fit_kernel
+    from replay.pilots import backtest
     from replay.planner import plan
     from replay.reading import find_logs
     from replay.simulation import simulate, simulate_many

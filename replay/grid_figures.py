@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from replay.bilinear import BilinearFit
-    from replay.envelope import Envelope
+    from replay.frontier import Envelope
     from replay.grid import DepthBreadth
     from replay.planner import Plan
     from replay.sweep import FloatArray

@@ -8,7 +8,7 @@ import argparse
 
 import pandas as pd
 
-from replay.backtest import backtest, summarise
+from replay.pilots import backtest, summarise
 from replay.calibration import errors, leave_one_size_out
 from replay.table import children, load
 

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from evo.llm.server import OfflineServer
 from test_search import timeless
 
 import evo
+from evo.llm.server import OfflineServer
 
 SERVED = """
 ["served"]

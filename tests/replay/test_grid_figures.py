@@ -5,7 +5,7 @@ from synthetic_runs import bilinear_runs, chain_runs
 
 from replay.bilinear import fit_bilinear
 from replay.calibration import leave_one_size_out
-from replay.envelope import envelope
+from replay.frontier import envelope
 from replay.grid import depth_breadth
 from replay.grid_figures import calibration, envelope_curves, heatmap, planner_card, slices
 from replay.planner import plan

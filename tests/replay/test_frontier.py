@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import bilinear_runs
 
-from replay.envelope import envelope
+from replay.frontier import envelope
 
 
 def test_the_envelope_rises_and_says_what_it_was_chosen_from():

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import chain_runs
 
-from replay.backtest import backtest, corner_split, summarise
+from replay.pilots import backtest, corner_split, summarise
 
 SETTINGS = {"budgets": (16, 32), "pilots": 3, "kernels": 4, "pilot": {1: 4, 4: 2}}
 
