@@ -1,4 +1,5 @@
 import functools
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,36 +9,53 @@ from test_search import timeless
 import evo
 import replay
 from evo.journal import read_journal
-from evo.policies import POLICIES, UCB1
+from evo.policies import POLICIES, UCB1, PolicyWarning
 
 SMALL = {"rounds": 12, "children": 2, "progress": False}
 
 
 @pytest.fixture(scope="module")
 def separate(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
-    """Fitness of separately made runs of arm seeds 40 ... 43, deep enough for any allocation."""
+    """Fitness of separately made runs of arm seeds 40 ... 49, deep enough for any allocation."""
     folder = tmp_path_factory.mktemp("separate")
     evo.run_many(
-        "mmd", seeds=range(40, 44), generations=12, children=2, log_dir=folder, progress=False
+        "mmd", seeds=range(40, 50), generations=12, children=2, log_dir=folder, progress=False
     )
     return replay.fitness_matrix(replay.load(folder))
 
 
-@pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_replay_of_a_live_log_equals_the_live_allocation(
-    policy: str, separate: np.ndarray, tmp_path: Path
-) -> None:
-    live = evo.allocate_live("mmd", policy, arms=4, seed=3, log_dir=tmp_path / "a", **SMALL)
-    frame = replay.load(tmp_path / "a")
-    own = replay.simulate(
-        replay.fitness_matrix(frame), policy, rounds=12, replicates=1, seed=3, missing="stop"
-    )
+def check_live_equals_replay(policy: str, seed: int, separate: np.ndarray, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)  # 12 rounds are few for 10 arms
+        live = evo.allocate_live("mmd", policy, arms=10, seed=seed, log_dir=folder, **SMALL)
+        own = replay.simulate(
+            replay.fitness_matrix(replay.load(folder)),
+            policy,
+            rounds=12,
+            replicates=1,
+            seed=seed,
+            missing="stop",
+        )
+        apart = replay.simulate(separate, policy, rounds=12, replicates=3, seed=seed)
     assert own.pulls[0].tolist() == live.pulls.tolist()
     assert own.best_fitness[0].tolist() == live.best_fitness.tolist()
     assert own.rewards[0].tolist() == live.rewards.tolist()
-    apart = replay.simulate(separate, policy, rounds=12, replicates=3, seed=3)
     assert apart.pulls[0].tolist() == live.pulls.tolist()
     assert apart.best_fitness[0].tolist() == live.best_fitness.tolist()
+
+
+@pytest.mark.parametrize("policy", ["ucb1", "thompson", "exp3p"])
+def test_live_equals_replay(policy: str, separate: np.ndarray, tmp_path: Path) -> None:
+    check_live_equals_replay(policy, 3, separate, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_live_equals_replay_for_every_policy(
+    policy: str, seed: int, separate: np.ndarray, tmp_path: Path
+) -> None:
+    check_live_equals_replay(policy, seed, separate, tmp_path)
 
 
 def test_allocation_goes_on_from_any_line(tmp_path: Path) -> None:

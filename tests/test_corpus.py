@@ -1,0 +1,78 @@
+"""The shipped corpus is whole, sound, and can be made again."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evo
+import replay
+from evo.search import powers_of_two
+
+CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"
+OFFLINE = CORPUS / "offline"
+TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
+BUDGET = 512
+
+
+def sums() -> dict[str, str]:
+    lines = (CORPUS / "SHA256SUMS").read_text().splitlines()
+    return {name: digest for digest, name in (line.split("  ") for line in lines)}
+
+
+def test_every_file_is_as_listed() -> None:
+    listed = sums()
+    found = {p.relative_to(CORPUS).as_posix(): p for p in CORPUS.rglob("*.jsonl*")}
+    assert set(listed) == set(found)
+    for name, path in found.items():
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == listed[name], name
+    assert sum(path.stat().st_size for path in found.values()) < 25_000_000
+
+
+def test_every_cell_of_every_budget_has_ten_runs() -> None:
+    frame = replay.load(OFFLINE)
+    assert not (frame["model"] != "offline").any()
+    depth = frame.groupby(["task", "children", "seed"])["generation"].max()
+    for task in TASKS:
+        for children in powers_of_two(BUDGET):
+            runs = depth.loc[task, children]
+            assert runs.index.tolist() == list(range(40, 50))
+            assert (runs == BUDGET // children).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "children", "seed", "generations"),
+    [
+        ("circle_packing", 16, 43, 6),
+        ("circle_packing", 128, 40, 2),
+        ("min_max_distance", 1, 47, 64),
+        ("min_max_distance", 32, 49, 4),
+        ("heilbronn_triangle", 4, 41, 24),
+        ("heilbronn_triangle", 64, 45, 3),
+    ],
+)
+def test_a_run_is_made_again(
+    task: str, children: int, seed: int, generations: int, tmp_path: Path
+) -> None:
+    name = f"{task}-offline-N{children}-s{seed}.jsonl.gz"
+    shipped = evo.read_log(OFFLINE / task / name)
+    again = evo.run(
+        task,
+        generations=generations,
+        children=children,
+        seed=seed,
+        evaluation_timeout=shipped.header.limits.seconds,
+        log=tmp_path / "again.jsonl",
+        progress=False,
+    )
+    assert again.header.task.hash == shipped.header.task.hash
+    before = shipped.outcomes[: generations * children]
+    assert [(o.seed, o.prompt_hash) for o in again.outcomes] == [
+        (o.seed, o.prompt_hash) for o in before
+    ]
+    assert [o.evaluation.status for o in again.outcomes] == [o.evaluation.status for o in before]
+    fitness = [[np.nan if (f := o.evaluation.fitness) is None else f for o in log]
+               for log in (again.outcomes, before)]  # fmt: skip
+    np.testing.assert_allclose(fitness[0], fitness[1], rtol=0, atol=1e-6)
