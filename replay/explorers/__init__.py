@@ -1,7 +1,23 @@
-"""Explorers: figures with sliders in Jupyter, each also a plain function that returns a figure."""
+"""Explorers: figures with sliders in Jupyter, each also a plain function that returns a figure.
+
+    replay.explore(frame)                                      # all of them, in tabs
+    replay.explorers.explore_budget(frame)                     # one
+    replay.explorers.budget_figure(frame, generations=16, children=8)    # the same without a mouse
+
+Nothing outside this package imports ipywidgets, and here only functions that make widgets do.
+"""
 
 from __future__ import annotations
 
+from replay.explorers.allocation import allocation_figure, explore_allocation
 from replay.explorers.budget import budget_figure, explore_budget
+from replay.explorers.tabs import Tabs, explore
 
-__all__ = ["budget_figure", "explore_budget"]
+__all__ = [
+    "Tabs",
+    "allocation_figure",
+    "budget_figure",
+    "explore",
+    "explore_allocation",
+    "explore_budget",
+]

@@ -14,26 +14,19 @@ import numpy as np
 from replay.explorers.budget_data import UNITS, CostAxis, Outlook, Split, outlook
 from replay.explorers.budget_picture import NAMES, BudgetPicture
 from replay.explorers.canvas import SentencePicture
-from replay.explorers.shell import (
-    Explorer,
-    Settings,
-    Subject,
-    choice,
-    control_style,
-    figure_of,
-    notice,
-    slider,
-)
+from replay.explorers.controls import choice, control_style, slider
+from replay.explorers.shell import Explorer, Settings, Subject, figure_of, notice
 from replay.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from replay.statistics import FloatArray, Interval
+    from replay.statistics import Interval
+    from replay.sweep import FloatArray
 
 HELP = (
-    "Spend a budget of C = T × N calls deep (many generations T) or broad (many children N). "
+    "Spend a budget of C = T N calls deep (many generations T) or broad (many children N). "
     "Moving T or N keeps C; moving C keeps N."
 )
 
@@ -247,7 +240,7 @@ def read_children(frame: pd.DataFrame) -> pd.DataFrame | None:
     """Children of the logs that a frame names; None if it names none or they are gone."""
     from replay.table import children
 
-    sources = frame["source"].unique() if "source" in frame else []
+    sources = list(frame["source"].unique()) if "source" in frame else []
     if not len(sources) or not all(source and Path(source).is_file() for source in sources):
         return None
     return children(*sources)
@@ -299,7 +292,7 @@ def budget_figure(
         children = calls // generations if children is None and generations else children
     T = usual["generations"] if generations is None else generations
     N = usual["children"] if children is None else children
-    if calls is not None and T * N != calls:
+    if calls is not None and calls != T * N:
         raise ValueError(f"expected C = T * N, got T = {T!r}, N = {N!r} and C = {calls!r}")
     view = budgets.view(
         task=task, model=model, generations=T, children=N, axis=axis,
@@ -324,7 +317,7 @@ def explore_budget(
         return notice("budget", "budget_figure", str(error), theme)
     task, model = budgets.pairs[0]
     rows, columns = budgets.sizes()
-    calls = sorted({T * N for T in columns for N in rows if T * N <= _largest(budgets)})
+    calls = sorted({T * N for T in columns for N in rows if _largest(budgets) >= T * N})
 
     def view(settings: Settings, coarse: bool) -> BudgetView:
         given = {name: value for name, value in settings.items() if name != "calls"}
@@ -363,24 +356,26 @@ def _controls(
     import ipywidgets
 
     usual = budgets.defaults(task, model)
-    axes = [(UNITS[axis], axis) for axis in UNITS if axis in ("generation", "calls")]
+    axes: list[tuple[str, CostAxis]] = [
+        (UNITS[axis], axis) for axis in UNITS if axis in ("generation", "calls")
+    ]
     costs = {unit for pair in budgets.pairs for unit in budgets.outlook(*pair).costs}
     axes += [(UNITS[axis], axis) for axis in UNITS if axis in costs]
     return {
         "task": choice("Task", budgets.tasks, task, tip="Task of the runs"),
         "model": choice("Model", budgets.models, model, tip="Model of the runs"),
         "axis": choice("Cost axis", axes, "calls", tip="What curves are drawn against"),
+        "tau": ipywidgets.BoundedFloatText(
+            value=usual["tau"], min=0.0, max=2.0, step=0.005, description="τ",
+            tooltip="The fitness to reach; 1 is the best published", **control_style(200),
+        ),
         "generations": slider(
-            "T, generations", columns, usual["generations"], tip="Depth; keeps the budget C"
+            "generations T", columns, usual["generations"], tip="Depth; keeps the budget C"
         ),
         "children": slider(
-            "N, children", rows, usual["children"], tip="Breadth; keeps the budget C"
+            "children N", rows, usual["children"], tip="Breadth; keeps the budget C"
         ),
-        "calls": slider("C, calls", calls, usual["calls"], tip="The budget; keeps N"),
-        "tau": ipywidgets.BoundedFloatText(
-            value=usual["tau"], min=0.0, max=2.0, step=0.005, description="τ, fitness to reach",
-            tooltip="1 is the best published construction", **control_style(),
-        ),
+        "calls": slider("calls C", calls, usual["calls"], tip="The budget; keeps N"),
     }  # fmt: skip
 
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replay.kernel import fit_kernel
-from replay.statistics import FloatArray, Interval, curve_band, interval
-from replay.sweep import Sweep, sweeps
+from replay.statistics import Interval, curve_band, interval
+from replay.sweep import FloatArray, Sweep, sweeps
 from replay.table import COSTS
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Outlook:
             fitness.append(tuple(column[1 : depth + 1] for column in self._logged(N)))
             reached.append(tuple(column[1 : depth + 1] for column in self._reached(N, tau)))
         if depth < T:
-            if self.kernel is None or N * T > self.largest:
+            if self.kernel is None or self.largest < N * T:
                 return None
             fitness.append(tuple(column[depth + 1 : T + 1] for column in self._predicted(N, None)))
             share = self._predicted(N, tau)
@@ -198,7 +199,7 @@ class Outlook:
         hits = (matrix >= tau).sum(axis=0)
         return (hits / n, *wilson(hits, n, level=LEVEL), n.astype(np.float64))
 
-    def _simulate(self, N: int) -> FloatArray:
+    def _simulate(self, N: int) -> NDArray[np.float32]:
         """Best fitness of simulated runs of N, (groups, RUNS, generations + 1)."""
         T = max(1, self.largest // N)
         runs = [
@@ -227,19 +228,19 @@ class Outlook:
         rows = self.costs[axis].values[self.strata[near], 1 : self.depths[near] + 1]
         each = np.nanmean(rows, axis=0) * N / near
         beyond = np.full(max(0, len(generations) - len(each)), each.mean())
-        return np.cumsum(np.concatenate([each, beyond])[: len(generations)])
+        return np.asarray(np.cumsum([*each, *beyond][: len(generations)]), dtype=np.float64)
 
     def _costs_of(self, T: int, N: int) -> dict[str, Interval]:
         """Cost of a split by unit, mean over its runs; a guess without interval if not logged."""
         found = {}
         for unit, sweep in self.costs.items():
-            if T <= self.depths.get(N, 0):
+            if self.depths.get(N, 0) >= T:
                 rows = self.strata[N]
                 deep = sweep.depth[rows] >= T
                 total = sweep.values[rows][deep, 1 : T + 1].sum(axis=1)
                 found[unit] = interval(total, level=LEVEL)
             else:
-                position = self.position(N, unit)  # type: ignore[arg-type]
+                position = self.position(N, unit)
                 value = math.nan if position is None else float(position[T - 1])
                 found[unit] = Interval(
                     value=value, low=math.nan, high=math.nan, n=0, level=LEVEL,

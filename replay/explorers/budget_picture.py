@@ -14,11 +14,13 @@ from replay.style import PALETTE, TEXT_SIZE, THEMES, Theme, head, label_axes, pr
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
 
     from replay.explorers.budget import BudgetView
-    from replay.statistics import FloatArray
+    from replay.sweep import FloatArray
 
 NAMES = ("choice", "twice as deep", "twice as broad")
+COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])
 _POINTS = 90  # most points of a curve
 
 
@@ -49,10 +51,12 @@ class BudgetPicture:
             self._shown = ground
             self._set_up(view)
         chosen = view.splits[0]
-        self._ring.set_data([_row(view.columns, chosen.generations)], [_row(view.rows, chosen.children)])
-        self._line.set_data(*_budget_line(view))
+        assert chosen is not None
+        self._line.set_data(*_budget_line(view, chosen.generations * chosen.children))
         for k, (fitness, reached) in enumerate(self._curves):
-            split = view.splits[k] if k < len(view.splits) else None
+            split = view.splits[k]
+            at = (split.generations, split.children) if split else (math.nan, math.nan)
+            self._rings[k].set_data([_place(view.columns, at[0])], [_place(view.rows, at[1])])
             fitness.show(split.fitness if split else None)
             reached.show(split.reached if split else None)
         self._label.set_text(_label(chosen))
@@ -76,64 +80,75 @@ class BudgetPicture:
         self._fitness.set_ylim(self._low, self._high)
         self._fitness.tick_params(labelbottom=False)
         self._reached.set_ylim(-0.02, 1.02)
-        label_axes(self._fitness, self.theme, x="", y="best fitness (1 = best published)")
+        label_axes(self._fitness, self.theme, x="", y="best fitness")
         cost = UNITS[view.axis] if view.axis == "generation" else f"{UNITS[view.axis]} so far"
         label_axes(self._reached, self.theme, x=cost, y="share of runs at τ")
-        head(self._fitness, self.theme, "Best fitness so far", "mean and 95 % interval; dashed: predicted")
+        head(
+            self._fitness,
+            self.theme,
+            "Best fitness so far",
+            "mean, 95 % interval, 1 = best published; dashed: predicted",
+        )
         head(self._reached, self.theme, "Probability to reach τ", "")
         moving: list[Artist] = []
-        self._curves = []
+        self._curves: list[tuple[_Drawn, _Drawn]] = []
         for k in (2, 1, 0):  # the choice on top
-            pair = (_Drawn(self._fitness, PALETTE[k]), _Drawn(self._reached, PALETTE[k]))
+            pair = (_Drawn(self._fitness, COLOURS[k]), _Drawn(self._reached, COLOURS[k]))
             self._curves.insert(0, pair)
             moving += [artist for drawn in pair for artist in drawn.artists]
         for k, name in enumerate(NAMES):
             self._reached.text(
                 0.02, 0.92 - 0.12 * k, name, transform=self._reached.transAxes, va="center",
-                color=PALETTE[k], fontsize=TEXT_SIZE, fontweight="bold",
+                color=COLOURS[k], fontsize=TEXT_SIZE, fontweight="bold",
             )  # fmt: skip
         self._label = self._fitness.text(
-            0.02, 0.91, "", transform=self._fitness.transAxes, va="center", color=PALETTE[0],
-            fontsize=TEXT_SIZE, fontweight="bold", animated=True,
+            0.98, 0.08, "", transform=self._fitness.transAxes, ha="right", va="center",
+            color=COLOURS[0], fontsize=TEXT_SIZE, fontweight="bold", animated=True,
         )  # fmt: skip
         self._tau = self._fitness.axhline(0, color=ink.text, lw=0.8, ls=(0, (1, 2)), animated=True)
         self._tau_label = self._fitness.text(
-            1.0, 0, "", transform=self._fitness.get_yaxis_transform(), ha="right", va="bottom",
+            0.01, 0, "", transform=self._fitness.get_yaxis_transform(), va="bottom",
             color=ink.text, fontsize=TEXT_SIZE - 0.5, animated=True,
         )  # fmt: skip
-        [self._line] = self._map.plot([], [], color=PALETTE[0], lw=1.2, ls="--", animated=True)
-        [self._ring] = self._map.plot(
-            [], [], ls="", marker="s", ms=20, mew=2.6, mfc="none", mec=PALETTE[1], animated=True
-        )
-        self.moving = [self._line, self._ring, *moving, self._tau, self._tau_label, self._label]
+        [self._line] = self._map.plot([], [], color=ink.text, lw=1.0, ls="--", animated=True)
+        self._rings = [
+            self._map.plot(
+                [], [], ls="", marker="s", ms=18, mew=3.0 if k == 0 else 1.6, mfc="none",
+                mec=colour, animated=True,
+            )[0]
+            for k, colour in enumerate(COLOURS)
+        ]  # fmt: skip
+        self.moving = [
+            self._line,
+            *reversed(self._rings),
+            *moving,
+            self._tau,
+            self._tau_label,
+            self._label,
+        ]
 
     def _draw_map(self, view: BudgetView) -> None:
         from matplotlib import colormaps
         from matplotlib.colors import Normalize
-        from matplotlib.patches import Rectangle
+        from matplotlib.patches import Ellipse, Rectangle
 
-        ax, ink, values = self._map, THEMES[self.theme], view.values
+        ax, values = self._map, view.values
         known = values[np.isfinite(values)]
         scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
         for (row, column), value in np.ndenumerate(values):
             if math.isnan(value):
                 continue
             fill = colormaps["cividis"](scale(value))
-            logged = bool(view.logged[row, column])
-            ax.add_patch(
-                Rectangle(
-                    (column - 0.5, row - 0.5), 1, 1, fc=fill if logged else "none",
-                    ec=ink.ground if logged and ink.ground != "none" else fill,
-                    lw=0.5 if logged else 1.0, hatch=None if logged else "////",
-                )
+            patch: Patch
+            if view.logged[row, column]:
+                patch = Rectangle((column - 0.5, row - 0.5), 1, 1, fc=fill)
+            else:
+                patch = Ellipse((column, row), 0.86, 0.86, fc=fill)
+            ax.add_patch(patch)
+            ax.text(
+                column, row - 0.2, f"{value:.2f}".removeprefix("0"), ha="center", va="center",
+                fontsize=7, color="white" if scale(value) < 0.5 else "black",
             )  # fmt: skip
-            dark = "white" if scale(value) < 0.5 else "black"
-            text = ax.text(
-                column, row, f"{value:.2f}".removeprefix("0"), ha="center", va="center",
-                fontsize=7 if values.shape[1] > 8 else 8, color=dark if logged else ink.text,
-            )  # fmt: skip
-            if not logged:
-                text.set_fontstyle("italic")
         ax.set_xlim(-0.5, values.shape[1] - 0.5)
         ax.set_ylim(-0.5, values.shape[0] - 0.5)
         ax.set_xticks(range(len(view.columns)), [str(T) for T in view.columns])
@@ -142,7 +157,7 @@ class BudgetPicture:
         label_axes(ax, self.theme, x="generations T", y="children per generation N")
         predicted = bool((np.isfinite(values) & ~view.logged).any())
         about = "mean best fitness; dashed line: equal budget"
-        about += "; hatched: never run, predicted" if predicted else ""
+        about += "; round: never run, predicted" if predicted else ""
         head(ax, self.theme, f"{view.outlook.fitness.task}, {view.outlook.fitness.model}", about)
 
 
@@ -188,18 +203,15 @@ def _label(split: Split) -> str:
     return f"T = {split.generations}, N = {split.children}{kind}"
 
 
-def _row(values: Sequence[int], value: int) -> float:
-    """Where a value lies on an axis whose ticks are `values`."""
-    return float(np.interp(math.log(value), np.log(values), np.arange(len(values))))
+def _place(ticks: Sequence[int], value: float) -> float:
+    """Where a value lies on a logarithmic axis with evenly spaced ticks."""
+    return float(np.interp(math.log(value), np.log(ticks), np.arange(len(ticks))))
 
 
-def _budget_line(view: BudgetView) -> tuple[list[float], list[float]]:
-    calls = view.splits[0].generations * view.splits[0].children
+def _budget_line(view: BudgetView, calls: int) -> tuple[list[float], list[float]]:
+    """The splits of a budget on the heatmap."""
     on = [(calls / N, N) for N in view.rows if view.columns[0] <= calls / N <= view.columns[-1]]
-    return (
-        [float(np.interp(math.log(T), np.log(view.columns), np.arange(len(view.columns)))) for T, _ in on],
-        [_row(view.rows, N) for _, N in on],
-    )
+    return [_place(view.columns, T) for T, _ in on], [_place(view.rows, N) for _, N in on]
 
 
 def _fitness_limits(outlook: Outlook) -> tuple[float, float]:

@@ -51,7 +51,7 @@ class Canvas:
 
         self.picture = picture
         picture.figure.set_dpi(dpi)
-        self._canvas = FigureCanvasAgg(picture.figure)
+        self._canvas: Any = FigureCanvasAgg(picture.figure)
         self._layout = picture.figure.get_layout_engine()
         self._background: Any = None
 
@@ -94,7 +94,7 @@ def encode(pixels: NDArray[np.uint8], notes: Mapping[str, str]) -> bytes:
     parts = [_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0))]
     for keyword, text in notes.items():
         parts.append(_chunk(b"iTXt", keyword.encode("latin-1") + bytes(5) + text.encode("utf-8")))
-    parts += [_chunk(b"IDAT", zlib.compress(rows, level=1)), _chunk(b"IEND", b"")]
+    parts += [_chunk(b"IDAT", zlib.compress(rows.tobytes(), level=1)), _chunk(b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 

@@ -19,12 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from replay.explorers.canvas import Canvas, Picture, SentencePicture
+from replay.explorers.lifetime import close_previous, close_tree
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 Settings = dict[str, Any]
 """Values of the controls by name."""
+
+DEFAULT = "default"
+"""Value of a control that leaves the setting to the plain function."""
 
 REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
@@ -54,6 +59,7 @@ class Subject:
         adjust: From the name of the control that was moved, and settings, to settings that fit
             together.
         scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
+        hidden: From settings to the controls that do not matter now.
     """
 
     name: str
@@ -62,6 +68,7 @@ class Subject:
     view: Callable[[Settings, bool], View]
     adjust: Callable[[str, Settings], Settings]
     scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]]
+    hidden: Callable[[Settings], set[str]] = lambda settings: set()
 
 
 class Explorer:
@@ -83,18 +90,17 @@ class Explorer:
     def __init__(self, subject: Subject, controls: Mapping[str, Any], *, help: str) -> None:  # noqa: A002
         import ipywidgets
 
-        _close_previous(self)
+        close_previous(self)
         self.controls = dict(controls)
         self._subject = subject
         self._canvas = Canvas(subject.picture)
         self._lock = threading.RLock()
         self._adjusting = False
         self._timer: threading.Timer | None = None
-        self._coarse = False
+        self._links: list[Any] = []
         self._view: View | None = None
         self._settings = {name: control.value for name, control in self.controls.items()}
         self._image = ipywidgets.Image(format="png", layout={"max_width": "100%"})
-        self._image.layout.object_fit = "contain"
         self._words = ipywidgets.HTML()
         self._code = ipywidgets.HTML()
         self._status = ipywidgets.HTML()
@@ -114,6 +120,7 @@ class Explorer:
             ],
             layout={"max_width": "100%"},
         )
+        self._hide()
         self._update(coarse=False)
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
@@ -131,7 +138,12 @@ class Explorer:
     @property
     def code(self) -> str:
         """The call that gives the picture as a figure."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self._settings.items())
+        hidden = self._subject.hidden(self._settings)
+        given = ", ".join(
+            f"{name}={value!r}"
+            for name, value in self._settings.items()
+            if name not in hidden and value != DEFAULT
+        )
         return f"replay.explorers.{self._subject.function}(frame{', ' if given else ''}{given})"
 
     @property
@@ -183,7 +195,9 @@ class Explorer:
 
         scrubs = self._subject.scrubs
         if values is None and parameter not in scrubs:
-            raise ValueError(f"expected values, or a parameter among {[*scrubs]}, got {parameter!r}")
+            raise ValueError(
+                f"expected values, or a parameter among {[*scrubs]}, got {parameter!r}"
+            )
         with self._lock:
             self.settle()
             before = self.settings
@@ -198,10 +212,9 @@ class Explorer:
             style={"description_width": "initial"},
             layout={"width": "420px", "max_width": "100%"},
         )
-        stack = ipywidgets.Stack(
-            [ipywidgets.VBox(frame) for frame in frames], selected_index=at
-        )
-        ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
+        stack = ipywidgets.Stack([ipywidgets.VBox(frame) for frame in frames], selected_index=at)
+        link = ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
+        self._links.append(link)
         return ipywidgets.VBox([slider, stack])
 
     def close(self) -> None:
@@ -209,7 +222,9 @@ class Explorer:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            _close_tree(self.widget)
+            close_tree(self.widget)
+            for link in self._links:
+                link.close()
 
     def _frame(self, parameter: str, value: Any) -> list[Any]:
         """Picture and words of one value of a scrubbed parameter."""
@@ -237,12 +252,19 @@ class Explorer:
                         control.value = self._settings[other]
             finally:
                 self._adjusting = False
+            self._hide()
             self._update(coarse=True)
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = threading.Timer(REST, self._rest)
             self._timer.daemon = True
             self._timer.start()
+
+    def _hide(self) -> None:
+        """Show the controls that matter."""
+        hidden = self._subject.hidden(self._settings)
+        for name, control in self.controls.items():
+            control.layout.display = "none" if name in hidden else None
 
     def _rest(self) -> None:
         """Nothing has moved for a while."""
@@ -263,7 +285,6 @@ class Explorer:
         self._words.value = _spoken(view.words)
         if not coarse:
             self._code.value = _copyable(self.code)
-            self._image.tooltip = view.words
 
     def _tools(self) -> Any:
         """Buttons under the picture."""
@@ -297,7 +318,7 @@ class Explorer:
         old = self._scrubbed.children
         self._scrubbed.children = (self.scrub(parameter),)
         for widget in old:
-            _close_tree(widget)
+            close_tree(widget)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """The live widget, and the picture and words for where no kernel runs."""
@@ -333,36 +354,10 @@ def notice(name: str, function: str, text: str, theme: Any) -> Explorer:
     return Explorer(subject, {}, help="")
 
 
-def figure_of(picture: Picture, view: Any) -> Any:
+def figure_of(picture: Picture, view: Any) -> Figure:
     """The figure of a picture that shows a view."""
     picture.show(view)
     return picture.figure
-
-
-def choice(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
-    """A drop-down list."""
-    import ipywidgets
-
-    return ipywidgets.Dropdown(
-        options=list(options), value=value, description=label, tooltip=tip, **control_style()
-    )
-
-
-def slider(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
-    """A slider over listed values."""
-    import ipywidgets
-
-    return ipywidgets.SelectionSlider(
-        options=list(options), value=value, description=label, tooltip=tip, **control_style()
-    )
-
-
-def control_style() -> dict[str, Any]:
-    """Size and margins of a control."""
-    return {
-        "style": {"description_width": "initial"},
-        "layout": {"width": "270px", "margin": "2px 12px 2px 2px"},
-    }
 
 
 def _spoken(text: str, role: str = "status") -> str:
@@ -388,37 +383,3 @@ def _short(value: Any) -> str:
     """A setting in a file name."""
     text = "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return "".join(c if c.isalnum() or c in "._+" else "_" for c in text)
-
-
-_open: dict[str, tuple[str, list[Explorer]]] = {}
-"""Explorers by cell, with the run of the cell that made them."""
-
-
-def _close_previous(explorer: Explorer) -> None:
-    """Close what an earlier run of the current cell has left, and remember this one instead."""
-    try:
-        from IPython.core.getipython import get_ipython
-    except ImportError:
-        return
-    shell: Any = get_ipython()
-    if shell is None or not hasattr(shell, "get_parent"):
-        return
-    parent = shell.get_parent() or {}
-    cell = parent.get("metadata", {}).get("cellId") or parent.get("content", {}).get("code", "")
-    run = parent.get("header", {}).get("msg_id", "")
-    before, made = _open.get(cell, ("", []))
-    if before != run:
-        for each in made:
-            each.close()
-        made = []
-    _open[cell] = (run, [*made, explorer])
-
-
-def _close_tree(widget: Any) -> None:
-    """Close a widget and all that belongs to it: its layout and style are widgets too."""
-    for child in getattr(widget, "children", ()):
-        _close_tree(child)
-    for part in ("layout", "style"):
-        if (own := getattr(widget, part, None)) is not None and hasattr(own, "close"):
-            own.close()
-    widget.close()

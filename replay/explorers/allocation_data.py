@@ -1,0 +1,181 @@
+"""Numbers of the allocation explorer: policies replayed over the logged runs of one N.
+
+Replays are kept: when a control moves, only the policies that it concerns are simulated again.
+Replicate i does not depend on how many there are, so the few of a moving slider are the first of
+the many at rest.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.policies import POLICIES, PolicyWarning
+from replay.effects import (
+    ThresholdTime,
+    allocation_effect,
+    jackknife_interval,
+    pool_effect,
+    time_to_threshold,
+)
+from replay.simulation import Replay, simulate
+from replay.statistics import Interval
+from replay.sweep import FloatArray
+from replay.table import fitness_matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BASELINES = ("single", "random")
+"""`single` to `random` is the pool effect, `random` to a policy the allocation effect."""
+
+EXPLORATION: dict[str, tuple[str, tuple[float, ...]]] = {
+    "c": ("weight of the confidence term", (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)),
+    "gamma": ("exploration of EXP3", (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)),
+    "epsilon": ("share of random pulls", (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)),
+    "noise_std": ("noise that Thompson assumes", (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)),
+    "prior_std": ("spread of Thompson's prior", (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)),
+}
+"""Exploration parameters: what they are, and values to choose from."""
+
+LEAST_RUNS, MOST_POLICIES = 3, 4
+SHARE = 0.9
+"""Share of replicates that the threshold time asks for, as in arXiv 2605.29268."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """One policy's replay and what it amounts to.
+
+    Attributes:
+        replay: The replay.
+        curve: Mean best fitness by round, interval over runs.
+        ranks: Share of replicates that pull the arm of a rank in a round, (K, rounds), the arm
+            that is best at last first.
+        best_arm: Share of all pulls that the best arm gets.
+        warnings: What the policy warned of.
+    """
+
+    replay: Replay
+    curve: Interval
+    ranks: FloatArray
+    best_arm: Interval
+    warnings: tuple[str, ...]
+
+
+class Pools:
+    """Runs of one task, model and N as arms.
+
+    Args:
+        frame: Rows of `replay.load`.
+
+    Raises:
+        ValueError: Fewer than three runs, or a run without a complete generation.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.lengths = frame.groupby("run", sort=False)["generation"].max().to_numpy(np.int64)
+        self.fitness = fitness_matrix(frame)
+        if len(self.lengths) < LEAST_RUNS or self.lengths.min() < 1:
+            raise ValueError(
+                f"policies are compared on at least {LEAST_RUNS} runs of one task, model and N "
+                f"with a complete generation each, got {int((self.lengths > 0).sum())}"
+            )
+        self.nothing = float(np.fmin.reduce(self.fitness, axis=None, initial=0.0))
+        filled = np.fmax.accumulate(self.fitness, axis=1)
+        self._best = np.where(np.isnan(filled), -np.inf, filled)
+        # Of this object and not of its class, so that replays go when it goes.
+        self.play = functools.lru_cache(maxsize=256)(self._play)
+        self.time = functools.lru_cache(maxsize=2048)(self._time)
+
+    @property
+    def runs(self) -> int:
+        """Number of runs, n."""
+        return len(self.fitness)
+
+    def limits(self, rounds: int) -> tuple[float, float]:
+        """Mean fitness of a run early in so many rounds, and the best of any run."""
+        known = self.fitness[np.isfinite(self.fitness)]
+        if not known.size:
+            return 0.0, 1.0
+        early = self.fitness[:, min(max(1, rounds // 16), self.fitness.shape[1] - 1)]
+        early = early[np.isfinite(early)]
+        return float(early.mean() if early.size else known.min()), float(known.max())
+
+    def usual_tau(self, arms: int, rounds: int) -> float:
+        """What 90 % of the replicates of `random` reach, in steps of 0.005."""
+        final = self.play("random", (), arms, rounds, "best_fitness", 200).replay.best_fitness
+        low = float(np.quantile(np.nan_to_num(final[:, -1], nan=self.nothing), 1 - SHARE))
+        return round(math.floor(low * 200) / 200, 3)
+
+    def _play(
+        self,
+        policy: str,
+        settings: tuple[tuple[str, float], ...],
+        arms: int,
+        rounds: int,
+        reward: str,
+        replicates: int,
+    ) -> Played:
+        cls: Any = POLICIES[policy]
+        build = functools.partial(cls, **dict(settings))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", PolicyWarning)
+            replay = simulate(
+                self.fitness, build, rounds=rounds, arms=arms, replicates=replicates,
+                reward=reward, lengths=self.lengths,
+            )  # fmt: skip
+        known = np.nan_to_num(replay.best_fitness, nan=self.nothing)
+        place = self._places(replay)
+        return Played(
+            replay=replay,
+            curve=jackknife_interval(known, replay.arms),
+            ranks=_by_rank(place, arms),
+            best_arm=jackknife_interval((place == 0).mean(axis=1), replay.arms),
+            warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
+        )
+
+    def _time(self, tau: float, *key: Any) -> ThresholdTime:
+        return time_to_threshold(self.play(*key).replay, tau, share=SHARE)
+
+    def effects(self, keys: dict[str, tuple[Any, ...]]) -> dict[str, Interval]:
+        """The pool effect, and the allocation effect of each policy, by name."""
+        single, random = (self.play(*keys[name]).replay for name in BASELINES)
+        found = {"pool": pool_effect(single, random, nothing=self.nothing)}
+        for name, key in keys.items():
+            if name not in BASELINES:
+                other = self.play(*key).replay
+                found[name] = allocation_effect(random, other, nothing=self.nothing)
+        return found
+
+    def _places(self, replay: Replay) -> FloatArray:
+        """Rank among its replicate's arms of each pulled arm, (replicates, rounds); -1 if none.
+
+        Arms rank by what they would reach if they alone were pulled in all rounds.
+        """
+        rounds = min(replay.pulls.shape[1], self._best.shape[1] - 1)
+        order = np.argsort(-self._best[:, rounds][replay.arms], axis=1, kind="stable")
+        rank = np.argsort(order, axis=1, kind="stable")
+        table = np.full((len(replay.arms), self.runs), self.runs)
+        np.minimum.at(table, (np.arange(len(rank))[:, None], replay.arms), rank)
+        place = np.take_along_axis(table, np.maximum(replay.pulls, 0), axis=1)
+        return np.where(replay.pulls < 0, -1, place)
+
+
+def parameters_of(policy: str) -> tuple[str, ...]:
+    """The exploration parameters that a policy has."""
+    known = inspect.signature(POLICIES[policy]).parameters
+    return tuple(name for name in EXPLORATION if name in known)
+
+
+def _by_rank(place: FloatArray, arms: int) -> FloatArray:
+    rounds = place.shape[1]
+    at = np.where(place < 0, arms, place) * rounds + np.arange(rounds)
+    counts = np.bincount(at.ravel(), minlength=(arms + 1) * rounds)
+    return counts.reshape(arms + 1, rounds)[:arms] / len(place)

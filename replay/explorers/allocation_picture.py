@@ -1,0 +1,216 @@
+"""The picture of the allocation explorer: curves, threshold times, pulls and effects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replay.explorers.allocation_data import BASELINES, SHARE
+from replay.style import (
+    PALETTE,
+    TEXT_SIZE,
+    THEMES,
+    Theme,
+    head,
+    label_axes,
+    label_rows,
+    prepare,
+    subplots,
+    whole_numbers,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+    from replay.explorers.allocation import AllocationView
+
+GREY = "#8C8C8C"
+FAIR = 3
+
+
+class AllocationPicture:
+    """Best fitness and pulls above, threshold times and effects below.
+
+    Args:
+        theme: Inks, see `replay.style`.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self.figure, axes = subplots(2, 2, width=9.0, height=2.8)
+        self._curves, self._pulls, self._times, self._effects = axes
+        self._ground: tuple[Any, ...] = ()
+        self._width, self._reach = 0, 0.0
+        self.moving: Sequence[Artist] = ()
+
+    def show(self, view: AllocationView) -> bool:
+        """Show a view; the axes are set up anew for other policies, runs or scales."""
+        width = self._width
+        if not width / 8 < view.rounds <= width:
+            width = 2 ** math.ceil(math.log2(max(view.rounds, 2)))
+        widest = max(
+            (abs(limit) for each in view.effects.values() for limit in (each.low, each.high)),
+            default=0.0,
+        )
+        fits = 0.1 * self._reach <= widest <= self._reach
+        ground = (view.pools, tuple(view.played), width, view.shown)
+        fresh = ground != self._ground or not fits
+        if fresh:
+            self._ground, self._width = ground, width
+            self._reach = max(1.5 * widest, 1e-3)
+            self._set_up(view, width)
+        at = np.arange(1, view.rounds + 1)
+        for (band, line), played in zip(self._lines, view.played.values(), strict=True):
+            band.set_data(at, played.curve.low, played.curve.high)
+            line.set_data(at, played.curve.value)
+        self._tau.set_ydata([view.tau, view.tau])
+        self._image.set_data(view.played[view.shown].ranks)
+        self._image.set_clim(0, min(1.0, FAIR / view.arms))
+        self._image.set_extent((0.5, view.rounds + 0.5, 1.0, 0.0))
+        self._show_times(view, width)
+        self._show_effects(view)
+        return fresh
+
+    def _show_times(self, view: AllocationView, width: int) -> None:
+        segments, dots, arrows = [], [], []
+        for row, time in enumerate(view.times.values()):
+            low, high = min(time.low, width), min(time.high, width)
+            segments.append([(low, row), (high, row)])
+            dots.append((time.time if math.isfinite(time.time) else np.nan, row))
+            arrows.append((width if math.isinf(time.high) else np.nan, row))
+        self._spans.set_segments(segments)
+        self._dots.set_offsets(np.array(dots, dtype=np.float64))
+        self._arrows.set_offsets(np.array(arrows, dtype=np.float64))
+
+    def _show_effects(self, view: AllocationView) -> None:
+        found = list(view.effects.values())
+        self._bars.set_segments([[(0, row), (each.value, row)] for row, each in enumerate(found)])
+        self._limits.set_segments(
+            [[(each.low, row), (each.high, row)] for row, each in enumerate(found)]
+        )
+        self._means.set_offsets([(each.value, row) for row, each in enumerate(found)])
+
+    def _set_up(self, view: AllocationView, width: int) -> None:
+        for ax in (self._curves, self._pulls, self._times, self._effects):
+            ax.clear()
+            prepare(ax, self.theme)
+        names = list(view.played)
+        colours = dict(zip(names, _colours(names), strict=True))
+        self.moving = [
+            *self._set_up_curves(view, width, colours),
+            *self._set_up_pulls(view, width),
+            *self._set_up_times(view, width, colours),
+            *self._set_up_effects(view, colours),
+        ]
+
+    def _set_up_curves(
+        self, view: AllocationView, width: int, colours: dict[str, str]
+    ) -> list[Artist]:
+        ax = self._curves
+        low, high = view.pools.limits(width)
+        room = 0.05 * max(high - low, 0.02)
+        ax.set_ylim(low - room, high + room)
+        ax.set_xlim(0, width)
+        whole_numbers(ax)
+        label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
+        head(
+            ax,
+            self.theme,
+            "Best fitness over the arms",
+            f"mean, 95 % interval, n = {view.pools.runs} runs; 1 = best published",
+        )
+        self._lines: list[tuple[Any, Any]] = []
+        for row, (name, colour) in enumerate(colours.items()):
+            style = (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
+            band = ax.fill_between([], [], [], color=colour, alpha=0.15, lw=0, animated=True)
+            [line] = ax.plot([], [], color=colour, lw=1.8, ls=style, animated=True)
+            self._lines.append((band, line))
+            ax.text(
+                0.98, 0.06 + 0.1 * (len(colours) - 1 - row), name, transform=ax.transAxes,
+                ha="right", va="center", color=colour, fontsize=TEXT_SIZE, fontweight="bold",
+            )  # fmt: skip
+        self._tau = ax.axhline(
+            0, color=THEMES[self.theme].text, lw=0.8, ls=(0, (1, 2)), animated=True
+        )
+        bands = [band for band, _ in self._lines]
+        return [*bands, *(line for _, line in self._lines), self._tau]
+
+    def _set_up_pulls(self, view: AllocationView, width: int) -> list[Artist]:
+        ax = self._pulls
+        self._image = ax.imshow(
+            [[0.0]], aspect="auto", cmap="cividis", vmin=0, vmax=1,
+            interpolation="nearest", animated=True,
+        )  # fmt: skip
+        ax.set_xlim(0, width)
+        ax.set_ylim(1.0, 0.0)
+        ax.set_yticks([0.03, 0.97], ["best\narm", "worst\narm"])
+        ax.tick_params(axis="y", length=0)
+        ax.grid(visible=False)
+        whole_numbers(ax)
+        label_axes(ax, self.theme, x="round", y="")
+        head(
+            ax, self.theme, f"Arms that {view.shown} pulls",
+            f"share of replicates: dark none, yellow {FAIR} times an equal share or more",
+        )  # fmt: skip
+        return [self._image]
+
+    def _set_up_times(
+        self, view: AllocationView, width: int, colours: dict[str, str]
+    ) -> list[Artist]:
+        ax, every = self._times, list(colours.values())
+        label_rows(ax, list(colours))
+        ax.set_xlim(0, 1.03 * width)
+        whole_numbers(ax)
+        label_axes(ax, self.theme, x="rounds", y="")
+        head(
+            ax, self.theme, "Rounds to reach τ",
+            f"{100 * SHARE:g} % of replicates, 95 % interval; arrow: later or never",
+        )  # fmt: skip
+        self._spans, self._dots = _spans(ax, every, 2.2, 0.6), _dots(ax, every, "o")
+        self._arrows = _dots(ax, every, ">")
+        return [self._spans, self._dots, self._arrows]
+
+    def _set_up_effects(self, view: AllocationView, colours: dict[str, str]) -> list[Artist]:
+        ax = self._effects
+        every = [colours.get(name, GREY) for name in view.effects]
+        label_rows(ax, list(view.effects))
+        ax.set_xlim(-self._reach, self._reach)
+        ax.axvline(0, color=THEMES[self.theme].text, lw=0.8)
+        label_axes(ax, self.theme, x="gain in best fitness after all rounds", y="")
+        head(
+            ax,
+            self.theme,
+            "Pool effect and allocation effect",
+            "pool: random less single; others: policy less random",
+        )
+        self._bars = _spans(ax, every, 11, 0.4)
+        self._limits, self._means = _spans(ax, every, 2.0, 1.0), _dots(ax, every, "o")
+        return [self._bars, self._limits, self._means]
+
+
+def _colours(names: Sequence[str]) -> list[str]:
+    """Grey for the baselines, the palette for policies."""
+    palette = iter(PALETTE)
+    return [GREY if name in BASELINES else next(palette) for name in names]
+
+
+def _spans(ax: Axes, colours: Sequence[str], width: float, alpha: float) -> Any:
+    """Horizontal bars, one per row, whose ends are set later."""
+    from matplotlib.collections import LineCollection
+
+    spans = LineCollection([], colors=colours, linewidths=width, alpha=alpha, animated=True)
+    spans.set_capstyle("butt")
+    ax.add_collection(spans, autolim=False)
+    return spans
+
+
+def _dots(ax: Axes, colours: Sequence[str], marker: str) -> Any:
+    """Markers, one per row, whose places are set later."""
+    rows = range(len(colours))
+    return ax.scatter(
+        [0] * len(colours), rows, c=list(colours), s=32, marker=marker, animated=True, zorder=3
+    )

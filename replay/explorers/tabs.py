@@ -1,0 +1,91 @@
+"""All explorers of a frame in one place, each made when its tab is first opened."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from replay.explorers.allocation import explore_allocation
+from replay.explorers.budget import explore_budget
+from replay.explorers.lifetime import close_previous, close_tree
+from replay.explorers.shell import Explorer
+from replay.style import Theme
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Tabs:
+    """Explorers in tabs.
+
+    Args:
+        makers: By title, what makes the explorer of a tab.
+
+    Attributes:
+        widget: The whole as one widget.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], Explorer]]) -> None:
+        import ipywidgets
+
+        close_previous(self)
+        self._makers = dict(makers)
+        self._made: dict[str, Explorer] = {}
+        self.widget = ipywidgets.Tab(
+            children=[ipywidgets.VBox() for _ in self._makers], titles=list(self._makers)
+        )
+        self.widget.observe(lambda change: self._opened(change["new"]), names="selected_index")
+        self.widget.selected_index = 0
+
+    def __getitem__(self, title: str) -> Explorer:
+        """The explorer of a tab, made if it was not yet."""
+        if title not in self._makers:
+            raise KeyError(f"expected a tab among {[*self._makers]}, got {title!r}")
+        self._opened(list(self._makers).index(title))
+        return self._made[title]
+
+    def close(self) -> None:
+        """Free the widgets of every tab."""
+        for each in self._made.values():
+            each.close()
+        close_tree(self.widget)
+
+    def _opened(self, index: int | None) -> None:
+        if index is None:
+            return
+        title = list(self._makers)[index]
+        if title not in self._made:
+            self._made[title] = self._makers[title]()
+            self.widget.children[index].children = (self._made[title].widget,)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The live widget, and the open tab's picture for where no kernel runs."""
+        title = list(self._makers)[self.widget.selected_index or 0]
+        bundle = self[title]._repr_mimebundle_(include, exclude)
+        return (
+            bundle
+            | dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+            | {"text/plain": bundle["text/plain"]}
+        )
+
+
+def explore(
+    frame: pd.DataFrame, *, child_table: pd.DataFrame | None = None, theme: Theme = "neutral"
+) -> Tabs:
+    """Explore logged runs with sliders: budgets and allocations.
+
+    Args:
+        frame: Rows of `replay.load`.
+        child_table: Rows of `replay.children` of the same runs, for predictions of splits that
+            nobody ran; None reads them from the logs that the frame names.
+        theme: Inks; `neutral` suits light and dark pages alike.
+    """
+    return Tabs(
+        {
+            "Budget": functools.partial(
+                explore_budget, frame, child_table=child_table, theme=theme
+            ),
+            "Allocation": functools.partial(explore_allocation, frame, theme=theme),
+        }
+    )

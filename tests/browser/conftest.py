@@ -1,0 +1,38 @@
+"""What tests in a browser need: Chromium, a JupyterLab, and a folder for screenshots."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from browser import lab
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of Chromium; without it the tests are skipped, or fail where CI=true."""
+    found = lab.chromium()
+    if found is None:
+        reason = "there is no Chromium here; `apt-get install chromium` brings it"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@pytest.fixture(scope="session")
+def notebooks(tmp_path_factory: pytest.TempPathFactory, chromium: str):
+    """A running JupyterLab: its address, its folder and its log."""
+    folder = tmp_path_factory.mktemp("lab")
+    with lab.server(folder) as (url, log):
+        yield url, folder, log
+
+
+@pytest.fixture(scope="session")
+def screenshots() -> Path:
+    """Where screenshots are kept after the tests."""
+    folder = Path(tempfile.gettempdir()) / "explorer-screenshots"
+    folder.mkdir(exist_ok=True)
+    return folder

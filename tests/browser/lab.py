@@ -1,0 +1,216 @@
+"""A real JupyterLab in a headless Chromium, for tests and measurements of what is on the screen.
+
+A picture says in its own bytes what it shows (the PNG's `Source` and `Description`), so a test
+knows which values are on the screen without comparing images and without waiting for fixed times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 60_000  # milliseconds
+
+WATCH = """
+() => {
+  if (window.seen) { window.seen.length = 0; return; }
+  window.seen = []; window.pressed = 0;
+  const text = async (url) => {
+    const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+    const view = new DataView(bytes.buffer), notes = {};
+    for (let at = 8; at < bytes.length; ) {
+      const size = view.getUint32(at);
+      const kind = String.fromCharCode(...bytes.slice(at + 4, at + 8));
+      if (kind === 'iTXt') {
+        const body = bytes.slice(at + 8, at + 8 + size), end = body.indexOf(0);
+        notes[String.fromCharCode(...body.slice(0, end))] =
+          new TextDecoder().decode(body.slice(end + 5));
+      }
+      at += 12 + size;
+    }
+    return notes;
+  };
+  window.notes = text;
+  document.addEventListener('keydown', () => { window.pressed = performance.now(); }, true);
+  const painted = async (img) => {
+    const url = img.src;
+    try { await img.decode(); } catch { return; }
+    requestAnimationFrame(async () => {
+      const at = performance.now();
+      let notes = {};
+      try { notes = await text(url); } catch {}
+      window.seen.push({at, wait: at - window.pressed, notes});
+    });
+  };
+  new MutationObserver((all) => {
+    for (const each of all) {
+      if (each.type === 'attributes' && each.target.tagName === 'IMG') painted(each.target);
+      for (const node of each.addedNodes || []) {
+        const images = node.tagName === 'IMG' ? [node]
+          : node.querySelectorAll ? [...node.querySelectorAll('img')] : [];
+        images.forEach(painted);
+      }
+    }
+  }).observe(document.body,
+    {subtree: true, childList: true, attributes: true, attributeFilter: ['src']});
+}
+"""
+
+
+def chromium() -> str | None:
+    """The system's Chromium, or None."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def write_notebook(path: Path, cells: Sequence[str]) -> None:
+    """A notebook of code cells."""
+    made = [
+        {
+            "cell_type": "code",
+            "id": f"cell-{number}",
+            "source": source,
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+        }
+        for number, source in enumerate(cells)
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4}
+    path.write_text(json.dumps(notebook | {"nbformat_minor": 5}))
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[tuple[str, Path]]:
+    """JupyterLab over a folder; gives its address and its log, which holds the kernels' too."""
+    log = folder / "jupyter.log"
+    environment = dict(os.environ)
+    root = Path(__file__).resolve().parents[2]
+    paths = [str(root), str(root / "tests" / "replay"), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    for name in ("CONFIG", "DATA", "RUNTIME"):
+        environment[f"JUPYTER_{name}_DIR"] = str(folder / ".jupyter" / name.lower())
+    environment["IPYTHONDIR"] = str(folder / ".ipython")
+    environment["JUPYTERLAB_SETTINGS_DIR"] = str(folder / ".jupyter" / "settings")
+    environment["JUPYTERLAB_WORKSPACES_DIR"] = str(folder / ".jupyter" / "workspaces")
+    settings = folder / ".jupyter" / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    quiet = {"fetchNews": "false", "checkForUpdates": False}
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.ip=127.0.0.1"),
+        *("--ServerApp.port=0", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"),
+        f"--ServerApp.root_dir={folder}",
+        *(["--allow-root"] if os.geteuid() == 0 else []),
+    ]
+    with log.open("w") as out:
+        running = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, env=environment, cwd=folder
+        )
+    try:
+        yield _address(folder / ".jupyter" / "runtime", running, log), log
+    finally:
+        running.terminate()
+        running.wait(timeout=30)
+
+
+def _address(runtime: Path, running: subprocess.Popen[bytes], log: Path) -> str:
+    """Where the server listens, once it answers."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < deadline and running.poll() is None:
+        for file in runtime.glob("jpserver-*.json"):
+            try:
+                url = str(json.loads(file.read_text())["url"])
+                urllib.request.urlopen(url + "api", timeout=5).close()
+            except (OSError, ValueError):
+                continue
+            return url
+        time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab did not start: {log.read_text()[-2000:]}")
+
+
+@contextmanager
+def browser(*, width: int = 1280, height: int = 1100):
+    """A page of Chromium, and the errors of its console as they come."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = made.new_page(viewport={"width": width, "height": height})
+        page.set_default_timeout(PATIENCE)
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on(
+            "console",
+            lambda message: errors.append(message.text) if message.type == "error" else None,
+        )
+        yield page, errors
+        made.close()
+
+
+def open_notebook(page, url: str, name: str, *, dark: bool = False) -> None:
+    """Open a notebook, choose the theme and run all its cells."""
+    page.goto(f"{url}lab/tree/{name}?reset")
+    page.wait_for_function("() => window.jupyterapp && window.jupyterapp.shell.currentWidget")
+    page.wait_for_selector(".jp-Notebook .jp-Cell")
+    theme = "JupyterLab Dark" if dark else "JupyterLab Light"
+    execute(page, "apputils:change-theme", {"theme": theme})
+    page.evaluate(WATCH)
+    page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
+        "?.status === 'idle'"
+    )
+    execute(page, "notebook:run-all-cells")
+
+
+def execute(page, command: str, arguments: dict | None = None) -> None:
+    """Run one of JupyterLab's commands."""
+    page.evaluate(
+        "([name, given]) => window.jupyterapp.commands.execute(name, given)",
+        [command, arguments or {}],
+    )
+
+
+def shown(page, *, timeout: float = PATIENCE) -> dict[str, str]:
+    """What the visible picture says it shows."""
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('img.widget-image')].some(i => i.offsetParent)",
+        timeout=timeout,
+    )
+    return page.evaluate(
+        "() => window.notes([...document.querySelectorAll('img.widget-image')]"
+        ".find(i => i.offsetParent).src)"
+    )
+
+
+def wait_for(page, words: str, *, key: str = "Source") -> None:
+    """Wait until a picture that says this has been painted."""
+    page.wait_for_function(
+        "([key, words]) => window.seen.some(s => (s.notes[key] || '').includes(words))",
+        arg=[key, words],
+    )
+
+
+def handle(page, label: str):
+    """The handle of the slider with a label."""
+    slider = page.locator(".widget-hslider, .widget-inline-hbox", has_text=label).first
+    return slider.locator(".noUi-handle")

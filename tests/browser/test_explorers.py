@@ -1,0 +1,105 @@
+"""The explorers in a real JupyterLab: moved by keyboard and mouse, read off the screen."""
+
+from __future__ import annotations
+
+import pytest
+from browser import lab
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
+
+DATA = """
+from synthetic_runs import chain_runs
+import replay.explorers as explorers
+frame, children = chain_runs(budget=64)
+"""
+
+
+@pytest.fixture
+def opened(notebooks, request):
+    """Open a notebook with an explorer; afterwards nothing may have complained."""
+    url, folder, log = notebooks
+    call, dark = request.param
+    name = f"{request.node.name.split('[')[0]}{'-dark' if dark else ''}.ipynb"
+    lab.write_notebook(folder / name, [DATA, f"e = explorers.{call}\ne"])
+    with lab.browser(width=900 if dark else 1280) as (page, errors):
+        lab.open_notebook(page, url, name, dark=dark)
+        lab.shown(page)
+        yield page
+        page.wait_for_timeout(600)  # for what might still go wrong at rest
+        assert not [error for error in errors if "favicon" not in error]
+    assert "Traceback" not in log.read_text()
+
+
+BUDGET = "explore_budget(frame, child_table=children)"
+ALLOCATION = "explore_allocation(frame)"
+
+
+def sees(page, words: str) -> None:
+    """The words line says this."""
+    page.get_by_role("status").filter(has_text=words).first.wait_for()
+
+
+@pytest.mark.parametrize("opened", [(BUDGET, False), (BUDGET, True)], indirect=True)
+def test_budget(opened, screenshots, request):
+    page, name = opened, request.node.name
+    assert "generations=8, children=8, calls=64" in lab.shown(page)["Source"]
+    lab.handle(page, "generations T").press("ArrowRight")
+    lab.wait_for(page, "generations=16, children=4, calls=64")
+    sees(page, "T = 16 generations of N = 4 children (C = 64 calls)")
+    lab.handle(page, "calls C").press("ArrowRight")
+    lab.wait_for(page, "generations=32, children=4, calls=128")
+    sees(page, "never run")
+    box = lab.handle(page, "children N").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 300, box["y"], steps=8)
+    page.mouse.up()
+    lab.wait_for(page, "generations=128, children=1, calls=128")
+    fits(page)
+    page.screenshot(path=screenshots / f"{name}.png")
+
+
+@pytest.mark.parametrize("opened", [(ALLOCATION, False), (ALLOCATION, True)], indirect=True)
+def test_allocation(opened, screenshots, request):
+    page, name = opened, request.node.name
+    before = lab.shown(page)["Source"]
+    assert "policies=('ucb1', 'thompson')" in before
+    lab.handle(page, "arms K").press("ArrowRight")
+    lab.wait_for(page, "arms=6")
+    sees(page, "ucb1 with 6 arms")
+    lab.handle(page, "c").press("ArrowRight")
+    lab.wait_for(page, ", c=0")
+    page.get_by_label("Reward").select_option("rank")
+    lab.wait_for(page, "reward='rank'")
+    sees(page, "1,000 replicates")  # at rest
+    fits(page)
+    page.screenshot(path=screenshots / f"{name}.png")
+
+
+@pytest.mark.parametrize("opened", [(BUDGET, False)], indirect=True)
+def test_a_scrub_needs_no_kernel(opened, screenshots):
+    page = opened
+    page.get_by_role("button", name="Scrub generations").click()
+    slider = page.locator(".widget-hslider", has_text="generations").last.locator(".noUi-handle")
+    slider.wait_for()
+    lab.execute(page, "notebook:shutdown-kernel")
+    page.wait_for_function(
+        "() => !window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
+    )
+    slider.press("ArrowRight")
+    page.get_by_role("status").filter(has_text="T = 16").last.wait_for()
+    assert page.get_by_role("status").filter(has_text="T = 8 gen").count() == 1  # the live one
+    page.screenshot(path=screenshots / "scrub.png")
+
+
+def fits(page) -> None:
+    """Nothing of the explorer is cropped on the right."""
+    outside = page.evaluate(
+        """() => {
+          const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
+          return [...document.querySelectorAll('img.widget-image, .widget-hslider')]
+            .filter(e => e.offsetParent)
+            .map(e => e.getBoundingClientRect().right - cell.right).filter(d => d > 1);
+        }"""
+    )
+    assert not outside
