@@ -150,7 +150,8 @@ def rescore_logs(arguments: argparse.Namespace) -> int:
 
 def show_logs(arguments: argparse.Namespace) -> int:
     """`evo show`."""
-    from evo.log import read_log, summarise
+    from evo.log import read_log
+    from evo.showing import summarise
 
     for path in arguments.logs:
         log = read_log(path)

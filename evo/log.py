@@ -11,12 +11,11 @@ import fcntl
 import functools
 import gzip
 import html
-import math
 import os
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
@@ -37,6 +36,7 @@ from evo.records import (
     Outcome,
     Session,
 )
+from evo.showing import sparkline, summarise
 
 if TYPE_CHECKING:
     import numpy as np
@@ -297,48 +297,20 @@ class Log:
     def _repr_html_(self) -> str:
         return (
             f"<div><b>{html.escape(self.path.name)}</b><br>{html.escape(summarise(self))}<br>"
-            f"{_sparkline(self.trajectory.tolist())}</div>"
+            f"{sparkline(self.trajectory.tolist())}</div>"
         )
 
 
-def summarise(log: Log) -> str:
-    """Returns one line of words: task, model, progress, fitness, calls, tokens, time."""
-    from evo.cost import usage_tokens
+class Logs(list[Log]):
+    """Logs of several runs; a table with pictures in Jupyter."""
 
-    header = log.header
-    model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
-    best = log.trajectory[-1]
-    tokens = [
-        usage_tokens(attempt.usage) for outcome in log.outcomes for attempt in outcome.attempts
-    ]
-    prompt = sum(t.prompt or 0 for t in tokens if t)
-    completion = sum(t.completion or 0 for t in tokens if t)
-    seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
-    state = "" if log.finished else ", unfinished"
-    return (
-        f"{header.task.name}, {model}, seed {header.seed}, T={len(log.generations)} of "
-        f"N={header.children}{state}: best fitness {best:.6g}, "
-        f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
-        f"{prompt:,} + {completion:,} tokens, {seconds}"
-    )
-
-
-def _sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
-    """Returns a small SVG of a trajectory that needs no plotting library."""
-    known = [(x, y) for x, y in enumerate(values) if not math.isnan(y)]
-    if len(known) < 2:
-        return ""
-    low, high = min(y for _, y in known), max(y for _, y in known)
-    spread, last = (high - low) or 1.0, max(len(values) - 1, 1)
-    points = " ".join(
-        f"{4 + x / last * (width - 8):.1f},{height - 4 - (y - low) / spread * (height - 8):.1f}"
-        for x, y in known
-    )
-    return (
-        f'<svg width="{width}" height="{height}" role="img" aria-label="best fitness by '
-        f'generation, from {low:.4g} to {high:.4g}"><polyline points="{points}" fill="none" '
-        f'stroke="#0072B2" stroke-width="2"/></svg>'
-    )
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(summarise(log))}</td>"
+            f"<td>{sparkline(log.trajectory.tolist(), 160, 30)}</td></tr>"
+            for log in self
+        )
+        return f"<table>{rows}</table>"
 
 
 def read_log(path: str | os.PathLike[str]) -> Log:

@@ -21,8 +21,8 @@ from evo.configuration import (
     make_header,
     split_settings,
 )
-from evo.log import Log, read_log
-from evo.records import Evaluation
+from evo.log import Log, Logs, read_log
+from evo.records import Evaluation, Model
 from evo.session import Job, plan_job, resume_job, run_jobs, wait_until
 from evo.task import Task, load_task
 
@@ -30,20 +30,26 @@ from evo.task import Task, load_task
 def run(
     task: str | os.PathLike[str] | Task,
     *,
+    model: str | Model = "offline",
     generations: int = 8,
+    children: int = 16,
+    seed: int = 0,
     log: str | os.PathLike[str] | None = None,
     settings: Settings | None = None,
-    **configuration: Any,
+    **others: Any,
 ) -> Log:
     """Runs one search and returns its log.
 
     Args:
         task: Name, alias, folder or Task.
+        model: Name in the registry, or a Model.
         generations: T, at least 1.
+        children: N, at least 1.
+        seed: Seed of the run.
         log: A path that does not exist yet; None: a new one under logs/local.
         settings: A whole Settings value instead of its fields as keywords.
-        **configuration: model, children, seed and so on, see `make_header`; and max_concurrent,
-            timeout, retries and so on, see `Settings`.
+        **others: temperature, top_p, max_tokens, evaluation_timeout and so on, see
+            `make_header`; and max_concurrent, timeout, retries and so on, see `Settings`.
 
     Raises:
         ValueError: A mistake in the arguments.
@@ -51,6 +57,7 @@ def run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
+    configuration = {"model": model, "children": children, "seed": seed, **others}
     made: Log = _plan_one(task, generations, log, settings, configuration).work(_ignore)
     return made
 
@@ -87,26 +94,32 @@ def run_many(
     task: str | os.PathLike[str] | Task,
     *,
     seeds: Iterable[int],
+    model: str | Model = "offline",
     generations: int = 8,
+    children: int = 16,
     log_dir: str | os.PathLike[str] | None = None,
     resume: bool = False,
     settings: Settings | None = None,
-    **configuration: Any,
-) -> list[Log]:
+    **others: Any,
+) -> Logs:
     """Runs one search per seed, several at a time, and returns their logs by seed as given.
 
     Args:
         task: Name, alias, folder or Task.
         seeds: Seeds of the runs, all different.
+        model: Name in the registry, or a Model.
         generations: T, at least 1.
+        children: N, at least 1.
         log_dir: Folder of the logs; None: logs/local.
         resume: Go on with the logs of equal configuration in the folder, make only what is
             missing.
         settings: A whole Settings value instead of its fields as keywords.
-        **configuration: As for `run`, without `seed`.
+        **others: As for `run`.
     """
+    configuration = {"model": model, "children": children, **others}
     plan = _plan_many(task, seeds, generations, log_dir, resume, settings, configuration)
-    return list(plan.work(_ignore))
+    made: Logs = plan.work(_ignore)
+    return made
 
 
 def _plan_many(
@@ -128,7 +141,7 @@ def _plan_many(
     loaded = load_task(task)
     headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
     jobs = [plan_job(header, generations, log_dir, resume=resume) for header in headers]
-    return _Plan([job.path for job in jobs], lambda hook: run_jobs(jobs, settings, hook=hook))
+    return _Plan([job.path for job in jobs], lambda hook: Logs(run_jobs(jobs, settings, hook=hook)))
 
 
 def run_grid(
@@ -139,7 +152,7 @@ def run_grid(
     log_dir: str | os.PathLike[str] | None = None,
     settings: Settings | None = None,
     **configuration: Any,
-) -> list[Log]:
+) -> Logs:
     """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth budget / N.
 
     By the prefix property these runs hold every split of every smaller budget. Runs that the
@@ -167,7 +180,7 @@ def run_grid(
         for children in powers_of_two(budget)
         for seed in seeds
     ]
-    return run_jobs(jobs, settings, label=f"{loaded.name} grid, {len(jobs)} runs")
+    return Logs(run_jobs(jobs, settings, label=f"{loaded.name} grid, {len(jobs)} runs"))
 
 
 def powers_of_two(budget: int) -> list[int]:

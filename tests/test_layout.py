@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = [
     {"evo.records"},
     {"evo.cost", "evo.policies"},
+    {"evo.showing"},
     {"evo.log", "evo.task"},
     {"evo.prompt", "evo.upkeep", "evo.llm", "evo.sandbox", "evo.rewards"},
     {"evo.allocation", "evo.configuration"},
