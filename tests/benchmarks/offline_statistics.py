@@ -155,6 +155,11 @@ def runs(task, seeds):
     show_notes(notes)
 
 
+def show(values, generations):
+    error = np.std(values) / len(values) ** 0.5
+    return f"T={generations}: {np.mean(values):.3f}±{error:.3f}"
+
+
 def splits(task, calls, seeds):
     notes = collections.defaultdict(list)
     table = {}
@@ -171,13 +176,7 @@ def splits(task, calls, seeds):
     budget = 16
     while budget <= calls:
         cells = [(t, budget // t) for t in (2**k for k in range(20)) if t <= budget]
-        print(
-            f"C = {budget}:",
-            "  ".join(
-                f"T={t}: {np.mean(table[t, n]):.3f}±{np.std(table[t, n]) / len(table[t, n]) ** 0.5:.3f}"
-                for t, n in cells
-            ),
-        )
+        print(f"C = {budget}: " + "  ".join(show(table[cell], cell[0]) for cell in cells))
         budget *= 2
     show_notes(notes)
 

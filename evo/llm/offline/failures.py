@@ -27,7 +27,7 @@ RATES: dict[Failure, float] = {
 }
 """Probability of each failure at temperature 0.6.
 
-- `prose`: no code; `truncated`: cut off inside the code, finish reason `length`;
+- `prose`: no code; `truncated`: cut off, mostly inside the code, finish reason `length`;
 - `syntax`: not Python; `shape`: an answer of the wrong shape; `infeasible`: NaN or out of bounds;
   `exception`: raises; `endless`: never returns, one in 4,000, since each costs a whole time limit.
 

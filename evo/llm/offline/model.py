@@ -139,7 +139,7 @@ def _rewrite(parent: Parent, request: Request, draws: Draws) -> tuple[str, str]:
     new = parent.before + child + parent.after
     reply = frame(old, new, words, language=parent.language, wanted=wanted, draws=draws)
     if failure == "truncated":
-        opened = reply.rindex("```", 0, len(reply) - 3 - len("```"))
+        opened = max(reply.rfind("```", 0, len(reply) - 6), 0)
         return reply[: draws.integer(opened + 12, max(len(reply) - 8, opened + 12))], "length"
     return reply, "stop"
 

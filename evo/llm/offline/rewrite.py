@@ -153,7 +153,8 @@ def _held_offsets(step: Step) -> dict[int, tuple[float, float]]:
     return offsets
 
 
-def _milliseconds(chain: Chain, bank: Bank) -> float:
+def estimate_milliseconds(chain: Chain, bank: Bank) -> float:
+    """Returns about how long a chain takes to evaluate."""
     total = 0.0 if chain.layout else UNKNOWN_MILLISECONDS
     for step in (chain.layout, *chain.moves, chain.last):
         if step is not None:
@@ -164,6 +165,6 @@ def _milliseconds(chain: Chain, bank: Bank) -> float:
 
 def _affordable(chain: Chain, bank: Bank) -> Chain:
     """Leaves out moves, earliest first, until the program is cheap enough."""
-    while chain.moves and _milliseconds(chain, bank) > MOST_MILLISECONDS:
+    while chain.moves and estimate_milliseconds(chain, bank) > MOST_MILLISECONDS:
         chain = replace(chain, moves=chain.moves[1:])
     return chain
