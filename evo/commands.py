@@ -150,8 +150,7 @@ def rescore_logs(arguments: argparse.Namespace) -> int:
 
 def show_logs(arguments: argparse.Namespace) -> int:
     """`evo show`."""
-    from evo.log import read_log
-    from evo.showing import summarise
+    from evo.log import read_log, summarise
 
     for path in arguments.logs:
         log = read_log(path)

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import msgspec
 
+from evo.cost import usage_tokens
 from evo.records import (
     SCHEMA,
     AllocationHeader,
@@ -36,7 +37,7 @@ from evo.records import (
     Outcome,
     Session,
 )
-from evo.showing import sparkline, summarise
+from evo.showing import sparkline
 
 if TYPE_CHECKING:
     import numpy as np
@@ -299,6 +300,26 @@ class Log:
             f"<div><b>{html.escape(self.path.name)}</b><br>{html.escape(summarise(self))}<br>"
             f"{sparkline(self.trajectory.tolist())}</div>"
         )
+
+
+def summarise(log: Log) -> str:
+    """Returns one line of words: task, model, progress, fitness, calls, tokens, time."""
+    header = log.header
+    model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
+    best = log.trajectory[-1]
+    tokens = [
+        usage_tokens(attempt.usage) for outcome in log.outcomes for attempt in outcome.attempts
+    ]
+    prompt = sum(t.prompt or 0 for t in tokens if t)
+    completion = sum(t.completion or 0 for t in tokens if t)
+    seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
+    state = "" if log.finished else ", unfinished"
+    return (
+        f"{header.task.name}, {model}, seed {header.seed}, T={len(log.generations)} of "
+        f"N={header.children}{state}: best fitness {best:.6g}, "
+        f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
+        f"{prompt:,} + {completion:,} tokens, {seconds}"
+    )
 
 
 class Logs(list[Log]):

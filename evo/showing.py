@@ -1,35 +1,9 @@
-"""Logs in a line of words and in a small picture."""
+"""A trajectory as a small picture that needs no plotting library."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from evo.cost import usage_tokens
-
-if TYPE_CHECKING:
-    from evo.log import Log
-
-
-def summarise(log: Log) -> str:
-    """Returns one line of words: task, model, progress, fitness, calls, tokens, time."""
-    header = log.header
-    model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
-    best = log.trajectory[-1]
-    tokens = [
-        usage_tokens(attempt.usage) for outcome in log.outcomes for attempt in outcome.attempts
-    ]
-    prompt = sum(t.prompt or 0 for t in tokens if t)
-    completion = sum(t.completion or 0 for t in tokens if t)
-    seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
-    state = "" if log.finished else ", unfinished"
-    return (
-        f"{header.task.name}, {model}, seed {header.seed}, T={len(log.generations)} of "
-        f"N={header.children}{state}: best fitness {best:.6g}, "
-        f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
-        f"{prompt:,} + {completion:,} tokens, {seconds}"
-    )
 
 
 def sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
