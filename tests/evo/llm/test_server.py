@@ -1,0 +1,492 @@
+"""The offline model over HTTP: connections, faults, limits, its log and its end."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offline_requests import PARENTS, ask, showing
+
+from evo.llm.offline.latency import Latency
+from evo.llm.server import FAULTS, MINUTE, OfflineServer, RateLimits, parse_faults
+
+MESSAGES = showing(PARENTS["mmd"])
+
+
+def body(seed: int = 1, **fields: Any) -> bytes:
+    return msgspec.json.encode(
+        {"model": "offline", "messages": MESSAGES, "seed": seed} | fields
+    )  # fmt: skip
+
+
+@contextmanager
+def connected(server: OfflineServer) -> Iterator[http.client.HTTPConnection]:
+    """A plain connection that is kept open."""
+    address = server.url.removeprefix("http://").removesuffix("/v1")
+    connection = http.client.HTTPConnection(address, timeout=20)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def post(connection: http.client.HTTPConnection, content: bytes) -> tuple[int, bytes, Any]:
+    connection.request("POST", "/v1/chat/completions", content)
+    answer = connection.getresponse()
+    return answer.status, answer.read(), answer.headers
+
+
+def library(server: OfflineServer, *, retries: int = 0, timeout: float = 20) -> openai.OpenAI:
+    return openai.OpenAI(
+        base_url=server.url, api_key="none", max_retries=retries, timeout=timeout
+    )  # fmt: skip
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def wait_for_lines(path: Path, count: int) -> list[dict[str, Any]]:
+    """The lines of a request log once there are so many."""
+    deadline = time.monotonic() + 10
+    while len(lines(path)) < count:
+        assert time.monotonic() < deadline, f"only {lines(path)}"
+        time.sleep(0.01)
+    return lines(path)
+
+
+# --- connections
+
+
+def test_one_connection_serves_many_requests() -> None:
+    ports = set()
+    with OfflineServer() as server, connected(server) as connection:
+        for seed in range(5):
+            status, content, headers = post(connection, body(seed))
+            assert status == 200
+            assert headers["Connection"] != "close"
+            text = json.loads(content)["choices"][0]["message"]["content"]
+            assert text == ask(MESSAGES, seed=seed).text
+            ports.add(connection.sock.getsockname())
+        assert post(connection, b"no json")[0] == 400
+        connection.request("GET", "/v1/models", b"a body that nobody needs")
+        assert connection.getresponse().read().startswith(b'{"object":"list"')
+        ports.add(connection.sock.getsockname())
+    assert len(ports) == 1
+
+
+def test_the_library_gets_what_it_gets_in_process() -> None:
+    with OfflineServer() as server, library(server) as client:
+        assert next(iter(client.models.list())).id == "offline"
+        completion = client.chat.completions.create(model="offline", messages=MESSAGES, seed=4)
+        wanted = ask(MESSAGES, seed=4)
+        assert completion.choices[0].message.content == wanted.text
+        stream = client.chat.completions.create(
+            model="offline", messages=MESSAGES, seed=4, stream=True
+        )
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == wanted.text
+
+
+def test_many_at_once_get_their_own_answers() -> None:
+    with (
+        OfflineServer(latency=Latency(0.02, 1.0)) as server,
+        library(server) as client,
+        ThreadPoolExecutor(16) as pool,
+    ):
+
+        def text(seed: int) -> str | None:
+            completion = client.chat.completions.create(
+                model="offline", messages=MESSAGES, seed=seed
+            )
+            return completion.choices[0].message.content
+
+        assert list(pool.map(text, range(80))) == [ask(MESSAGES, seed=s).text for s in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n\r\n", 411),
+        (b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 411),
+        (b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: \xb2\r\n\r\n", 411),
+        (b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", 411),
+        (b"POST / HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n", 413),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        (b"PATCH /v1/models HTTP/1.1\r\n\r\n", 501),
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", 414),
+    ],
+)
+def test_what_is_no_proper_request_is_refused_as_json(request_: bytes, status: int) -> None:
+    with OfflineServer() as server, connected(server) as connection, connected(server) as other:
+        connection.connect()
+        connection.sock.sendall(request_)
+        with connection.sock.makefile("rb") as file:
+            content = file.read()  # to the end: the server closes the connection
+        head, _, answer = content.rpartition(b"\r\n\r\n")
+        if head:  # an HTTP/0.9 request gets an answer without a head
+            assert head.split()[1] == str(status).encode()
+            assert b"\r\nConnection: close" in head
+        assert json.loads(answer)["error"]["message"]
+        assert post(other, body())[0] == 200
+
+
+def test_a_client_that_asks_before_it_sends_is_told_to_go_on() -> None:
+    with OfflineServer() as server, connected(server) as connection:
+        connection.connect()
+        head = "POST /v1/chat/completions HTTP/1.1\r\nContent-Length: {}\r\nExpect: 100-continue"
+        connection.sock.sendall(head.format(len(body())).encode() + b"\r\n\r\n")
+        assert connection.sock.recv(100).startswith(b"HTTP/1.1 100 Continue")
+        connection.sock.sendall(body())
+        assert connection.sock.recv(100).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_body_that_breaks_off_is_no_request(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    with OfflineServer(request_log=log) as server, connected(server) as connection:
+        connection.connect()
+        connection.sock.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 50\r\n\r\n{"
+        )
+        connection.sock.shutdown(socket.SHUT_WR)
+        assert connection.sock.recv(100) == b""
+    assert not lines(log)
+
+
+# --- faults
+
+
+def outcomes(server: OfflineServer, requests: int, rounds: int = 1) -> list[object]:
+    """HTTP status of each request, or `drop`; each request is made once per round."""
+    found: list[object] = []
+    with connected(server) as connection:
+        for _ in range(rounds):
+            for seed in range(requests):
+                try:
+                    found.append(post(connection, body(seed, max_tokens=1))[0])
+                except http.client.RemoteDisconnected:
+                    connection.close()  # and the next request opens it again
+                    found.append("drop")
+    return found
+
+
+def test_faults_come_at_their_rates_and_are_seeded() -> None:
+    faults = "rate_limit:0.2,server_error:0.1,drop:0.1"
+    with OfflineServer(faults=faults) as server:
+        first = outcomes(server, 250)
+    with OfflineServer(faults=faults) as server:
+        assert outcomes(server, 250) == first
+    count = Counter(first)
+    assert count.keys() == {200, 429, 500, "drop"}
+    for outcome, rate in ((200, 0.6), (429, 0.2), (500, 0.1), ("drop", 0.1)):
+        assert abs(count[outcome] / 250 - rate) < 4 * (rate * (1 - rate) / 250) ** 0.5
+
+
+def test_a_repeated_request_draws_anew() -> None:
+    with OfflineServer(faults="server_error:0.5") as server:
+        found = outcomes(server, 30, rounds=12)
+    rounds = [found[k : k + 30] for k in range(0, 360, 30)]
+    assert all(200 in attempts for attempts in zip(*rounds, strict=True))
+    assert rounds[0] != rounds[1]
+
+
+def test_the_library_retries_faults_until_it_has_the_answer() -> None:
+    with (
+        OfflineServer(faults="rate_limit:0.3,drop:0.1") as server,
+        library(server, retries=20) as client,
+    ):
+        for seed in range(8):
+            completion = client.chat.completions.create(
+                model="offline", messages=MESSAGES, seed=seed
+            )
+            assert completion.choices[0].message.content == ask(MESSAGES, seed=seed).text
+
+
+def test_a_simulated_rate_limit_says_when_to_come_back() -> None:
+    with OfflineServer(faults="rate_limit:1") as server, connected(server) as connection:
+        status, content, headers = post(connection, body())
+    assert status == 429
+    assert 0 < int(headers["retry-after-ms"]) <= 1000 * int(headers["Retry-After"])
+    assert json.loads(content)["error"]["code"] == "rate_limit_exceeded"
+
+
+def test_a_hang_ends_when_the_client_leaves(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    before = threading.active_count()
+    with OfflineServer(faults="hang:1", request_log=log) as server:
+        with library(server, timeout=0.2) as client, pytest.raises(openai.APITimeoutError):
+            client.chat.completions.create(model="offline", messages=MESSAGES, seed=7)
+        (line,) = wait_for_lines(log, 1)
+        assert (line["status"], line["seed"], line["usage"]) == (0, None, None)
+        deadline = time.monotonic() + 10
+        while threading.active_count() > before + 1:  # the server's own
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "text", ["slow:0.1", "drop", "drop:", "drop:x", "drop:-0.1", "drop:1.1", "drop:nan", "0.5"]
+)
+def test_unknown_faults_are_refused_with_the_options(text: str) -> None:
+    with pytest.raises(ValueError, match=", ".join(FAULTS)):
+        parse_faults(text)
+
+
+def test_faults_add_up_to_one_at_most() -> None:
+    assert parse_faults(" drop:0.5 , hang:0.5,") == {"drop": 0.5, "hang": 0.5}
+    assert parse_faults(None) == parse_faults("") == {}
+    with pytest.raises(ValueError, match="more than 1"):
+        parse_faults("drop:0.6,hang:0.5")
+
+
+# --- limits per minute
+
+
+@given(
+    arrivals=st.lists(st.tuples(st.floats(0, 40), st.integers(0, 60)), max_size=60),
+    rpm=st.none() | st.integers(1, 5),
+    tpm=st.none() | st.integers(1, 100),
+)
+def test_no_minute_holds_more_than_the_limits(
+    arrivals: list[tuple[float, int]], rpm: int | None, tpm: int | None
+) -> None:
+    limits, now = RateLimits(rpm, tpm), 0.0
+    passed: list[tuple[float, int]] = []
+    for gap, tokens in arrivals:
+        now += gap
+        wait = limits.admit(tokens, now=now)
+        if not wait:
+            passed.append((now, tokens))
+            recent = [used for when, used in passed if when + MINUTE > now]
+            assert rpm is None or len(recent) <= rpm
+            assert tpm is None or sum(recent) <= tpm or len(recent) == 1
+        else:
+            assert 0 < wait <= MINUTE + 1e-6
+
+
+@given(
+    arrivals=st.lists(st.tuples(st.floats(0, 40), st.integers(0, 60)), max_size=30),
+    tokens=st.integers(0, 200),
+    rpm=st.integers(1, 5),
+    tpm=st.integers(1, 100),
+)
+def test_who_waits_as_long_as_told_passes_and_not_before(
+    arrivals: list[tuple[float, int]], tokens: int, rpm: int, tpm: int
+) -> None:
+    limits, now = RateLimits(rpm, tpm), 0.0
+    for gap, others in arrivals:
+        now += gap
+        limits.admit(others, now=now)
+    wait = limits.admit(tokens, now=now)
+    if wait > 1e-6:
+        assert limits.admit(tokens, now=now + 0.999 * wait) > 0
+        assert limits.admit(tokens, now=now + wait + 1e-9) == 0
+
+
+def test_without_limits_everything_passes() -> None:
+    limits = RateLimits(None, None)
+    assert not any(limits.admit(10**9, now=0.0) for _ in range(1000))
+
+
+TOKENS = ask(MESSAGES, seed=1).usage["total_tokens"]
+
+
+@pytest.mark.parametrize("limit", [{"rpm": 2}, {"tpm": 3 * TOKENS - 1}])
+def test_over_the_limit_a_429_says_when_to_come_back(limit: dict[str, int]) -> None:
+    with OfflineServer(**limit) as server, connected(server) as connection:
+        assert [post(connection, body())[0] for _ in range(2)] == [200, 200]
+        status, content, headers = post(connection, body())
+    assert status == 429
+    assert MINUTE - 10 < int(headers["retry-after-ms"]) / 1000 <= MINUTE
+    assert json.loads(content)["error"]["code"] == "rate_limit_exceeded"
+
+
+def test_the_window_slides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evo.llm.server.MINUTE", 0.6)
+    with OfflineServer(rpm=1) as server, connected(server) as connection:
+        assert post(connection, body())[0] == 200
+        status, _, headers = post(connection, body())
+        assert status == 429
+        time.sleep(int(headers["retry-after-ms"]) / 1000)
+        assert post(connection, body())[0] == 200
+
+
+# --- the request log
+
+
+def test_the_log_holds_a_line_per_post(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    log.write_text('{"earlier": true}\n')
+    with OfflineServer(request_log=log) as server, connected(server) as connection:
+        for content in (body(5), body(6, temperature=7), b"no json", b"[" * 100_000):
+            post(connection, content)
+            assert "earlier" in lines(log)[0]
+        connection.request("GET", "/v1/models")
+        connection.getresponse().read()
+        found = lines(log)[1:]  # there before the answer is
+    assert [line["status"] for line in found] == [200, 400, 400, 400]
+    assert [line["seed"] for line in found] == [5, None, None, None]
+    assert found[0]["usage"] == ask(MESSAGES, seed=5).usage
+    assert found[0]["prompt_hash"] == found[1]["prompt_hash"] != found[2]["prompt_hash"]
+    assert found[2]["prompt_hash"] is None
+    assert all(0 <= line["received"] <= line["answered"] for line in found)
+    assert {line["in_flight"] for line in found} == {1}
+
+
+def test_the_log_counts_what_is_in_flight(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    with (
+        OfflineServer(latency=Latency(0.5), request_log=log) as server,
+        library(server) as client,
+        ThreadPoolExecutor(6) as pool,
+    ):
+        for seed in range(6):
+            pool.submit(
+                client.chat.completions.create, model="offline", messages=MESSAGES, seed=seed
+            )
+        found = wait_for_lines(log, 6)
+    assert sorted(line["in_flight"] for line in found) == [1, 2, 3, 4, 5, 6]
+    assert all(line["answered"] - line["received"] >= 0.5 for line in found)
+
+
+def test_who_leaves_before_the_answer_got_none(tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    with OfflineServer(latency=Latency(1.0), request_log=log) as server:
+        with library(server, timeout=0.1) as client, pytest.raises(openai.APITimeoutError):
+            client.chat.completions.create(model="offline", messages=MESSAGES, seed=7)
+        (line,) = wait_for_lines(log, 1)
+    assert line["status"] == 0
+    assert line["answered"] - line["received"] < 0.9
+
+
+# --- start and end
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd" if Path("/proc/self/fd").is_dir() else "/dev/fd"))
+
+
+def test_the_end_leaves_no_thread_and_no_socket(tmp_path: Path) -> None:
+    threads, files = threading.active_count(), descriptors()
+    with ThreadPoolExecutor(2) as pool:
+        server = OfflineServer(faults="hang:0.5", request_log=tmp_path / "requests.jsonl")
+        with server, connected(server) as idle, connected(server) as silent:
+            idle.request("GET", "/v1/models")
+            idle.getresponse().read()
+            silent.connect()
+            hanging = [pool.submit(outcomes, server, 8)]
+            time.sleep(0.3)
+            address = server.url
+            started = time.monotonic()
+            server.__exit__(None, None, None)
+            assert time.monotonic() - started < 5
+            assert idle.sock.recv(1) == silent.sock.recv(1) == b""
+            server.__enter__()  # what is over can begin again, elsewhere
+            assert server.url != address
+        assert isinstance(hanging[0].exception(timeout=20), OSError)
+    assert (threading.active_count(), descriptors()) == (threads, files)
+
+
+def test_nothing_begins_before_the_context() -> None:
+    threads, files = threading.active_count(), descriptors()
+    OfflineServer(request_log=Path("nowhere/requests.jsonl"))
+    assert (threading.active_count(), descriptors()) == (threads, files)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_outside_the_range_is_refused(port: int) -> None:
+    with pytest.raises(ValueError, match=f"65535, got {port}"):
+        OfflineServer(port=port)
+
+
+def test_what_cannot_be_had_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    threads, files = threading.active_count(), descriptors()
+    with OfflineServer() as server:
+        port = int(server.url.split(":")[2].removesuffix("/v1"))
+        other = OfflineServer(port=port, request_log=tmp_path / "requests.jsonl")
+        with pytest.raises(OSError, match=rf"127\.0\.0\.1:{port}: Address already in use"), other:
+            pass
+        with (
+            pytest.raises(FileNotFoundError, match="nowhere"),
+            OfflineServer(request_log=tmp_path / "nowhere" / "requests.jsonl"),
+        ):
+            pass
+    assert (threading.active_count(), descriptors()) == (threads, files)
+
+
+# --- evo serve
+
+
+@contextmanager
+def evo_serve(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command as a process, and the URL that it names once it listens."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "evo", "serve", "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert "not an LLM" in line
+            yield process, next(word for word in line.split() if "http" in word).strip(";")
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_evo_serve_without_a_traceback(number: int, tmp_path: Path) -> None:
+    log = tmp_path / "requests.jsonl"
+    with (
+        evo_serve("--request-log", str(log), "--latency", "0.01,0.5") as (process, url),
+        openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client,
+    ):
+        completion = client.chat.completions.create(model="offline", messages=MESSAGES, seed=2)
+        assert completion.choices[0].message.content == ask(MESSAGES, seed=2).text
+        process.send_signal(number)  # the client's connection is still open
+        out, errors = process.communicate(timeout=20)
+    assert process.returncode in (0, 130)
+    assert not out
+    assert "Traceback" not in errors
+    assert [line["seed"] for line in lines(log)] == [2]
+
+
+def test_evo_serve_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        mistakes = [
+            (["--port", port], f"127.0.0.1:{port}"),
+            (["--port", "65536"], "65535"),
+            (["--port", "0", "--faults", "slow:0.1"], "rate_limit"),
+            (["--port", "0", "--latency", "fast"], "MEDIAN,SIGMA"),
+            (["--port", "0", "--request-log", str(tmp_path / "no" / "x")], str(tmp_path)),
+        ]
+        for options, wanted in mistakes:
+            run = subprocess.run(
+                [sys.executable, "-m", "evo", "serve", *options],
+                capture_output=True,
+                text=True,
+                timeout=30,
+            )
+            assert run.returncode == 2
+            assert len(run.stderr.splitlines()) == 1
+            assert wanted in run.stderr
