@@ -25,6 +25,7 @@ _HOMES = {
     "load_tables": "replay.table",
     "plan": "replay.planner",
     "pool_effect": "replay.effects",
+    "show": "replay.style",
     "simulate": "replay.simulation",
     "simulate_many": "replay.simulation",
     "time_to_threshold": "replay.effects",
@@ -50,6 +51,7 @@ __all__ = [
     "load_tables",
     "plan",
     "pool_effect",
+    "show",
     "simulate",
     "simulate_many",
     "time_to_threshold",
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
     from replay.reading import find_logs
     from replay.simulation import simulate, simulate_many
     from replay.statistics import compare, interval
+    from replay.style import show
     from replay.table import attempts, children, cost_matrices, fitness_matrix, load, load_tables
 
 

@@ -211,7 +211,7 @@ def fit_bilinear(
             )
         },
         level=level,
-        scores=_scores(design, target, grid.children[kept]),
+        scores=model_scores(grid.generations[kept], grid.children[kept], target),
         sensitivity=_sensitivity(grid, kept, design, ceiling),
         ceiling=ceiling,
         n_cells=len(kept),
@@ -261,10 +261,20 @@ def _run_shares(grid: Cells, kept: IntArray, design: FloatArray, ceiling: float)
     return shares * len(shares)
 
 
-def _scores(design: FloatArray, target: FloatArray, children: IntArray) -> pd.DataFrame:
-    """R2 of each model, on all cells and with each N left out."""
+def model_scores(generations: IntArray, children: IntArray, target: FloatArray) -> pd.DataFrame:
+    """R2 of each model of `MODELS`, on all cells and with each N left out.
+
+    Args:
+        generations: T of each cell, (cells,).
+        children: N of each cell, (cells,).
+        target: Its log(1 - V), (cells,).
+
+    Returns:
+        As `BilinearFit.scores`.
+    """
     import pandas as pd
 
+    design = _design(generations, children)
     budget = np.column_stack([design[:, 0], design[:, 1] + design[:, 2]])
     found = {}
     for name, matrix in zip(MODELS, (budget, design[:, :3], design), strict=True):

@@ -7,6 +7,7 @@ so figures can be made on any thread and without a display.
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Sequence
@@ -98,6 +99,46 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
     with mpl.rc_context({"svg.hashsalt": "replay"}):
         figure.savefig(path, dpi=dpi, metadata=dates[suffix])
     return Path(path)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure as a notebook shows it: a PNG, and its titles as text.
+
+    Attributes:
+        png: The picture.
+        width: On the screen, pixels.
+        text: Titles of the axes, which screen readers and text consoles get.
+    """
+
+    png: bytes
+    width: int
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return self.png, {"width": self.width}
+
+
+def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
+    """Return a figure as a value that notebooks display, whatever backend matplotlib uses.
+
+    Args:
+        figure: A figure, its axes, or one of them.
+        dpi: Of the picture, which is shown at its size in inches times 100 pixels.
+    """
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    if not isinstance(figure, Figure):
+        figure = _figure(figure if isinstance(figure, Axes) else figure[0])
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    text = "; ".join(title for title in titles if title) or "figure"
+    return Shown(buffer.getvalue(), round(100 * figure.get_figwidth()), text)
 
 
 def prepare(ax: Axes | None, theme: Theme) -> Axes:

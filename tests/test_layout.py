@@ -29,7 +29,7 @@ FLOORS = [
     {"replay.effects"},
     {"replay.grid", "replay.bilinear", "replay.kernel"},
     {"replay.frontier", "replay.planner", "replay.calibration", "replay.contest"},
-    {"replay.pilots", "replay.figures"},
+    {"replay.pilots", "replay.figures", "replay.claims"},
     {"replay.grid_figures"},
     {"replay.report"},
     {"replay.report_page", "replay.rendering"},

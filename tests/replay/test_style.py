@@ -75,3 +75,15 @@ def test_an_unknown_suffix_is_refused(tmp_path):
     figure, _ = style.subplots()
     with pytest.raises(ValueError, match=r"ends in \.png, \.svg, \.pdf, got .*figure\.bmp"):
         style.save(figure, tmp_path / "figure.bmp")
+
+
+def test_a_shown_figure_is_a_picture_with_its_titles_as_text():
+    figure, axes = style.subplots(1, 2)
+    for ax, title in zip(axes, ("Left", "Right"), strict=True):
+        style.head(ax, "light", title, "a subtitle")
+    shown = style.show(axes)
+    png, size = shown._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert size == {"width": 900}
+    assert repr(shown) == "Left; Right"
+    assert repr(style.show(axes[1])) == repr(style.show(figure))

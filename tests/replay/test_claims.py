@@ -1,0 +1,98 @@
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import as_frame, bilinear_runs
+
+from replay import claims
+
+
+def verdicts(table):
+    return dict(zip(table["claim"], table["verdict"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("c", "regime", "expected"),
+    [
+        (-0.12, "interior", "holds"),
+        (-0.12, "corner", "fails"),
+        (0.0, "corner", "holds"),
+        (0.0, "interior", "fails"),
+    ],
+)
+def test_regimes_of_known_surfaces(c, regime, expected):
+    frame = bilinear_runs((-0.3, -0.25, -0.05, c), run_noise=0.05, generation_noise=0.02)
+    table = claims.depth_breadth_claims(frame, regimes={"toy": regime})
+    found = verdicts(table)
+    assert found[f"c says {regime}"] == expected
+    assert found[f"the optimum is {regime}"] == expected
+    assert found["the bilinear fit explains the grid"] == "holds"
+    assert (table["n"] == 100).all()
+
+
+def test_noise_leaves_a_regime_undetermined():
+    frame = bilinear_runs((-0.3, -0.1, -0.1, -0.03), run_noise=0.6, seeds=range(3), budget=32)
+    found = verdicts(claims.depth_breadth_claims(frame, calls=32, regimes={"toy": "interior"}))
+    assert found["c says interior"] == "undetermined"
+
+
+def test_a_task_that_the_paper_does_not_have_has_no_regime_to_check():
+    assert len(claims.depth_breadth_claims(bilinear_runs(budget=32))) == 2
+
+
+def test_r2_intervals_hold_the_r2_of_new_runs():
+    tables = [
+        claims.depth_breadth_claims(bilinear_runs(rng=np.random.default_rng(k))) for k in range(12)
+    ]
+    r2 = pd.concat(table.head(1) for table in tables)
+    typical = r2["value"].median()
+    assert (r2["low"].le(typical) & r2["high"].ge(typical)).sum() >= 10
+    assert r2["high"].max() <= 1
+
+
+def test_an_envelope_rises_or_not_and_needs_two_models_to_collapse():
+    one = bilinear_runs(run_noise=0.05)
+    found = verdicts(claims.envelope_claims(one, axis="tokens"))
+    assert found["the best in sweep rises with the budget"] == "holds"
+    assert found["models share that curve"] == "undetermined"
+    other = bilinear_runs(run_noise=0.05, rng=np.random.default_rng(1)).assign(model="other")
+    other["run"] = "other " + other["run"]
+    both = claims.envelope_claims(pd.concat([one, other]), axis="tokens")
+    assert verdicts(both)["models share that curve"] == "holds"
+    flat = bilinear_runs((-0.5, 0.0, 0.0, 0.0), run_noise=0.0, generation_noise=0.0)
+    table = claims.envelope_claims(flat, axis="tokens")
+    assert table["value"].iloc[0] == 0.0
+    assert table["verdict"].iloc[0] == "undetermined"
+
+
+def arms(rises, n=12, rounds=40):
+    """Runs of which those in `rises` climb to 0.9 while the others stay at 0.1."""
+    best = np.full((n, rounds + 1), 0.1)
+    best[rises] = np.linspace(0.1, 0.9, rounds + 1)
+    return as_frame(best, children=1, seeds=range(n))
+
+
+def test_a_pool_that_must_share_its_pulls_loses_to_one_run_among_equals():
+    table = claims.bandit_claims(arms(range(12)), rounds=40, policies=("ucb1",))
+    found = verdicts(table)
+    assert found["a pool of 5 beats one run"] == "fails"
+    assert found["ucb1 reaches 0.900 before one run does"] == "fails"
+    assert found["K = 5 beats K = 2"] == "fails"
+    assert found["K = 10 beats K = 50"] == "undetermined"
+    assert table.set_index("claim")["value"].isna().sum() == 1
+
+
+def test_a_policy_that_finds_the_good_arm_beats_random():
+    table = claims.bandit_claims(
+        arms(range(0, 12, 3)), rounds=40, policies=("best_arm", "round_robin")
+    )
+    found = verdicts(table)
+    assert found["best_arm beats random allocation"] == "holds"
+    assert found["round_robin beats random allocation"] != "holds"
+
+
+def test_claims_are_of_one_size_of_generation():
+    frame = pd.concat([arms(range(12)), arms([]).assign(children=2)])
+    pd.testing.assert_frame_equal(
+        claims.bandit_claims(frame, rounds=40, policies=("ucb1",)),
+        claims.bandit_claims(arms(range(12)), rounds=40, policies=("ucb1",)),
+    )
