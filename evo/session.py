@@ -22,6 +22,7 @@ from evo.configuration import (
     same_identity,
     software_versions,
 )
+from evo.cost import usage_tokens
 from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
 from evo.log import Log, LogError, LogWriter, check_free, read_log
@@ -81,11 +82,8 @@ class _Progress:
         self._lock = threading.Lock()
         self._ok = self._failed = self._tokens = 0
         self._best: float | None = None
-        self._generation = ""
 
     def child(self, child: Child) -> None:
-        from evo.cost import usage_tokens
-
         used = [usage_tokens(attempt.usage) for attempt in child.attempts]
         with self._lock:
             self._tokens += sum((t.prompt or 0) + (t.completion or 0) for t in used if t)
@@ -98,7 +96,8 @@ class _Progress:
     def generation(self, arm: Arm, goal: int) -> None:
         with self._lock:
             if arm.best_fitness is not None:
-                self._best = max(arm.best_fitness, self._best or arm.best_fitness)
+                known = (arm.best_fitness, self._best)
+                self._best = max(fitness for fitness in known if fitness is not None)
             self._bar.set_postfix_str(
                 f"T {arm.generation}/{goal}, best {_format(self._best)}, "
                 f"{self._ok} ok, {self._failed} failed, {self._tokens:,} tokens"
