@@ -66,20 +66,27 @@ class Canvas:
             view: What the picture's `show` takes.
             notes: Texts by keyword that the PNG carries, such as `Description`.
         """
-        if self.picture.show(view) or self._background is None:
-            self._draw_background()
+        if self.picture.show(view):
+            self._arrange()
+        if self._background is None:
+            self._background = self._draw_background()
         self._canvas.restore_region(self._background)
         renderer = self._canvas.get_renderer()
         for artist in self.picture.moving:
             artist.draw(renderer)
         return encode(np.asarray(self._canvas.buffer_rgba()), notes)
 
-    def _draw_background(self) -> None:
+    def _arrange(self) -> None:
+        """Find room for what is not moving; the moving artists do not move the axes."""
         figure = self.picture.figure
         figure.set_layout_engine(self._layout)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        self._background = None
+
+    def _draw_background(self) -> Any:
         self._canvas.draw()
-        figure.set_layout_engine("none")  # the moving artists do not move the axes
-        self._background = self._canvas.copy_from_bbox(figure.bbox)
+        return self._canvas.copy_from_bbox(self.picture.figure.bbox)
 
 
 def encode(pixels: NDArray[np.uint8], notes: Mapping[str, str]) -> bytes:

@@ -97,10 +97,10 @@ class Explorer:
         self._lock = threading.RLock()
         self._adjusting = False
         self._timer: threading.Timer | None = None
-        self._links: list[Any] = []
+        self._made: list[Any] = []  # beside the widget
         self._view: View | None = None
         self._settings = {name: control.value for name, control in self.controls.items()}
-        self._image = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        self._image = ipywidgets.Image(format="png", layout=_natural())
         self._words = ipywidgets.HTML()
         self._code = ipywidgets.HTML()
         self._status = ipywidgets.HTML()
@@ -214,17 +214,20 @@ class Explorer:
         )
         stack = ipywidgets.Stack([ipywidgets.VBox(frame) for frame in frames], selected_index=at)
         link = ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
-        self._links.append(link)
-        return ipywidgets.VBox([slider, stack])
+        made = ipywidgets.VBox([slider, stack])
+        self._made += [made, link]
+        return made
 
     def close(self) -> None:
-        """Free the widgets."""
+        """Free the widgets, the figure and the numbers; IPython's `Out` may keep the rest."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            close_tree(self.widget)
-            for link in self._links:
-                link.close()
+            for each in (self.widget, *self._made):
+                close_tree(each)
+            self._view = None
+            for name in ("_subject", "_canvas"):
+                self.__dict__.pop(name, None)
 
     def _frame(self, parameter: str, value: Any) -> list[Any]:
         """Picture and words of one value of a scrubbed parameter."""
@@ -234,7 +237,7 @@ class Explorer:
         view = self._subject.view(settings, False)
         picture = self._canvas.draw(view, notes={"Description": view.words})
         return [
-            ipywidgets.Image(value=picture, format="png", layout={"max_width": "100%"}),
+            ipywidgets.Image(value=picture, format="png", layout=_natural()),
             ipywidgets.HTML(_spoken(view.words)),
         ]
 
@@ -358,6 +361,11 @@ def figure_of(picture: Picture, view: Any) -> Figure:
     """The figure of a picture that shows a view."""
     picture.show(view)
     return picture.figure
+
+
+def _natural() -> dict[str, str]:
+    """Layout of a picture: its own size, or less where the cell is narrower."""
+    return {"width": "auto", "max_width": "100%", "align_self": "flex-start"}
 
 
 def _spoken(text: str, role: str = "status") -> str:

@@ -212,5 +212,5 @@ def wait_for(page, words: str, *, key: str = "Source") -> None:
 
 def handle(page, label: str):
     """The handle of the slider with a label."""
-    slider = page.locator(".widget-hslider, .widget-inline-hbox", has_text=label).first
-    return slider.locator(".noUi-handle")
+    described = page.get_by_text(label, exact=True)
+    return page.locator(".widget-hslider", has=described).first.locator(".noUi-handle")

@@ -1,0 +1,165 @@
+"""From a key on a slider to pixels that carry the new value, in JupyterLab in a headless Chromium.
+
+    python tests/benchmarks/slider_latency.py [--moves 40]
+
+Four ways in one session, in milliseconds: the naive `ipywidgets.interact` with a pyplot figure made
+anew, the budget explorer (T), the allocation explorer (tau, and K, for which it simulates), and the
+scrub of T that needs no kernel. For the explorers also a drag of 20 events 16 ms apart: pictures
+seen, and time from the last event to the last picture. The first lines are the explorers' own share
+(compute, draw, encode), without a browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "replay")]
+
+from browser import lab  # noqa: E402
+
+DATA = """
+from synthetic_runs import chain_runs
+import replay.explorers as explorers
+frame, children = chain_runs(budget=256, sizes=tuple(2**k for k in range(9)))
+"""
+NAIVE = """
+import ipywidgets, matplotlib.pyplot as plt, numpy as np, replay
+from replay.statistics import curve_band
+grid = replay.depth_breadth(frame).cells.pivot(index="children", columns="generations", values="value")
+matrices = {N: replay.fitness_matrix(part) for N, part in frame.groupby("children")}
+def show(power):
+    T = 2**power
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.8))
+    axes[0].imshow(grid, origin="lower", cmap="cividis")
+    axes[0].plot(power, 8 - power, "rs", mfc="none", ms=18)
+    for k in (-1, 0, 1):
+        if 0 <= power + k <= 8:
+            band = curve_band(matrices[2 ** (8 - power - k)], statistic="mean", resamples=200)
+            axes[1].fill_between(band.index, band["low"], band["high"], alpha=0.2)
+            axes[1].plot(band.index, band["value"])
+    plt.show()
+ipywidgets.interact(show, power=ipywidgets.IntSlider(4, 0, 8, description="naive"));
+"""
+CELLS = [
+    DATA,
+    NAIVE,
+    "b = explorers.explore_budget(frame, child_table=children)\nb",
+    "a = explorers.explore_allocation(frame)\na",
+    "b.scrub('generations')",
+]
+FLIP = """
+async (moves) => {  // from a key to the frame in which another picture of the stack is visible
+  const boxes = [...document.querySelectorAll('.widget-stack')];
+  const stack = boxes[boxes.length - 1];
+  const visible = () => [...stack.querySelectorAll('img')].find(i => i.offsetParent);
+  const before = visible();
+  const start = window.pressed;
+  while (visible() === before) {
+    await new Promise(requestAnimationFrame);
+    if (performance.now() - start > 5000) return null;
+  }
+  await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}
+"""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--moves", type=int, default=40)
+    moves = parser.parse_args().moves
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    in_process(moves)
+    folder = Path(tempfile.mkdtemp())
+    lab.write_notebook(folder / "latency.ipynb", CELLS)
+    with lab.server(folder) as (url, _), lab.browser(height=6000) as (page, _):
+        lab.open_notebook(page, url, "latency.ipynb")
+        page.locator(".widget-stack").last.wait_for(state="attached")
+        page.wait_for_timeout(3000)
+        report("interact + pyplot", [move(page, "naive", k) for k in range(moves)])
+        for label, name in (
+            ("generations T", "budget, T"),
+            ("arms K", "allocation, K"),
+            ("c", "allocation, c"),
+        ):
+            report(name, [move(page, label, k) for k in range(moves)])
+            drag(page, label, name)
+        report("scrub of T, no kernel", [flip(page, k) for k in range(moves)])
+
+
+def in_process(moves: int) -> None:
+    """Compute, draw and encode without a browser: wall and CPU time."""
+    import replay.explorers as explorers
+    from synthetic_runs import chain_runs
+
+    frame, children = chain_runs(budget=256, sizes=tuple(2**k for k in range(9)))
+    budget = explorers.explore_budget(frame, child_table=children)
+    allocation = explorers.explore_allocation(frame)
+    for explorer, name, values in (
+        (budget, "generations", [2**k for k in range(9)]),
+        (allocation, "arms", [2, 3, 4, 5, 6, 7, 8]),
+        (allocation, "c", [0.01, 0.05, 0.1, 0.5, 1.0]),
+    ):
+        wall, cpu = [], []
+        for k in range(moves + len(values)):
+            start = time.perf_counter(), time.thread_time()
+            explorer.controls[name].value = values[k % len(values)]
+            wall.append(1e3 * (time.perf_counter() - start[0]))
+            cpu.append(1e3 * (time.thread_time() - start[1]))
+        explorer.settle()
+        report(f"in process, {name}, wall", wall[len(values) :])
+        report(f"in process, {name}, CPU", cpu[len(values) :])
+
+
+def move(page, label: str, number: int) -> float | None:
+    """One key on a slider, back and forth over it; milliseconds to the picture."""
+    page.wait_for_timeout(60)
+    page.evaluate("() => { window.seen.length = 0; }")
+    key = "ArrowRight" if number // 3 % 2 else "ArrowLeft"
+    lab.handle(page, label).press(key)
+    try:
+        page.wait_for_function("() => window.seen.length > 0", timeout=3000)
+    except Exception:  # noqa: BLE001 - the slider was at its end
+        return None
+    return float(page.evaluate("() => window.seen[0].wait"))
+
+
+def flip(page, number: int) -> float | None:
+    """The same for the scrub."""
+    page.wait_for_timeout(60)
+    slider = page.locator(".widget-hslider", has=page.get_by_text("generations", exact=True)).last
+    slider.locator(".noUi-handle").press("ArrowRight" if number // 3 % 2 else "ArrowLeft")
+    found = page.evaluate(FLIP)
+    return None if found is None else float(found)
+
+
+def drag(page, label: str, name: str) -> None:
+    """Twenty events in a third of a second."""
+    page.wait_for_timeout(800)
+    page.evaluate("() => { window.seen.length = 0; }")
+    lab.handle(page, label).focus()
+    for number in range(20):
+        page.keyboard.press("ArrowRight" if number // 4 % 2 else "ArrowLeft")
+        page.wait_for_timeout(16)
+    page.wait_for_timeout(250)  # less than the rest after which the full picture comes
+    waits = page.evaluate("() => window.seen.map(s => s.wait)")
+    print(f"{name + ', drag of 20':<28} pictures {len(waits)}, settles in {max(waits[-1], 0):.0f}")
+
+
+def report(name: str, found: list[float | None]) -> None:
+    """Median and 95th percentile."""
+    known = sorted(value for value in found if value is not None)
+    p95 = known[min(len(known) - 1, int(0.95 * len(known)))]
+    print(f"{name:<28} median {statistics.median(known):6.1f}  p95 {p95:6.1f}  n = {len(known)}")
+
+
+if __name__ == "__main__":
+    main()

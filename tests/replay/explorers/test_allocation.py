@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from synthetic_runs import as_frame, chain_runs
+
+import replay
+from replay.effects import time_to_threshold
+from replay.explorers import allocation_figure, explore_allocation
+from replay.explorers.allocation import COARSE
+from replay.explorers.allocation_data import Pools
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return chain_runs(budget=96, sizes=(2, 4))[0]
+
+
+@pytest.fixture
+def explorer(frame):
+    made = explore_allocation(frame)
+    yield made
+    made.close()
+
+
+def test_the_numbers_are_those_of_simulate(frame):
+    part = frame[frame["children"] == 2]
+    pools = Pools(part)
+    key = ("ucb1", (("c", 0.1),), 4, 40, "improvement", 300)
+    played = pools.play(*key)
+    import functools
+
+    policy = functools.partial(replay.POLICIES["ucb1"], c=0.1)
+    alone = replay.simulate(
+        replay.fitness_matrix(part),
+        policy,
+        rounds=40,
+        arms=4,
+        replicates=300,
+        reward="improvement",
+    )
+    assert np.array_equal(played.replay.pulls, alone.pulls)
+    assert played.curve.value == pytest.approx(alone.best_fitness.mean(axis=0))
+    assert pools.time(0.8, *key) == time_to_threshold(alone, 0.8)
+
+
+def test_shares_by_rank_add_up(frame):
+    played = Pools(frame[frame["children"] == 4]).play("random", (), 5, 20, "rank", 400)
+    assert played.ranks.shape == (5, 20)
+    assert np.allclose(played.ranks.sum(axis=0), 1)
+
+
+def test_an_oracle_of_one_arm_pulls_a_single_rank(frame):
+    played = Pools(frame[frame["children"] == 4]).play("single", (), 5, 20, "rank", 100)
+    single = played.replay.pulls
+    assert (single == single[:, :1]).all()
+    assert played.best_arm.value == pytest.approx(played.ranks[0].mean())
+
+
+def test_coarse_while_it_moves_and_full_at_rest(explorer):
+    assert "1,000 replicates" in explorer.words
+    explorer.controls["arms"].value = 3
+    assert f"{COARSE} replicates" in explorer.words
+    explorer.settle()
+    assert "1,000 replicates" in explorer.words
+    assert "replicates=1000" in explorer.code
+
+
+def test_the_few_replicates_of_a_moving_slider_are_the_first_of_the_many(frame):
+    pools = Pools(frame[frame["children"] == 2])
+    few, many = (
+        pools.play("thompson", (), 4, 30, "best_fitness", count).replay for count in (50, 400)
+    )
+    assert np.array_equal(few.pulls, many.pulls[:50])
+
+
+def test_only_parameters_of_chosen_policies_are_shown(explorer):
+    explorer.controls["policies"].value = ("exp3p",)
+    shown = {
+        name
+        for name in ("c", "gamma", "epsilon", "noise_std", "prior_std")
+        if explorer.controls[name].layout.display != "none"
+    }
+    assert shown == {"gamma"}
+    assert explorer.settings["shown"] == "exp3p"
+    explorer.controls["gamma"].value = 0.5
+    explorer.settle()
+    assert "gamma=0.5" in explorer.code
+    assert " c=" not in explorer.code
+
+
+def test_the_code_gives_the_same_numbers(frame, explorer):
+    explorer.controls["c"].value = 0.05
+    explorer.settle()
+    figure = eval(explorer.code, {"replay": replay, "frame": frame})
+    drawn = figure.axes[0].lines[2].get_ydata()
+    table = explorer._view.table()
+    assert np.array_equal(drawn, table.loc[table["policy"] == "ucb1", "value"])
+
+
+def test_words_say_what_is_reached_and_what_is_not(explorer):
+    explorer.controls["tau"].value = 0.5
+    assert "thompson with 5 arms reaches 0.5 after" in explorer.words
+    explorer.controls["tau"].value = 1.5
+    assert "does not reach 1.5" in explorer.words
+
+
+def test_a_warning_of_a_policy_is_passed_on(explorer):
+    explorer.controls["arms"].value = 8
+    explorer.controls["rounds"].value = min(explorer.controls["rounds"].options)
+    assert "Note:" in explorer.words
+
+
+@pytest.mark.parametrize(
+    "frame_", [as_frame(np.ones((2, 4)), children=2, seeds=range(2)), as_frame(
+        np.ones((3, 1)), children=2, seeds=range(3)), as_frame(np.ones((3, 1)), children=2,
+        seeds=range(3)).head(0)],
+    ids=["two runs", "no generation", "empty"],
+)  # fmt: skip
+def test_too_little_is_a_sentence(frame_):
+    made = explore_allocation(frame_)
+    assert "nothing to allocate" in made.words
+    made.close()
+    assert allocation_figure(frame_).axes
+
+
+@pytest.mark.parametrize("value", [np.nan, 1.0])
+def test_runs_that_find_nothing_or_all_the_same(value):
+    frame = as_frame(np.full((5, 6), value), children=2, seeds=range(5))
+    made = explore_allocation(frame)
+    assert "gains +0.0000" in made.words
+    made.close()
+
+
+def test_what_is_wrong_is_said(frame):
+    with pytest.raises(ValueError, match="at most 4"):
+        allocation_figure(frame, policies=("ucb1", "exp3p", "exp3ix", "thompson", "rising"))
+    with pytest.raises(ValueError, match="policies out of"):
+        allocation_figure(frame, policies=("ucb7",))
+    with pytest.raises(ValueError, match="from 2 to 10 arms"):
+        allocation_figure(frame, arms=11)
+    with pytest.raises(ValueError, match="no runs of"):
+        allocation_figure(frame, children=3)

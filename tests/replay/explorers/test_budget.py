@@ -1,0 +1,139 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from synthetic_runs import as_frame, chain_runs
+
+import replay
+from replay.explorers import budget_figure, explore_budget
+from replay.explorers.budget import Budgets, link
+from replay.explorers.budget_data import outlook, wilson
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    return chain_runs(budget=32, sizes=(1, 2, 4, 8, 16, 32))
+
+
+def test_logged_splits_are_those_of_the_grid(sweep):
+    frame, children = sweep
+    known = outlook(frame, children)
+    cells = replay.depth_breadth(frame).cells
+    for row in cells.itertuples():
+        assert known.value(row.generations, row.children) == (pytest.approx(row.value), True)
+        split = known.split(row.generations, row.children, axis="calls", tau=0.9)
+        assert split.logged
+        assert split.fitness.low[-1] == pytest.approx(row.low)
+        assert split.fitness.x[-1] == row.calls
+
+
+def test_splits_never_run_are_predicted_and_say_so(sweep):
+    frame, children = sweep
+    known = outlook(frame, children)
+    value, logged = known.value(8, 8)
+    assert not logged
+    assert known.value(8, 4)[0] - 0.05 < value <= 1
+    assert known.value(16, 8) is None  # four times what was logged
+    assert outlook(frame, None).value(8, 8) is None
+    split = known.split(8, 8, axis="tokens", tau=0.5)
+    assert split.fitness.logged == 4
+    assert not split.logged
+    assert split.costs["tokens"].value == pytest.approx(150 * 64)
+    assert math.isnan(split.costs["tokens"].low)
+
+
+def test_the_probability_to_reach_tau_falls_with_tau(sweep):
+    known = outlook(*sweep)
+    shares = [known.split(8, 8, axis="calls", tau=tau).reached.value for tau in (0.3, 0.6, 0.9)]
+    for lower, higher in itertools.pairwise(shares):
+        assert (lower >= higher).all()
+    assert (np.diff(shares[1][4:]) >= 0).all()
+
+
+def test_no_hits_are_no_certainty():
+    low, high = wilson(np.array([0.0, 5.0, 10.0]), np.array([10.0] * 3), level=0.95)
+    assert low[0] == 0
+    assert high[0] == pytest.approx(0.2775, abs=1e-4)  # Wilson (1927), for 0 of 10
+    assert np.allclose(low, 1 - high[::-1])
+
+
+@pytest.mark.parametrize("moved", ["generations", "children", "calls"])
+def test_linked_sliders_stay_on_the_budget_line(moved):
+    powers = [1, 2, 4, 8, 16]
+    for T in powers:
+        for N in powers:
+            for new in powers:
+                before = {"generations": T, "children": N, "calls": T * N}
+                after = link(moved, {**before, moved: new}, powers, powers)
+                assert after["calls"] == after["generations"] * after["children"]
+                assert after[moved] == new
+                if moved != "calls" and new <= T * N and T * N // new <= 16:
+                    assert after["calls"] == T * N
+
+
+def test_a_mean_over_those_that_have_something_is_not_shown():
+    best = np.tile([np.nan, 0.5, 0.6], (4, 1))
+    best[0, 1] = np.nan
+    known = outlook(as_frame(best, children=2, seeds=range(4)), None)
+    assert math.isnan(known.value(1, 2)[0])
+    assert known.value(2, 2) == (0.6, True)
+    assert known.split(2, 2, axis="calls", tau=0.55).reached.value.tolist() == [0, 1]
+
+
+ODD = {
+    "one run": as_frame(np.array([[0.1, 0.2, 0.3]]), children=3, seeds=[0]),
+    "one generation": as_frame(np.array([[0.1, 0.2], [0.1, 0.3]]), children=5, seeds=[0, 1]),
+    "nothing ok": as_frame(np.full((3, 4), np.nan), children=2, seeds=range(3)),
+    "NaN tail": as_frame(np.array([[0.1, 0.2, 0.3], [0.1, 0.2, np.nan]]), children=2, seeds=[0, 1]),
+    "no costs": as_frame(np.ones((3, 4)), children=2, seeds=range(3)).drop(
+        columns=["tokens", "dollars", "flops"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_frames_are_shown(name):
+    explorer = explore_budget(ODD[name])
+    for control in ("generations", "children", "calls"):
+        for option in explorer.controls[control].options:
+            explorer.controls[control].value = option
+    assert "mean best fitness" in explorer.words
+    explorer.close()
+    assert budget_figure(ODD[name]).axes
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_nothing_to_show_is_a_sentence(rows):
+    frame = as_frame(np.zeros((3, 1)), children=2, seeds=range(3)).head(rows)
+    explorer = explore_budget(frame)
+    assert "no run has a complete generation" in explorer.words
+    explorer.close()
+    assert budget_figure(frame).axes
+
+
+def test_what_is_wrong_is_said(sweep):
+    frame, children = sweep
+    with pytest.raises(ValueError, match="never run"):
+        budget_figure(frame, generations=64, children=64, child_table=children)
+    with pytest.raises(ValueError, match="C = T"):
+        budget_figure(frame, generations=4, children=4, calls=64, child_table=children)
+    with pytest.raises(ValueError, match="'nothing'"):
+        budget_figure(frame, task="nothing", child_table=children)
+    with pytest.raises(ValueError, match="cost axis"):
+        Budgets(frame, children).view(
+            task="toy", model="chain", generations=1, children=1, axis="pulls", tau=1
+        )
+
+
+def test_another_task_brings_its_own_defaults(sweep):
+    import pandas as pd
+
+    frame, _ = sweep
+    other = chain_runs(budget=8, sizes=(1, 2), task="other", start=0.5)[0]
+    explorer = explore_budget(pd.concat([frame, other], ignore_index=True))
+    explorer.controls["task"].value = "other"
+    explorer.settle()
+    assert explorer.words.startswith("other, chain")
+    assert explorer.settings["calls"] <= 8
+    explorer.close()
