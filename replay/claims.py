@@ -78,8 +78,8 @@ def depth_breadth_claims(
         c, n = fit.coefficients["c"], fit.n_runs
         found = (c["value"], c["low"], c["high"], n)
         bounds = (-math.inf, -SMALLEST_C) if regime == "interior" else (-SMALLEST_C, SMALLEST_C)
-        claim = f"c says {regime}"
-        rows.append((*names, claim, "c of the fit", *found, _inside(found, *bounds)))
+        measure = "c (below -0.03)" if regime == "interior" else "c (within 0.03 of 0)"
+        rows.append((*names, f"c says {regime}", measure, *found, _inside(found, *bounds)))
         interior = fit.optimum(calls).probabilities["interior"]
         p = interior if regime == "interior" else 1 - interior
         verdict = "holds" if p >= SURE else "fails" if p <= 1 - SURE else "undetermined"

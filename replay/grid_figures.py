@@ -152,6 +152,81 @@ def slices(
     return ax
 
 
+def value_of_knowing(
+    grid: DepthBreadth,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw what the chosen split gains over each fixed rule, by budget.
+
+    Args:
+        grid: As `replay.depth_breadth` returns it.
+        task: Which task; None if there is one.
+        model: Which model; None if there is one.
+        ax: Axes to draw on; None makes a figure.
+        theme: Inks.
+    """
+    table, task, model = _one(grid.knowing, task, model)
+    ax = prepare(ax, theme)
+    ax.axhline(0, color=THEMES[theme].text, lw=0.8)
+    ends = []
+    for order, (rule, part) in enumerate(table.groupby("rule", sort=False)):
+        colour, style = look(order)
+        calls = part["calls"].to_numpy(np.float64) * 2 ** (0.12 * (order - 1))
+        ax.errorbar(
+            calls, part["gain"], yerr=[part["gain"] - part["low"], part["high"] - part["gain"]],
+            color=colour, ls=style, marker="o", ms=4, lw=1.2, elinewidth=1,
+        )  # fmt: skip
+        ends.append((float(part["gain"].iloc[-1]), str(rule), colour))
+    ax.set_xscale("log", base=2)
+    _powers(ax, int(table["calls"].max()))
+    label_ends(ax, theme, ends)
+    label_axes(ax, theme, x="budget C (calls)", y="gain in best fitness")
+    text = (
+        "Fitness of the split chosen on the other runs, on the run left out, less that of the "
+        f"rule. Mean and {grid.level:.0%} interval, {_counts(table['n'])}. Below 0: the rule wins."
+    )
+    head(ax, theme, f"What knowing the split is worth: {task}, {model}", text)
+    return ax
+
+
+def regime_probabilities(
+    fit: BilinearFit,
+    *,
+    budgets: Sequence[int] = (8, 16, 32, 64, 128, 256, 512),
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw the bootstrap probability of each regime against the budget.
+
+    Args:
+        fit: As `replay.fit_bilinear` returns it.
+        budgets: Calls, at least 4 each.
+        ax: Axes to draw on; None makes a figure.
+        theme: Inks.
+    """
+    ax = prepare(ax, theme)
+    optima = [fit.optimum(C) for C in budgets]
+    ends = []
+    for order, regime in enumerate(optima[0].probabilities):
+        colour, style = look(order)
+        share = [optimum.probabilities[regime] for optimum in optima]
+        ax.plot(budgets, share, color=colour, ls=style, marker="o", ms=4, lw=1.6)
+        ends.append((share[-1], regime, colour))
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(list(budgets), [str(C) for C in budgets])
+    ax.minorticks_off()
+    label_ends(ax, theme, ends)
+    label_axes(ax, theme, x="budget C (calls)", y="bootstrap probability")
+    text = f"Share of {len(fit.draws)} resamples of {fit.n_runs} whole runs."
+    head(ax, theme, f"Where the fitted optimum lies: {fit.task}, {fit.model}", text)
+    return ax
+
+
 def envelope_curves(
     envelope: Envelope,
     *,

@@ -7,7 +7,15 @@ from replay.bilinear import fit_bilinear
 from replay.calibration import leave_one_size_out
 from replay.frontier import envelope
 from replay.grid import depth_breadth
-from replay.grid_figures import calibration, envelope_curves, heatmap, planner_card, slices
+from replay.grid_figures import (
+    calibration,
+    envelope_curves,
+    heatmap,
+    planner_card,
+    regime_probabilities,
+    slices,
+    value_of_knowing,
+)
 from replay.planner import plan
 from replay.style import THEMES, save
 
@@ -39,6 +47,8 @@ def test_every_figure_draws_in_every_theme(tmp_path, frame, grid, predicted, the
     made = [
         heatmap(grid, fit=fit_bilinear(frame), theme=theme),
         slices(grid, theme=theme),
+        value_of_knowing(grid, theme=theme),
+        regime_probabilities(fit_bilinear(frame), theme=theme),
         envelope_curves(envelope(frame), theme=theme),
         calibration(table, theme=theme),
         planner_card(planned, theme=theme)[0],
@@ -108,3 +118,15 @@ def test_the_card_has_a_third_panel_only_with_tau():
     axes = planner_card(plan(runs, tau=0.5, **settings))
     assert len(axes) == 3
     assert "0.5" in texts(axes[2])
+
+
+def test_regimes_add_up_to_one_at_every_budget(frame):
+    ax = regime_probabilities(fit_bilinear(frame), budgets=(8, 64))
+    drawn = np.array([line.get_ydata() for line in ax.lines])
+    np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
+
+
+def test_what_knowing_is_worth_is_drawn_for_each_rule(grid):
+    text = texts(value_of_knowing(grid)).replace("\n", " ")
+    assert {"depth", "breadth", "square"} <= set(text.split())
+    assert "10 runs" in text
