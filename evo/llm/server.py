@@ -151,7 +151,6 @@ class OfflineServer(contextlib.AbstractContextManager["OfflineServer"]):
         self._lock = threading.Lock()
         self._in_flight = 0
         self._occurrences: dict[bytes, int] = {}
-        self._stopped = threading.Event()
 
     @property
     def url(self) -> str:
@@ -182,7 +181,6 @@ class OfflineServer(contextlib.AbstractContextManager["OfflineServer"]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()
         self._http.shutdown()
         self._thread.join()
         self._opened.close()
@@ -252,10 +250,11 @@ class OfflineServer(contextlib.AbstractContextManager["OfflineServer"]):
                     self._log_file.write(msgspec.json.encode(line) + b"\n")
 
     def wait(self, seconds: float, connection: socket.socket) -> bool:
-        """Waits; returns False at once when the client leaves or the server ends."""
+        """Waits; returns False soon after the client leaves or the server ends."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if self._stopped.wait(min(left, 0.25)) or _gone(connection):
+            time.sleep(min(left, 0.1))
+            if _gone(connection):
                 return False
         return True
 
