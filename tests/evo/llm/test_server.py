@@ -320,7 +320,7 @@ def test_over_the_limit_a_429_says_when_to_come_back(limit: dict[str, int]) -> N
 
 
 def test_the_window_slides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evo.llm.server.MINUTE", 0.6)
+    monkeypatch.setattr("evo.llm.server.MINUTE", 1.5)
     with OfflineServer(rpm=1) as server, connected(server) as connection:
         assert post(connection, body())[0] == 200
         status, _, headers = post(connection, body())
@@ -354,7 +354,7 @@ def test_the_log_holds_a_line_per_post(tmp_path: Path) -> None:
 def test_the_log_counts_what_is_in_flight(tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
     with (
-        OfflineServer(latency=Latency(0.5), request_log=log) as server,
+        OfflineServer(latency=Latency(1.5), request_log=log) as server,
         library(server) as client,
         ThreadPoolExecutor(6) as pool,
     ):
@@ -364,17 +364,17 @@ def test_the_log_counts_what_is_in_flight(tmp_path: Path) -> None:
             )
         found = wait_for_lines(log, 6)
     assert sorted(line["in_flight"] for line in found) == [1, 2, 3, 4, 5, 6]
-    assert all(line["answered"] - line["received"] >= 0.5 for line in found)
+    assert all(line["answered"] - line["received"] >= 1.5 for line in found)
 
 
 def test_who_leaves_before_the_answer_got_none(tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
-    with OfflineServer(latency=Latency(1.0), request_log=log) as server:
+    with OfflineServer(latency=Latency(20), request_log=log) as server:
         with library(server, timeout=0.1) as client, pytest.raises(openai.APITimeoutError):
             client.chat.completions.create(model="offline", messages=MESSAGES, seed=7)
         (line,) = wait_for_lines(log, 1)
     assert line["status"] == 0
-    assert line["answered"] - line["received"] < 0.9
+    assert line["answered"] - line["received"] < 15
 
 
 # --- start and end
