@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import re
 import sys
@@ -277,15 +278,16 @@ def serve_offline(arguments: argparse.Namespace) -> int:
                 f"--latency: expected MEDIAN,SIGMA such as 2,1, got {arguments.latency!r}"
             ) from None
         latency = Latency(median, sigma)
-    serve(
-        arguments.host,
-        arguments.port,
-        latency=latency,
-        faults=arguments.faults,
-        request_log=arguments.request_log,
-        rpm=arguments.rpm,
-        tpm=arguments.tpm,
-    )
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(
+            arguments.host,
+            arguments.port,
+            latency=latency,
+            faults=arguments.faults,
+            request_log=arguments.request_log,
+            rpm=arguments.rpm,
+            tpm=arguments.tpm,
+        )
     return 0
 
 
