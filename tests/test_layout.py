@@ -23,7 +23,7 @@ FLOORS = [
     {"evo.cli"},
     {"evo.__main__"},
     {"replay.reading", "replay.bootstrap", "replay.style"},
-    {"replay.table", "replay.statistics"},
+    {"replay.table", "replay.statistics", "replay.charts"},
     {"replay.importers", "replay.hindsight"},
     {"replay.simulation", "replay.sweep"},
     {"replay.effects"},
