@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import msgspec
 
@@ -59,8 +60,8 @@ def make_header(
     """
     from evo.llm.registry import find_model, resolve_sampling
 
-    at_least("children (N)", children, 1)
-    at_least("seed", seed, 0)
+    children = at_least("children (N)", children, 1)
+    seed = at_least("seed", seed, 0)
     if not 0 <= min_improvement < float("inf"):
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
     loaded, known = load_task(task), find_model(model)
@@ -81,12 +82,13 @@ def make_header(
     )
 
 
-def at_least(name: str, value: int, low: int) -> None:
-    """Raises unless `value` is a whole number of at least `low`."""
-    if isinstance(value, bool) or not isinstance(value, int):
+def at_least(name: str, value: SupportsIndex, low: int) -> int:
+    """Returns a whole number, NumPy's included, as an int; raises if it is below `low`."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
-    if value < low:
-        raise ValueError(f"{name}: expected at least {low}, got {value!r}")
+    if (number := operator.index(value)) < low:
+        raise ValueError(f"{name}: expected at least {low}, got {number}")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,12 +130,25 @@ def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -
     return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
 
 
-def same_identity(one: Header, other: Header) -> bool:
-    """Returns whether two headers describe the same run, whatever software wrote them."""
-    blank: dict[str, str] = {}
-    return msgspec.structs.replace(one, versions=blank) == msgspec.structs.replace(
-        other, versions=blank
-    )
+def differences(one: Header, other: Header) -> list[str]:
+    """Returns the fields in which two headers describe different runs.
+
+    The software's versions, and where the model is served and at what price, may differ.
+    """
+
+    def identity(header: Header) -> Header:
+        model = msgspec.structs.replace(
+            header.model,
+            base_url=None,
+            key_variable=None,
+            input_price=None,
+            cached_price=None,
+            output_price=None,
+        )
+        return msgspec.structs.replace(header, versions={}, model=model)
+
+    one, other = identity(one), identity(other)
+    return [f for f in one.__struct_fields__ if getattr(one, f) != getattr(other, f)]
 
 
 def split_settings(

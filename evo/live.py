@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import inspect
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from evo.allocation import Outcome, allocate
 from evo.arm import Arm, Resources
-from evo.configuration import LOCAL, Settings, at_least, make_header, same_identity, split_settings
+from evo.configuration import LOCAL, Settings, at_least, differences, make_header, split_settings
 from evo.cost import cost_of_children
 from evo.journal import JournalWatcher, open_journal
 from evo.log import Log, LogError, LogWriter, read_log
-from evo.policies import Draws, PolicyClass, find_policy
+from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
 from evo.records import AllocationHeader, ArmRecord, Child, End, Header
+from evo.rewards import find_reward
 from evo.session import begin_session, open_caller, open_resources
 from evo.task import Task, load_task
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from evo.policies.base import Bools, Floats, Ints
 
+UNITS = ("calls", "tokens", "flops", "dollars", "seconds")
 Configuration = Mapping[str, Any]
 ArmSource = int | str | os.PathLike[str] | Configuration
 """An arm: a seed, a log to go on from, or fields of `make_header` that differ for it."""
@@ -109,16 +112,18 @@ def allocate_live(
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
     settings, configuration = split_settings(settings, configuration)
-    for name, value in (("rounds", rounds), ("cap", 1 if cap is None else cap)):
-        at_least(name, value, 1)
-    for name, value in (("seed", seed), ("arm_seed", arm_seed)):
-        at_least(name, value, 0)
+    rounds = at_least("rounds", rounds, 1)
+    cap = None if cap is None else at_least("cap", cap, 1)
+    seed, arm_seed = at_least("seed", seed, 0), at_least("arm_seed", arm_seed, 0)
+    find_reward(reward)
+    _check_budget(budget or {})
     build = find_policy(policy)
     name, parameters = _describe(policy, build)
     loaded = load_task(task)
     folder = Path(log_dir) if log_dir is not None else _new_folder(f"{loaded.name}-{name}-s{seed}")
     common = {"children": children, **configuration}
     sources = _arm_sources(loaded, arms, arm_seed, common)
+    allocator = _build(build, name, (1, len(sources)), rounds, seed)
     header = AllocationHeader(
         policy=name,
         parameters=parameters,
@@ -136,7 +141,6 @@ def allocate_live(
         live = LiveArms(cap)
         for source, record in zip(sources, header.arms, strict=True):
             live.add(_open_arm(folder, record, source, settings, resources, stack))
-        allocator = build((1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
         initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
         watcher = JournalWatcher(
             writer,
@@ -166,8 +170,29 @@ def _describe(policy: str | PolicyClass, build: PolicyClass) -> tuple[str, dict[
     if isinstance(build, functools.partial):
         return _describe(build.func, build.func)[0], dict(build.keywords)
     if isinstance(policy, str):
-        return policy, {}
+        return ALIASES.get(policy, policy), {}
     return getattr(build, "__name__", type(build).__name__).lower(), {}
+
+
+def _build(build: PolicyClass, name: str, shape: tuple[int, int], rounds: int, seed: int) -> Policy:
+    """Makes the policy; a parameter that it does not have is a mistake that lists those it has."""
+    if isinstance(build, functools.partial):
+        parameters = inspect.signature(build.func).parameters
+        known = [key for key in parameters if key not in ("shape", "rounds", "rng")]
+        catch_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        unknown = next((key for key in build.keywords if key not in known), None)
+        if unknown and not catch_all:
+            have = ", ".join(known) or "none"
+            raise TypeError(f"policy {name}: unknown parameter {unknown!r} (known: {have})")
+    return build(shape, rounds=rounds, rng=Draws(seed, 1))
+
+
+def _check_budget(budget: Mapping[str, float]) -> None:
+    for unit, limit in budget.items():
+        if unit not in UNITS:
+            raise ValueError(f"budget: expected a unit out of {', '.join(UNITS)}, got {unit!r}")
+        if not limit > 0:
+            raise ValueError(f"budget: expected a positive number of {unit}, got {limit!r}")
 
 
 def _new_folder(name: str) -> Path:
@@ -182,7 +207,7 @@ def _arm_sources(
     if isinstance(arms, int):
         at_least("arms (K)", arms, 1)
         arms = range(arm_seed, arm_seed + arms)
-    if not arms:
+    if len(arms) == 0:
         raise ValueError("arms: expected at least one")
     sources: list[Header | Log] = []
     for k, arm in enumerate(arms):
@@ -337,8 +362,8 @@ def _open_arm(
     if path.exists():
         writer, log = LogWriter.reopen(path)
         stack.callback(writer.close)
-        if not same_identity(log.header, header):
-            raise LogError(f"{path}: holds another run than this arm's")
+        if other := differences(log.header, header):
+            raise LogError(f"{path}: holds another run than this arm's: {', '.join(other)} differ")
     else:
         writer, log = LogWriter.create(path, header), None
         stack.callback(writer.close)

@@ -19,14 +19,16 @@ from evo.configuration import (
     Settings,
     at_least,
     default_path,
-    same_identity,
+    differences,
     software_versions,
 )
 from evo.cost import usage_tokens
 from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
-from evo.log import Log, LogError, LogWriter, check_free, read_log
+from evo.log import Log, LogError, LogWriter, check_folder, check_free, read_log
 from evo.records import Child, End, EndReason, Header, Session
+from evo.sandbox import EvaluatorClosed
+from evo.upkeep import require_whole
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -56,6 +58,8 @@ def open_resources(
     """
     from evo.sandbox import Evaluator
 
+    if settings.evaluations is not None:
+        check_folder(settings.evaluations)
     slots = Slots(settings.max_concurrent)
     caller = caller or open_caller(header, settings, slots)
     workers = 1 if settings.max_concurrent == 1 else settings.workers
@@ -162,14 +166,21 @@ def _work(
         The log, unfinished if a stop was asked for.
     """
     if header is None:
+        known = read_log(path)
+        if known.finished and len(known.generations) >= goal and not known.torn:
+            progress.skip(goal * known.header.children)
+            return known
         writer, log = LogWriter.reopen(path)
         header = log.header
         progress.skip(len(log.outcomes))
     else:
-        writer, log = LogWriter.create(path, header), None
+        # The sandbox starts first, so that a kill meanwhile leaves no log without a goal.
+        session = begin_session(goal, settings, resources)
+        writer, log = LogWriter.create(path, header, session), None
     try:
         arm = Arm(writer, header, resources)
-        writer.append(begin_session(goal, settings, resources))
+        if log is not None:
+            writer.append(begin_session(goal, settings, resources))
         arm.begin(log)
     except BaseException:
         writer.close()
@@ -196,8 +207,8 @@ def plan_job(
     if resume:
         stem = default_path(header, Path(os.devnull)).stem
         place = LOCAL if folder is None else Path(folder)
-        for path in sorted(place.glob(f"{stem}*.jsonl")):
-            if same_identity(read_log(path).header, header):
+        for path in sorted([*place.glob(f"{stem}*.jsonl"), *place.glob(f"{stem}*.jsonl.gz")]):
+            if not differences(read_log(path).header, header):
                 return Job(path, None, goal, header.children)
     return Job(default_path(header, folder), header, goal, header.children)
 
@@ -209,8 +220,11 @@ def resume_job(path: str | os.PathLike[str], generations: int | None) -> Job:
         raise LogError(f"{path}: a compact log holds no programs and cannot go on")
     if log.header.source != "evo":
         raise LogError(f"{path}: written by {log.header.source}; only runs of evo can go on")
+    require_whole(log)
     goal = log.goal if generations is None else generations
-    at_least("generations (T)", goal, 1)
+    if generations is None and goal == 0:
+        raise ValueError(f"{path}: states no goal; give one, generations (-T)")
+    goal = at_least("generations (T)", goal, 1)
     if goal < len(log.generations):
         raise ValueError(
             f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
@@ -253,11 +267,13 @@ def run_jobs(
         active: set[Path] = set()
 
         def work(job: Job) -> Log | None:
-            if shared.stopping.is_set():
+            if shared.stopping.is_set() and len(jobs) > 1:
                 return None
             active.add(job.path)
             try:
                 return _work(job.path, job.header, job.goal, settings, shared, progress)
+            except EvaluatorClosed:  # stopped before the first generation
+                return read_log(job.path) if job.path.exists() else None
             finally:
                 active.discard(job.path)
 

@@ -28,54 +28,76 @@ def seen_by(request_log: Path) -> list[int]:
     return [json.loads(line)["seed"] for line in lines]
 
 
-def kill_and_resume(command: list[str], seconds: float) -> bool:
-    """Starts a command and kills it after so long; returns whether it was done by then."""
+def lines_of(folder: Path) -> int:
+    """Lines of all logs in a folder."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))
+
+
+def kill_after(command: list[str], folder: Path, lines: int, seconds: float) -> bool:
+    """Kills a command some seconds after it logged so many lines; whether it ended before."""
+    goal = lines_of(folder) + lines
     with subprocess.Popen(
         [sys.executable, "-m", "evo", *command],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     ) as process:
-        try:
-            _, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
+        while process.poll() is None and lines_of(folder) < goal:
+            time.sleep(0.005)
+        time.sleep(seconds)
+        if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             process.communicate()
             return False
+        _, errors = process.communicate()
         assert process.returncode == 0, errors.decode()
         return True
 
 
+def finish(command: list[str]) -> None:
+    """Runs a command to its end."""
+    subprocess.run([sys.executable, "-m", "evo", *command], check=True, capture_output=True)
+
+
+def serve_as_model(server: OfflineServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets `--model served` mean this server, in this process and those it starts."""
+    models = tmp_path / "models.toml"
+    models.write_text(SERVED.format(url=server.url.removesuffix("/v1")))
+    monkeypatch.setenv("EVO_MODELS", str(models))
+
+
 @pytest.mark.slow
-def test_kill_9_at_random_moments_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kill_9_at_20_random_moments_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draws = random.Random(1)
-    path, request_log = tmp_path / "killed.jsonl", tmp_path / "requests.jsonl"
+    folder, request_log = tmp_path / "logs", tmp_path / "requests.jsonl"
+    folder.mkdir()
+    path = folder / "killed.jsonl"
+    shape = ["-T", "24", "-N", "8", "-q"]
+    start = ["run", "mmd", "--model", "served", "--seed", "3", "--log", str(path), *shape]
+    goon = ["resume", str(path), "-T", "24", "-q"]
     with OfflineServer(request_log=request_log) as server:
-        models = tmp_path / "models.toml"
-        models.write_text(SERVED.format(url=server.url.removesuffix("/v1")))
-        monkeypatch.setenv("EVO_MODELS", str(models))
-        start = ["run", "mmd", "--model", "served", "-T", "12", "-N", "8", "--seed", "3", "-q"]
-        command, kills = [*start, "--log", str(path)], 0
-        logged_before: set[int] = set()
+        serve_as_model(server, tmp_path, monkeypatch)
+        logged: set[int] = set()
         asked_before = 0
-        while True:
-            done = kill_and_resume(command, 0.4 + draws.random() * 2.5)
+        for kill in range(21):
+            begun = path.exists() and path.read_bytes().count(b"\n") > 0
+            command = goon if begun else start
+            if path.exists() and not begun:
+                path.unlink()  # killed before its header was written
+            if kill < 20:
+                assert not kill_after(command, folder, draws.randint(0, 12), draws.random() * 0.2)
+            else:
+                finish(command)
             asked = seen_by(request_log)
-            again = logged_before & set(asked[asked_before:])
-            assert not again, "a logged call was made again"
+            assert not logged & set(asked[asked_before:]), "a logged call was made again"
             asked_before = len(asked)
             if path.exists() and path.read_bytes().count(b"\n") > 0:
-                logged_before = {o.seed for o in evo.read_log(path).outcomes}
-                command = ["resume", str(path), "-T", "12", "-q"]
-            if done:
-                if kills >= 20:
-                    break
-                path.unlink()
-                logged_before, command = set(), [*start, "--log", str(path)]
-            kills += not done
+                logged = {outcome.seed for outcome in evo.read_log(path).outcomes}
         whole = evo.run(
             "mmd",
             model="served",
-            generations=12,
+            generations=24,
             children=8,
             seed=3,
             log=tmp_path / "whole.jsonl",
@@ -86,37 +108,30 @@ def test_kill_9_at_random_moments_of_a_run(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_kill_9_at_random_moments_of_an_allocation(
+def test_kill_9_at_10_random_moments_of_an_allocation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draws = random.Random(2)
     folder, request_log = tmp_path / "killed", tmp_path / "requests.jsonl"
+    common = ["allocate", "mmd", "--model", "served", "--policy", "thompson", "-q"]
+    command = [*common, "--arms", "4", "--rounds", "40", "-N", "4", "--log-dir", str(folder)]
+    settings = {"model": "served", "arms": 4, "rounds": 40, "children": 4, "progress": False}
     with OfflineServer(request_log=request_log) as server:
-        models = tmp_path / "models.toml"
-        models.write_text(SERVED.format(url=server.url.removesuffix("/v1")))
-        monkeypatch.setenv("EVO_MODELS", str(models))
-        common = ["allocate", "mmd", "--model", "served", "--policy", "thompson", "-q"]
-        command = [*common, "--arms", "4", "--rounds", "40", "-N", "4", "--log-dir", str(folder)]
-        kills, asked_before = 0, 0
-        logged_before: set[int] = set()
-        done = False
-        while not done:
-            limit = 60.0 if kills >= 10 else 0.8 + draws.random() * 1.5
-            done = kill_and_resume(command, limit)
+        serve_as_model(server, tmp_path, monkeypatch)
+        logged: set[int] = set()
+        asked_before = 0
+        for kill in range(11):
+            if kill < 10:
+                assert not kill_after(command, folder, draws.randint(0, 20), draws.random() * 0.2)
+            else:
+                finish(command)
             asked = seen_by(request_log)
-            assert not logged_before & set(asked[asked_before:])
+            assert not logged & set(asked[asked_before:]), "a logged call was made again"
             asked_before = len(asked)
             logs = [p for p in folder.glob("arm-*.jsonl") if p.read_bytes().count(b"\n")]
-            logged_before = {o.seed for p in logs for o in evo.read_log(p).outcomes}
-            kills += not done
-        killed = evo.allocate_live(
-            "mmd", "thompson", model="served", arms=4, rounds=40, children=4, log_dir=folder,
-            progress=False,
-        )  # fmt: skip
-        whole = evo.allocate_live(
-            "mmd", "thompson", model="served", arms=4, rounds=40, children=4,
-            log_dir=tmp_path / "whole", progress=False,
-        )  # fmt: skip
+            logged = {outcome.seed for p in logs for outcome in evo.read_log(p).outcomes}
+        killed = evo.allocate_live("mmd", "thompson", log_dir=folder, **settings)
+        whole = evo.allocate_live("mmd", "thompson", log_dir=tmp_path / "whole", **settings)
     assert killed.pulls.tolist() == whole.pulls.tolist()
     assert killed.best_fitness.tolist() == whole.best_fitness.tolist()
 
