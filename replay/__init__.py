@@ -16,6 +16,7 @@ _HOMES = {
     "cost_matrices": "replay.table",
     "depth_breadth": "replay.grid",
     "envelope": "replay.frontier",
+    "explore": "replay.explorers",
     "find_logs": "replay.reading",
     "fit_bilinear": "replay.bilinear",
     "fit_kernel": "replay.kernel",
@@ -42,6 +43,7 @@ __all__ = [
     "cost_matrices",
     "depth_breadth",
     "envelope",
+    "explore",
     "find_logs",
     "fit_bilinear",
     "fit_kernel",
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from evo.policies import POLICIES
     from replay.bilinear import fit_bilinear
     from replay.effects import allocation_effect, pool_effect, time_to_threshold
+    from replay.explorers import explore
     from replay.frontier import envelope
     from replay.grid import depth_breadth
     from replay.hindsight import HINDSIGHT

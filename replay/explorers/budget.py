@@ -411,14 +411,19 @@ def _nearest(options: Sequence[int], wanted: float) -> int:
 
 
 def _costs(split: Split) -> str:
-    """Costs in words; every unit that is not known says so."""
-    parts = [f"{split.generations * split.children} calls"]
+    """Costs in words; units that are not known are named as such."""
+    parts, unknown = [f"{split.generations * split.children} calls"], []
     for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
         found: Interval | None = split.costs.get(unit)
         if found is None or math.isnan(found.value):
-            parts.append(f"an unknown number of {name}")
+            unknown.append(name)
         elif math.isfinite(found.low):
-            parts.append(f"{found.value:.3g} {name} [{found.low:.3g}, {found.high:.3g}]")
+            value, low, high = map(_number, (found.value, found.low, found.high))
+            parts.append(f"{value} {name} [{low}, {high}]")
         else:
-            parts.append(f"about {found.value:.3g} {name}")
-    return ", ".join(parts)
+            parts.append(f"about {_number(found.value)} {name}")
+    return ", ".join(parts) + (f" ({' and '.join(unknown)} unknown)" if unknown else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"

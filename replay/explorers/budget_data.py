@@ -221,7 +221,7 @@ class Outlook:
         if axis == "generation":
             return generations.astype(np.float64)
         if axis == "calls":
-            return generations * float(N)
+            return np.asarray(generations * float(N), dtype=np.float64)
         if axis not in self.costs:
             return None
         near = N if N in self.strata else min(self.strata, key=lambda M: abs(math.log(M / N)))

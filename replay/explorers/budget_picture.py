@@ -56,7 +56,9 @@ class BudgetPicture:
         for k, (fitness, reached) in enumerate(self._curves):
             split = view.splits[k]
             at = (split.generations, split.children) if split else (math.nan, math.nan)
-            self._rings[k].set_data([_place(view.columns, at[0])], [_place(view.rows, at[1])])
+            self._rings[k].set_data(
+                [_place(view.columns, at[0])], [_place(view.rows, at[1]) + 0.13]
+            )
             fitness.show(split.fitness if split else None)
             reached.show(split.reached if split else None)
         self._label.set_text(_label(chosen))
@@ -113,7 +115,7 @@ class BudgetPicture:
         [self._line] = self._map.plot([], [], color=ink.text, lw=1.0, ls="--", animated=True)
         self._rings = [
             self._map.plot(
-                [], [], ls="", marker="s", ms=18, mew=3.0 if k == 0 else 1.6, mfc="none",
+                [], [], ls="", marker="s", ms=12, mew=3.0 if k == 0 else 1.6, mfc="none",
                 mec=colour, animated=True,
             )[0]
             for k, colour in enumerate(COLOURS)
@@ -146,7 +148,7 @@ class BudgetPicture:
                 patch = Ellipse((column, row), 0.86, 0.86, fc=fill)
             ax.add_patch(patch)
             ax.text(
-                column, row - 0.2, f"{value:.2f}".removeprefix("0"), ha="center", va="center",
+                column, row - 0.27, f"{value:.2f}".removeprefix("0"), ha="center", va="center",
                 fontsize=7, color="white" if scale(value) < 0.5 else "black",
             )  # fmt: skip
         ax.set_xlim(-0.5, values.shape[1] - 0.5)

@@ -365,7 +365,7 @@ def figure_of(picture: Picture, view: Any) -> Figure:
 
 def _natural() -> dict[str, str]:
     """Layout of a picture: its own size, or less where the cell is narrower."""
-    return {"width": "auto", "max_width": "100%", "align_self": "flex-start"}
+    return {"width": "auto", "max_width": "100%", "align_self": "flex-start", "margin": "0"}
 
 
 def _spoken(text: str, role: str = "status") -> str:

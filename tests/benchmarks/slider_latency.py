@@ -32,7 +32,8 @@ frame, children = chain_runs(budget=256, sizes=tuple(2**k for k in range(9)))
 NAIVE = """
 import ipywidgets, matplotlib.pyplot as plt, numpy as np, replay
 from replay.statistics import curve_band
-grid = replay.depth_breadth(frame).cells.pivot(index="children", columns="generations", values="value")
+cells = replay.depth_breadth(frame).cells
+grid = cells.pivot(index="children", columns="generations", values="value")
 matrices = {N: replay.fitness_matrix(part) for N, part in frame.groupby("children")}
 def show(power):
     T = 2**power
@@ -54,21 +55,6 @@ CELLS = [
     "a = explorers.explore_allocation(frame)\na",
     "b.scrub('generations')",
 ]
-FLIP = """
-async (moves) => {  // from a key to the frame in which another picture of the stack is visible
-  const boxes = [...document.querySelectorAll('.widget-stack')];
-  const stack = boxes[boxes.length - 1];
-  const visible = () => [...stack.querySelectorAll('img')].find(i => i.offsetParent);
-  const before = visible();
-  const start = window.pressed;
-  while (visible() === before) {
-    await new Promise(requestAnimationFrame);
-    if (performance.now() - start > 5000) return null;
-  }
-  await new Promise(requestAnimationFrame);
-  return performance.now() - start;
-}
-"""
 
 
 def main() -> None:
@@ -82,7 +68,7 @@ def main() -> None:
     lab.write_notebook(folder / "latency.ipynb", CELLS)
     with lab.server(folder) as (url, _), lab.browser(height=6000) as (page, _):
         lab.open_notebook(page, url, "latency.ipynb")
-        page.locator(".widget-stack").last.wait_for(state="attached")
+        lab.handle(page, "generations").wait_for(state="attached")
         page.wait_for_timeout(3000)
         report("interact + pyplot", [move(page, "naive", k) for k in range(moves)])
         for label, name in (
@@ -92,13 +78,14 @@ def main() -> None:
         ):
             report(name, [move(page, label, k) for k in range(moves)])
             drag(page, label, name)
-        report("scrub of T, no kernel", [flip(page, k) for k in range(moves)])
+        report("scrub of T, no kernel", [move(page, "generations", k) for k in range(moves)])
 
 
 def in_process(moves: int) -> None:
     """Compute, draw and encode without a browser: wall and CPU time."""
-    import replay.explorers as explorers
     from synthetic_runs import chain_runs
+
+    from replay import explorers
 
     frame, children = chain_runs(budget=256, sizes=tuple(2**k for k in range(9)))
     budget = explorers.explore_budget(frame, child_table=children)
@@ -127,18 +114,9 @@ def move(page, label: str, number: int) -> float | None:
     lab.handle(page, label).press(key)
     try:
         page.wait_for_function("() => window.seen.length > 0", timeout=3000)
-    except Exception:  # noqa: BLE001 - the slider was at its end
+    except Exception:  # the slider was at its end
         return None
     return float(page.evaluate("() => window.seen[0].wait"))
-
-
-def flip(page, number: int) -> float | None:
-    """The same for the scrub."""
-    page.wait_for_timeout(60)
-    slider = page.locator(".widget-hslider", has=page.get_by_text("generations", exact=True)).last
-    slider.locator(".noUi-handle").press("ArrowRight" if number // 3 % 2 else "ArrowLeft")
-    found = page.evaluate(FLIP)
-    return None if found is None else float(found)
 
 
 def drag(page, label: str, name: str) -> None:
