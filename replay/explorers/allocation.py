@@ -88,8 +88,8 @@ class AllocationView:
         ]
         best = self.played[self.shown].best_arm
         text.append(
-            f"{self.shown} gives its best arm {best.value:.0%} "
-            f"[{max(best.low, 0):.0%}, {min(best.high, 1):.0%}] of the pulls."
+            f"{self.shown} gives its best arm {100 * best.value:.0f} % "
+            f"[{100 * max(best.low, 0):.0f}, {100 * min(best.high, 1):.0f}] of the pulls."
         )
         text.append(f"n = {self.pools.runs} runs, {self.replicates:,} replicates.")
         if any(np.isnan(each.replay.best_fitness).any() for each in self.played.values()):
@@ -373,7 +373,7 @@ def _controls(found: Allocations) -> dict[str, Any]:
         "reward": choice("Reward", list(REWARDS), "best_fitness", tip="What a policy is told"),
         "tau": ipywidgets.BoundedFloatText(
             value=usual["tau"], min=-1.0, max=2.0, step=0.005, description="τ",
-            tooltip=f"The fitness to reach by {SHARE:.0%} of the replicates", **control_style(200),
+            tooltip=f"The fitness to reach by {100 * SHARE:g} % of the replicates", **control_style(200),
         ),
         "arms": slider("arms K", range(2, most_runs + 1), usual["arms"], tip="Runs in a pool"),
         "rounds": slider("rounds", _rounds(longest, usual["rounds"]), usual["rounds"], tip="Pulls"),
@@ -396,7 +396,7 @@ def _when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
     if math.isinf(time.time):
         return (
             f"{name} with {arms} arms does not reach {time.tau:g} in {rounds} rounds: "
-            f"{time.share_reached:.0%} of the replicates do."
+            f"{100 * time.share_reached:.3g} % of the replicates do, {100 * SHARE:g} % should."
         )
     high = f"{time.high:g}" if math.isfinite(time.high) else f"beyond {rounds}"
     return (

@@ -243,7 +243,7 @@ def read_children(frame: pd.DataFrame) -> pd.DataFrame | None:
     sources = list(frame["source"].unique()) if "source" in frame else []
     if not len(sources) or not all(source and Path(source).is_file() for source in sources):
         return None
-    return children(*sources)
+    return children(*sources, progress=False)
 
 
 def budget_figure(

@@ -155,6 +155,7 @@ class BudgetPicture:
         ax.set_ylim(-0.5, values.shape[0] - 0.5)
         ax.set_xticks(range(len(view.columns)), [str(T) for T in view.columns])
         ax.set_yticks(range(len(view.rows)), [str(N) for N in view.rows])
+        ax.tick_params(labelsize=TEXT_SIZE - 1.5)  # eleven powers of two fit
         ax.grid(visible=False)
         label_axes(ax, self.theme, x="generations T", y="children per generation N")
         predicted = bool((np.isfinite(values) & ~view.logged).any())
