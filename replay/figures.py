@@ -157,6 +157,7 @@ def policy_curves(
     curves: pd.DataFrame,
     *,
     statistic: str = "mean",
+    of: str = "",
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
@@ -167,6 +168,7 @@ def policy_curves(
             logged runs it rests on. For a replay they come from `jackknife_interval(best_fitness,
             arms)` of `replay.effects`, as replicates are no runs.
         statistic: What `value` is, for the title.
+        of: What the runs are of, for the title.
         ax: Axes to draw on.
         theme: See `replay.style`.
     """
@@ -187,16 +189,19 @@ def policy_curves(
     label_ends(ax, theme, ends)
     whole_numbers(ax)
     about = f"{statistic.capitalize()} and 95 % interval over runs; {_runs(curves)}"
-    head(ax, theme, "Best fitness over the arms", about)
+    head(ax, theme, _titled("Best fitness over the arms", of), about)
     return ax
 
 
-def pulls_per_arm(pulls: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+def pulls_per_arm(
+    pulls: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
     """Draw which arms each policy pulls, by how good the arm turns out to be.
 
     Args:
         pulls: One row per policy and rank: policy, rank (1 is the arm with the best final fitness),
             value (its share of the pulls, in [0, 1]), low, high and n, the logged runs.
+        of: What the runs are of, for the title.
         ax: Axes to draw on.
         theme: See `replay.style`.
     """
@@ -221,17 +226,20 @@ def pulls_per_arm(pulls: pd.DataFrame, *, ax: Axes | None = None, theme: Theme =
     ax.set_ylim(bottom=0)
     label_ends(ax, theme, ends)
     about = f"Mean and 95 % interval over runs; grey: equal shares; {_runs(pulls)}"
-    head(ax, theme, "Pulls per arm", about)
+    head(ax, theme, _titled("Pulls per arm", of), about)
     return ax
 
 
-def threshold_times(times: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+def threshold_times(
+    times: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
     """Draw after how many pulls each policy reaches a fitness.
 
     Args:
         times: One row per policy and threshold: policy, and the fields of
             `replay.effects.ThresholdTime`: tau, time, low, high (infinite if not reached), share,
             share_reached and n.
+        of: What the runs are of, for the title.
         ax: Axes to draw on.
         theme: See `replay.style`.
     """
@@ -265,18 +273,19 @@ def threshold_times(times: pd.DataFrame, *, ax: Axes | None = None, theme: Theme
     title = f"Time to fitness {taus[0]:g}" if len(taus) == 1 else "Time to threshold"
     about = f"Pulls until {share} of the samples reach it, 95 % interval; {_runs(times)}"
     legend = [(f"fitness {tau:g}", look(k)[0]) for k, tau in enumerate(taus)]
-    head(ax, theme, title, about, legend=legend if len(taus) > 1 else ())
+    head(ax, theme, _titled(title, of), about, legend=legend if len(taus) > 1 else ())
     return ax
 
 
 def pool_vs_allocation(
-    effects: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light"
+    effects: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
     """Draw what a pool of arms is worth, and what choosing among them adds.
 
     Args:
         effects: One row per policy and effect: policy, effect (`pool` or `allocation`), value (a
             difference of best fitness), low, high and n, the logged runs.
+        of: What the runs are of, for the title.
         ax: Axes to draw on.
         theme: See `replay.style`.
     """
@@ -301,8 +310,12 @@ def pool_vs_allocation(
     label_axes(ax, theme, x="gain in best fitness", y="")
     about = f"Mean difference and 95 % interval over runs; {_runs(effects)}"
     legend = [(text, look(k)[0]) for k, text in enumerate(names.values())]
-    head(ax, theme, "Pool effect and allocation effect", about, legend=legend)
+    head(ax, theme, _titled("Pool effect and allocation effect", of), about, legend=legend)
     return ax
+
+
+def _titled(title: str, of: str) -> str:
+    return f"{title}: {of}" if of else title
 
 
 def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, FloatArray]:

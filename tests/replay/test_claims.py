@@ -75,6 +75,7 @@ def test_a_pool_that_must_share_its_pulls_loses_to_one_run_among_equals():
     table = claims.bandit_claims(arms(range(12)), rounds=40, policies=("ucb1",))
     found = verdicts(table)
     assert found["a pool of 5 beats one run"] == "fails"
+    assert found["ucb1 beats one run"] == "fails"
     assert found["ucb1 reaches 0.900 before one run does"] == "fails"
     assert found["K = 5 beats K = 2"] == "fails"
     assert found["K = 10 beats K = 50"] == "undetermined"
@@ -87,6 +88,7 @@ def test_a_policy_that_finds_the_good_arm_beats_random():
     )
     found = verdicts(table)
     assert found["best_arm beats random allocation"] == "holds"
+    assert found["best_arm beats one run"] == "holds"
     assert found["round_robin beats random allocation"] != "holds"
 
 
