@@ -373,7 +373,7 @@ def _controls(found: Allocations) -> dict[str, Any]:
         "reward": choice("Reward", list(REWARDS), "best_fitness", tip="What a policy is told"),
         "tau": ipywidgets.BoundedFloatText(
             value=usual["tau"], min=-1.0, max=2.0, step=0.005, description="τ",
-            tooltip=f"The fitness to reach by {100 * SHARE:g} % of the replicates", **control_style(200),
+            tooltip=f"Fitness that {100 * SHARE:g} % of the replicates reach", **control_style(200),
         ),
         "arms": slider("arms K", range(2, most_runs + 1), usual["arms"], tip="Runs in a pool"),
         "rounds": slider("rounds", _rounds(longest, usual["rounds"]), usual["rounds"], tip="Pulls"),
