@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -36,9 +38,11 @@ from evo.records import (
     TaskRecord,
 )
 from evo.sandbox import EvaluatorClosed
+from evo.task import TaskError
 
 GRACE = 5.0  # seconds that calls in flight have to finish once a run is stopped
 MAX_THREADS = 512
+TIE = 1e-9  # fitnesses so close to each other count as equal
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
@@ -210,11 +214,15 @@ class Arm:
 
         Args:
             log: The log that the writer goes on with.
+
+        Raises:
+            TaskError: The initial program or the evaluator needs a package that is not installed.
         """
         program = self.header.task.files[self.header.task.program_file]
         initial = log.initial.evaluation if log and log.initial else None
         if initial is None:
             initial = self._memory.evaluate(program)
+            _tell_of_initial(self.header.task.name, initial)
             self._writer.append(Initial(evaluation=initial))
         else:
             self._memory.learn(program, initial)
@@ -401,13 +409,33 @@ class Arm:
         self._writer.close()
 
 
+def _tell_of_initial(task: str, evaluation: Evaluation) -> None:
+    """Says what is wrong with a task before the model is paid for children that cannot do better.
+
+    Raises:
+        TaskError: A package is missing; nothing was logged, so the run goes on once it is there.
+    """
+    said = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
+    last = said.rpartition("\n")[2]
+    if last.startswith("the package ") and "pip install" in last:
+        raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
+    if evaluation.status != "ok":
+        warnings.warn(
+            f"{task}: the initial program is {evaluation.status!r} ({last}); the search begins "
+            "without a fitness",
+            stacklevel=2,
+        )
+    elif said:
+        warnings.warn(f"{task}: {said}", stacklevel=2)
+
+
 def choose(
     children: Sequence[OutcomeT], best_fitness: float | None, min_improvement: float
 ) -> OutcomeT | None:
     """Returns the child that replaces its parent, or None.
 
-    Fitnesses within `min_improvement` of each other count as equal, and of equal children the
-    first one wins: last-bit differences between processors do not change the choice.
+    Fitnesses within 1e-9, or `min_improvement` if that is less, count as equal, and of equal
+    children the first one wins: last-bit differences between processors do not change the choice.
 
     Args:
         children: Of one generation, by index.
@@ -416,9 +444,9 @@ def choose(
     """
     fit = [(child.evaluation.fitness, child) for child in children]
     known = [(fitness, child) for fitness, child in fit if fitness is not None]
+    if best_fitness is not None:
+        known = [each for each in known if each[0] > best_fitness + min_improvement]
     if not known:
         return None
-    top = max(fitness for fitness, _ in known)
-    if best_fitness is not None and not top > best_fitness + min_improvement:
-        return None
-    return next(child for fitness, child in known if fitness >= top - min_improvement)
+    nearly = max(fitness for fitness, _ in known) - min(min_improvement, TIE)
+    return next(child for fitness, child in known if fitness >= nearly)

@@ -14,6 +14,14 @@ from typing import NoReturn
 from evo import commands
 from evo.commands import FAILURE, MISTAKE
 
+GOES_ON = {
+    "run": "stopped; `evo resume LOG` goes on where a log was",
+    "resume": "stopped; `evo resume LOG` goes on where a log was",
+    "grid": "stopped; the same command goes on where it was",
+    "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",
+}
+"""What a command says when it was stopped."""
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
@@ -212,11 +220,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.command is None:
         parser.print_help()
         return MISTAKE
-    return guard("evo", lambda: int(parsed.work(parsed)))
+    stopped = GOES_ON.get(parsed.command, "stopped")
+    return guard("evo", lambda: int(parsed.work(parsed)), stopped=stopped)
 
 
-def guard(name: str, work: Callable[[], int]) -> int:
-    """Runs a command's work; mistakes and failures become one line and an exit code."""
+def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> int:
+    """Runs a command's work; mistakes and failures become one line and an exit code.
+
+    Args:
+        name: Of the program.
+        work: Returns the exit code.
+        stopped: What to say after Ctrl-C or SIGTERM.
+    """
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         print(f"{name}: note: {message}", file=sys.stderr)
@@ -225,6 +240,8 @@ def guard(name: str, work: Callable[[], int]) -> int:
         raise KeyboardInterrupt
 
     def say(error: object) -> None:
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            error = f"{error.filename}: {error.strerror}"
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
 
     with warnings.catch_warnings():
@@ -235,7 +252,7 @@ def guard(name: str, work: Callable[[], int]) -> int:
         try:
             return work()
         except KeyboardInterrupt:
-            say("stopped; `evo resume` goes on where it was" if name == "evo" else "stopped")
+            say(stopped)
             return 130
         except BrokenPipeError:
             sys.stderr.close()

@@ -188,23 +188,27 @@ def write_best(arguments: argparse.Namespace) -> int:
     best = read_log(arguments.log).best
     if best.program is None:
         raise LogError(f"{arguments.log}: a compact log holds no programs")
-    where = f"generation {best.generation}, child {best.index}"
-    print(f"{where}: fitness {best.evaluation.fitness}", file=sys.stderr)
     if arguments.output:
         Path(arguments.output).write_text(best.program, encoding="utf-8")
     else:
         sys.stdout.write(best.program)
+    where = f"generation {best.generation}, child {best.index}"
+    print(f"{where}: fitness {best.evaluation.fitness}", file=sys.stderr)
     return 0
 
 
 def verify_logs(arguments: argparse.Namespace) -> int:
     """`evo verify`."""
+    from evo.journal import ALLOCATION, read_journal
     from evo.log import LogError
     from evo.upkeep import verify
 
     sound = True
-    for path in arguments.logs:
+    for path in map(Path, arguments.logs):
         try:
+            if path.name == ALLOCATION:
+                print(f"{path}: sound, {len(read_journal(path).told)} rounds")
+                continue
             verification = verify(path)
         except LogError as error:
             print(error, file=sys.stderr)

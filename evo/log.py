@@ -25,7 +25,6 @@ import msgspec
 from evo.cost import usage_tokens
 from evo.records import (
     SCHEMA,
-    AllocationHeader,
     AllocationLine,
     Child,
     End,
@@ -123,6 +122,11 @@ def decode(path: Path, data: bytes) -> Iterator[_Decoded]:
         try:
             record = _lean_decoder.decode(line)
         except (msgspec.DecodeError, ValueError) as error:
+            if b'"kind":"allocation"' in line[: BODY + 20]:
+                raise LogError(
+                    f"{path}:1: the journal of an allocation, not the log of a run; the logs of "
+                    "its arms stand beside it"
+                ) from None
             schema = _schema_of(line) if number == 1 else SCHEMA
             if schema > SCHEMA:
                 raise LogError(
@@ -350,13 +354,22 @@ def check_free(path: Path) -> None:
     Raises:
         LogError: The path exists already or its folder cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
     if path.exists():
         raise LogError(f"{path}: exists already; choose another path or `evo resume {path}`")
-    if not os.access(path.parent, os.W_OK):
+    check_folder(path.parent)
+
+
+def check_folder(path: Path) -> None:
+    """Makes a folder unless it exists.
+
+    Raises:
+        LogError: It cannot be made or written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
+    if not os.access(path, os.W_OK):
         raise LogError(f"{path}: cannot write there: Permission denied")
 
 
@@ -372,8 +385,8 @@ class LogWriter:
         self._lock = threading.Lock()
 
     @classmethod
-    def create(cls, path: Path, header: Header | AllocationHeader) -> LogWriter:
-        """Begins a new log.
+    def create(cls, path: Path, *first: Line | AllocationLine) -> LogWriter:
+        """Begins a new log; its first lines are written at once, so a kill leaves all or none.
 
         Raises:
             LogError: The path exists already or cannot be written.
@@ -385,7 +398,7 @@ class LogWriter:
             raise LogError(f"{path}: cannot write there: {error.strerror}") from None
         writer = cls(path, file)
         writer._claim()
-        writer.append(header)
+        writer.append(*first)
         writer.sync()
         return writer
 
@@ -441,11 +454,11 @@ class LogWriter:
                 f"{self.path}: another process is writing this log; wait for it or stop it"
             ) from None
 
-    def append(self, record: Line | AllocationLine) -> None:
-        """Writes one record; it has left this process when this returns."""
-        line = encode_line(record)
+    def append(self, *records: Line | AllocationLine) -> None:
+        """Writes records; they have left this process when this returns."""
+        lines = b"".join(encode_line(record) for record in records)
         with self._lock:
-            self._file.write(line)
+            self._file.write(lines)
             self._file.flush()
 
     def sync(self) -> None:

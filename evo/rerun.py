@@ -27,6 +27,7 @@ from evo.records import (
 )
 from evo.sandbox import Evaluator
 from evo.session import open_resources
+from evo.upkeep import require_whole
 
 TOLERANCE = 1e-9
 
@@ -141,6 +142,7 @@ def _require_texts(log: Log) -> None:
         raise LogError(f"{log.path}: a compact log holds no programs to evaluate again")
     if log.header.source != "evo":
         raise LogError(f"{log.path}: written by {log.header.source}; only runs of evo are played")
+    require_whole(log)
 
 
 def equal(one: Evaluation, other: Evaluation) -> bool:
@@ -206,6 +208,8 @@ def rescore(
     """
     logged = read_log(path)
     _require_texts(logged)
+    if logged.initial is None:
+        raise LogError(f"{path}: holds no evaluation yet; `evo resume` continues it")
     header = logged.header
     limits = limits or header.limits
     if evaluation_timeout is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from evo.arm import Resources
+from evo.arm import GRACE, Resources
 from evo.configuration import (
     LOCAL,
     Settings,
@@ -21,7 +21,7 @@ from evo.configuration import (
     make_header,
     split_settings,
 )
-from evo.log import Log, Logs, read_log
+from evo.log import Log, Logs, check_free, read_log
 from evo.records import Evaluation, Model
 from evo.session import Job, plan_job, resume_job, run_jobs, wait_until
 from evo.task import Task, load_task
@@ -83,11 +83,18 @@ def _plan_one(
 ) -> _Plan:
     settings, configuration = split_settings(settings, configuration)
     header = make_header(task, **configuration)
-    at_least("generations (T)", generations, 1)
+    generations = at_least("generations (T)", generations, 1)
     path = Path(log) if log is not None else default_path(header)
+    check_free(path)
     label = f"{header.task.name} seed {header.seed}"
     jobs = [Job(path, header, generations, header.children)]
-    return _Plan([path], lambda hook: run_jobs(jobs, settings, label=label, hook=hook)[0])
+
+    def work(hook: Callable[[Resources], None]) -> Log:
+        for made in run_jobs(jobs, settings, label=label, hook=hook):
+            return made
+        raise RuntimeError(f"stopped before the log {path} was begun")
+
+    return _Plan([path], work)
 
 
 def run_many(
@@ -133,7 +140,7 @@ def _plan_many(
 ) -> _Plan:
     settings, configuration = split_settings(settings, configuration)
     seeds = list(seeds)
-    at_least("generations (T)", generations, 1)
+    generations = at_least("generations (T)", generations, 1)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds: expected at least one and all different, got {seeds!r}")
     if "seed" in configuration:
@@ -167,7 +174,7 @@ def run_grid(
         **configuration: As for `run`, without `seed` and `children`.
     """
     settings, configuration = split_settings(settings, configuration)
-    at_least("budget (C)", budget, 1)
+    budget = at_least("budget (C)", budget, 1)
     loaded, seeds = load_task(task), list(seeds)
     folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
     jobs = [
@@ -270,6 +277,8 @@ def evaluate(
     """
     from evo import sandbox
 
+    if not isinstance(program, str):
+        raise TypeError(f"program: expected source text, got {program!r}")
     loaded = load_task(task)
     limits = loaded.limits
     if timeout is not None:
@@ -319,6 +328,13 @@ class Handle:
         self._stop.set()
         if self._resources:
             self._resources.stopping.set()
+        threading.Thread(target=self._end_soon, daemon=True).start()
+
+    def _end_soon(self) -> None:
+        """Ends calls and evaluations that are still under way after a moment."""
+        self._thread.join(GRACE)
+        if self.running and self._resources:
+            self._resources.close()
 
     def wait(self, timeout: float | None = None) -> Any:
         """Waits for the end and returns the log or logs, unfinished if it was stopped.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import glob
 import os
 import platform
 import threading
@@ -205,7 +206,7 @@ def plan_job(
 ) -> Job:
     """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
     if resume:
-        stem = default_path(header, Path(os.devnull)).stem
+        stem = glob.escape(default_path(header, Path(os.devnull)).stem)
         place = LOCAL if folder is None else Path(folder)
         for path in sorted([*place.glob(f"{stem}*.jsonl"), *place.glob(f"{stem}*.jsonl.gz")]):
             if not differences(read_log(path).header, header):

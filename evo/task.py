@@ -134,6 +134,17 @@ def load_task(
         return Task(task, Limits())
     folder = _find_folder(task)
     config = _read_config(folder)
+    own_name = config.name or folder.resolve().name
+    if (
+        "/" in own_name
+        or "\\" in own_name
+        or own_name.startswith(".")
+        or not own_name.isprintable()
+    ):
+        raise TaskError(
+            f"{folder / 'task.toml'}: key 'name': expected a plain name, since it begins the names "
+            f"of logs, got {own_name!r}"
+        )
     program_path = _find_file(folder, "initial program", program or config.program, PROGRAM_NAMES)
     evaluator_path = _find_file(folder, "evaluator", evaluator or config.evaluator, EVALUATOR_NAMES)
     files, encoded, omitted = _collect(folder, program_path, evaluator_path)
@@ -158,7 +169,7 @@ def load_task(
     if foreign.seconds is not None and "seconds" not in _raw_config(folder).get("limits", {}):
         limits = msgspec.structs.replace(limits, seconds=foreign.seconds)
     record = TaskRecord(
-        name=config.name or folder.resolve().name,
+        name=own_name,
         hash="",
         files=files,
         encoded=encoded,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.log import Log, encode_line, read_log, write_new
+from evo.log import Log, LogError, encode_line, read_log, write_new
 from evo.records import Child, Line, Outcome
 
 
@@ -27,7 +27,21 @@ def verify(path: str | os.PathLike[str]) -> Verification:
         LogError: A line is damaged; names file and line.
     """
     log = read_log(path)
-    header, faults = log.header, []
+    named = [f"{log.path}: {fault}" for fault in _faults(log)]
+    if log.torn:
+        named.append(f"{log.path}:{log.lines + 1}: the last line is torn; `evo resume` mends that")
+    return Verification(log, tuple(named))
+
+
+def require_whole(log: Log) -> None:
+    """Raises LogError if lines are missing from a log or disagree; a torn end is forgiven."""
+    for fault in _faults(log):
+        raise LogError(f"{log.path}: {fault}")
+
+
+def _faults(log: Log) -> list[str]:
+    """Returns how the lines of a log disagree, in words."""
+    header, faults = log.header, list[str]()
     by_generation: dict[int, dict[int, Outcome]] = {}
     for outcome in log.outcomes:
         by_generation.setdefault(outcome.generation, {})[outcome.index] = outcome
@@ -55,10 +69,7 @@ def verify(path: str | os.PathLike[str]) -> Verification:
         best = stated
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         faults.append(f"children of generations {extra} whose predecessors are not complete")
-    named = [f"{log.path}: {fault}" for fault in faults]
-    if log.torn:
-        named.append(f"{log.path}:{log.lines + 1}: the last line is torn; `evo resume` mends that")
-    return Verification(log, tuple(named))
+    return faults
 
 
 def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:

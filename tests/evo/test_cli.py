@@ -117,3 +117,31 @@ def test_tasks_and_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None
     assert "circle_packing" in capsys.readouterr().out
     assert call("models") == 0
     assert "not an LLM" in capsys.readouterr().out
+
+
+def test_best_that_cannot_be_written_is_one_line(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("best", str(log), "-o", str(tmp_path)) == 2
+    assert one_line(capsys) == f"evo: {tmp_path}: Is a directory"
+
+
+def test_folder_of_evaluations_is_checked_before_a_log_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    evaluations, log = str(tmp_path / "file"), tmp_path / "a.jsonl"
+    assert call("run", "mmd", "-q", "--evaluations", evaluations, "--log", str(log)) == 2
+    assert "cannot write there" in one_line(capsys)
+    assert not log.exists()
+
+
+def test_journal_of_an_allocation_is_verified_and_not_taken_for_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--arms", "2", "--rounds", "3", "-N", "1", "-q", "--log-dir", str(tmp_path))
+    assert call("allocate", "mmd", "--policy", "round_robin", *arguments) == 0
+    assert call("verify", *map(str, sorted(tmp_path.iterdir()))) == 0
+    assert f"{tmp_path / 'allocation.jsonl'}: sound, 3 rounds" in capsys.readouterr().out
+    assert call("show", str(tmp_path / "allocation.jsonl")) == 2
+    assert "journal of an allocation" in one_line(capsys)

@@ -1,6 +1,7 @@
 import functools
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,3 +162,26 @@ def test_arms_are_the_runs_of_their_seeds(tmp_path: Path) -> None:
             progress=False,
         )
         assert timeless(run.children) == timeless(log.children)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"reward": "applause"}, "applause"),
+        ({"budget": {"euros": 3}}, "euros"),
+        ({"budget": {"calls": float("nan")}}, "calls"),
+        ({"policy": functools.partial(UCB1, d=1)}, r"unknown parameter 'd' \(known: c\)"),
+    ],
+)
+def test_mistakes_leave_nothing(tmp_path: Path, mistake: dict[str, Any], message: str) -> None:
+    arguments = {"policy": "ucb1", "log_dir": tmp_path / "a", **SMALL, **mistake}
+    with pytest.raises((ValueError, TypeError), match=message):
+        evo.allocate_live("mmd", arms=2, **arguments)
+    assert not (tmp_path / "a").exists()
+
+
+def test_an_alias_names_the_same_allocation(tmp_path: Path) -> None:
+    arguments = {"log_dir": tmp_path, **SMALL, "rounds": 2}
+    first = evo.allocate_live("mmd", "ucb", arms=np.arange(2), **arguments)
+    again = evo.allocate_live("mmd", "ucb1", arms=[0, 1], **arguments)
+    assert first.pulls.tolist() == again.pulls.tolist()

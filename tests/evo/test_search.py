@@ -1,4 +1,5 @@
 import asyncio
+import gzip
 import threading
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import LogBusyError, LogError, LogWriter
 from evo.records import Child
 from evo.search import powers_of_two
+from evo.task import TaskError
 
 QUIET = {"progress": False}
 
@@ -276,3 +278,106 @@ def test_grid_goes_on_where_it_was(tmp_path: Path) -> None:
     shapes = [(len(log.generations), log.header.children) for log in again]
     assert shapes == [(8, 1), (4, 2), (2, 4), (1, 8)]
     assert all(path.stat().st_size > size for path, size in stamps.items())
+
+
+def test_choice_with_a_high_bar_is_still_the_best_child() -> None:
+    low, middle, top = (sample_child(1, i, f) for i, f in enumerate((0.52, 0.62, 0.65)))
+    assert choose([low, middle, top], 0.5, 0.1) is top
+    assert choose([low], 0.5, 0.1) is None
+
+
+def test_resume_needs_a_goal_if_a_kill_left_only_the_header(short: evo.Log, tmp_path: Path) -> None:
+    path = tmp_path / "header.jsonl"
+    path.write_bytes(short.path.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(ValueError, match="states no goal"):
+        evo.resume(path, **QUIET)
+
+
+def test_a_log_is_never_without_its_goal(short: evo.Log, tmp_path: Path) -> None:
+    """The sandbox takes its time to start; the log begins after that, with its session."""
+    handle = evo.start("mmd", generations=3, children=4, seed=5, log=tmp_path / "a.jsonl", **QUIET)
+    sizes = set()
+    while handle.running:
+        if (tmp_path / "a.jsonl").exists():
+            data = (tmp_path / "a.jsonl").read_bytes()
+            sizes.add(min(data.count(b"\n"), 2))
+    assert sizes <= {0, 2}
+    assert timeless(handle.wait().children) == timeless(short.children)
+
+
+def test_a_log_with_a_missing_line_is_refused(short: evo.Log, tmp_path: Path) -> None:
+    lines = short.path.read_bytes().splitlines(keepends=True)
+    child = next(k for k, line in enumerate(lines) if b'"kind":"child"' in line[:40])
+    path = tmp_path / "hole.jsonl"
+    path.write_bytes(b"".join(lines[:child] + lines[child + 1 :]))
+    for work in (evo.resume, evo.rerun, evo.rescore):
+        with pytest.raises(LogError, match="generation 1 is complete but has children"):
+            work(path)
+
+
+def test_start_refuses_a_log_that_exists(short: evo.Log) -> None:
+    with pytest.raises(LogError, match="exists already"):
+        evo.start("mmd", log=short.path, **QUIET)
+
+
+def test_numpy_integers_are_whole_numbers(short: evo.Log, tmp_path: Path) -> None:
+    (log,) = evo.run_many(
+        "mmd",
+        seeds=np.arange(5, 6),
+        generations=np.int64(1),
+        children=np.int64(4),
+        log_dir=tmp_path,
+        **QUIET,
+    )
+    assert timeless(log.children) == timeless(short.children[:4])
+
+
+def test_going_on_with_a_compressed_finished_run_makes_nothing(
+    short: evo.Log, tmp_path: Path
+) -> None:
+    finished = tmp_path / "min_max_distance-offline-N4-s5.jsonl.gz"
+    finished.write_bytes(gzip.compress(short.path.read_bytes()))
+    (log,) = evo.run_many(
+        "mmd", seeds=[5], generations=3, children=4, log_dir=tmp_path, resume=True, **QUIET
+    )
+    assert log.path == finished
+    assert list(tmp_path.iterdir()) == [finished]
+
+
+SLEEPER = """
+import time
+from pathlib import Path
+
+
+def evaluate(program_path):
+    if "return 1\\n" not in Path(program_path).read_text():
+        time.sleep(300)
+    return {"combined_score": 1.0}
+"""
+
+
+def test_stop_does_not_wait_for_a_slow_evaluation(tmp_path: Path) -> None:
+    (tmp_path / "initial_program.py").write_text("def f():\n    return 1\n")
+    (tmp_path / "evaluator.py").write_text(SLEEPER)
+    handle = evo.start(
+        tmp_path, children=8, log=tmp_path / "a.jsonl", evaluation_timeout=300, **QUIET
+    )
+    while not handle.log.initial:
+        time.sleep(0.05)
+    handle.stop()
+    assert not handle.wait(60).finished
+
+
+def test_a_task_that_cannot_work_says_so(tmp_path: Path) -> None:
+    (tmp_path / "initial_program.py").write_text("def f():\n    return 1\n")
+    path, evaluator = tmp_path / "a.jsonl", tmp_path / "evaluator.py"
+    evaluator.write_text("import nowhere_to_be_found\ndef evaluate(p):\n    return {}\n")
+    with pytest.raises(TaskError, match="pip install nowhere_to_be_found"):
+        evo.run(tmp_path, generations=1, children=1, log=path, **QUIET)
+    assert evo.read_log(path).initial is None
+    evaluator.write_text("def evaluate(p):\n    return {'a': 1.0, 'b': 2.0}\n")
+    with pytest.warns(UserWarning, match="no combined_score"):
+        evo.run(tmp_path, generations=1, children=1, log=tmp_path / "b.jsonl", **QUIET)
+    evaluator.write_text("def evaluate(p):\n    raise ValueError('it is broken')\n")
+    with pytest.warns(UserWarning, match="'error' .*it is broken"):
+        evo.run(tmp_path, generations=1, children=1, log=tmp_path / "c.jsonl", **QUIET)

@@ -126,3 +126,10 @@ def test_large_files_are_left_out_aloud(tmp_path: Path) -> None:
         record = load_task(folder).record
     assert record.omitted == ("big.bin",)
     assert set(record.encoded) == {"small.bin"}
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/b", "a\\b", ".hidden", "a\nb"])
+def test_a_name_cannot_lead_out_of_the_folder_of_logs(tmp_path: Path, name: str) -> None:
+    toml = f"name = {msgspec.json.encode(name).decode()}\n"
+    with pytest.raises(TaskError, match="expected a plain name"):
+        load_task(folder_task(tmp_path / "mine", task_dot_toml=toml))
