@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+MOST_MARKERS = 32
+"""Lines through more points are drawn without markers."""
+
 
 def lines(
     table: pd.DataFrame,
@@ -45,7 +48,8 @@ def lines(
     for order, name in enumerate(table.columns):
         colour, style = look(order)
         values = table[name].to_numpy(np.float64)
-        ax.plot(table.index, values, color=colour, ls=style, marker="o", ms=4, lw=1.6)
+        marker = "o" if len(values) <= MOST_MARKERS else ""
+        ax.plot(table.index, values, color=colour, ls=style, marker=marker, ms=4, lw=1.6)
         if low is not None and high is not None:
             ax.fill_between(table.index, low[name], high[name], color=colour, alpha=0.2, lw=0)
         ends.append((float(values[-1]), str(name), colour))
