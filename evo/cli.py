@@ -261,7 +261,7 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
             say(error)
             return MISTAKE
         except Exception as error:
-            code = _endpoint_code(error)
+            code = _failure_code(error)
             if code is None:
                 raise
             say(error)
@@ -270,13 +270,14 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
             signal.signal(signal.SIGTERM, before)
 
 
-def _endpoint_code(error: Exception) -> int | None:
-    """Returns the exit code of an endpoint's failure; None for any other error."""
+def _failure_code(error: Exception) -> int | None:
+    """Returns the exit code of a failure of the endpoint or the sandbox; None for other errors."""
     from evo.llm.client import EndpointDown, EndpointError
+    from evo.sandbox import SandboxError
 
-    if not isinstance(error, EndpointError):
-        return None
-    return FAILURE if isinstance(error, EndpointDown) else MISTAKE
+    if isinstance(error, EndpointDown | SandboxError):
+        return FAILURE
+    return MISTAKE if isinstance(error, EndpointError) else None
 
 
 if __name__ == "__main__":

@@ -145,3 +145,11 @@ def test_journal_of_an_allocation_is_verified_and_not_taken_for_a_run(
     assert f"{tmp_path / 'allocation.jsonl'}: sound, 3 rounds" in capsys.readouterr().out
     assert call("show", str(tmp_path / "allocation.jsonl")) == 2
     assert "journal of an allocation" in one_line(capsys)
+
+
+def test_sandbox_that_cannot_start_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    assert call("run", "mmd", "-q", "--log", str(tmp_path / "a.jsonl")) == 1
+    assert "sandbox process could not be started" in one_line(capsys)
