@@ -73,9 +73,9 @@ def test_kill_9_at_20_random_moments_of_a_run(
     folder, request_log = tmp_path / "logs", tmp_path / "requests.jsonl"
     folder.mkdir()
     path = folder / "killed.jsonl"
-    shape = ["-T", "24", "-N", "8", "-q"]
+    shape = ["-T", "1000", "-N", "8", "-q"]
     start = ["run", "mmd", "--model", "served", "--seed", "3", "--log", str(path), *shape]
-    goon = ["resume", str(path), "-T", "24", "-q"]
+    goon = ["resume", str(path), "-T", "1000", "-q"]
     with OfflineServer(request_log=request_log) as server:
         serve_as_model(server, tmp_path, monkeypatch)
         logged: set[int] = set()
@@ -88,7 +88,8 @@ def test_kill_9_at_20_random_moments_of_a_run(
             if kill < 20:
                 assert not kill_after(command, folder, draws.randint(0, 12), draws.random() * 0.2)
             else:
-                finish(command)
+                generations = len(evo.read_log(path).generations) + 2
+                finish(["resume", str(path), "-T", str(generations), "-q"])
             asked = seen_by(request_log)
             assert not logged & set(asked[asked_before:]), "a logged call was made again"
             asked_before = len(asked)
@@ -97,7 +98,7 @@ def test_kill_9_at_20_random_moments_of_a_run(
         whole = evo.run(
             "mmd",
             model="served",
-            generations=24,
+            generations=generations,
             children=8,
             seed=3,
             log=tmp_path / "whole.jsonl",
@@ -114,8 +115,8 @@ def test_kill_9_at_10_random_moments_of_an_allocation(
     draws = random.Random(2)
     folder, request_log = tmp_path / "killed", tmp_path / "requests.jsonl"
     common = ["allocate", "mmd", "--model", "served", "--policy", "thompson", "-q"]
-    command = [*common, "--arms", "4", "--rounds", "40", "-N", "4", "--log-dir", str(folder)]
-    settings = {"model": "served", "arms": 4, "rounds": 40, "children": 4, "progress": False}
+    command = [*common, "--arms", "4", "--rounds", "160", "-N", "4", "--log-dir", str(folder)]
+    settings = {"model": "served", "arms": 4, "rounds": 160, "children": 4, "progress": False}
     with OfflineServer(request_log=request_log) as server:
         serve_as_model(server, tmp_path, monkeypatch)
         logged: set[int] = set()
