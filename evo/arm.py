@@ -124,15 +124,13 @@ class EvaluationMemory:
         self._task, self._limits, self._evaluator = header.task, header.limits, evaluator
         identity = msgspec.json.encode(header.limits) + header.task.hash.encode()
         self._folder = folder / hashlib.sha256(identity).hexdigest()[:16] if folder else None
-        self._known: dict[bytes, Future[Evaluation]] = {}
+        self._known: dict[bytes, Evaluation | Future[Evaluation]] = {}  # a future: under way
         self._lock = threading.Lock()
         self.recalled: set[bytes] = set()
 
     def learn(self, program: str, evaluation: Evaluation) -> None:
         """Takes over an evaluation from the log."""
-        future: Future[Evaluation] = Future()
-        future.set_result(evaluation)
-        self._known.setdefault(program_digest(program), future)
+        self._known.setdefault(program_digest(program), evaluation)
 
     def evaluate(self, program: str) -> Evaluation:
         """Returns the program's evaluation; waits if another thread is at it."""
@@ -143,7 +141,7 @@ class EvaluationMemory:
                 future: Future[Evaluation] = Future()
                 self._known[digest] = future
         if known is not None:
-            return known.result()
+            return known if isinstance(known, Evaluation) else known.result()
         try:
             evaluation = self._recall(digest) or self._evaluate_and_keep(digest, program)
         except BaseException as error:
@@ -151,6 +149,8 @@ class EvaluationMemory:
                 del self._known[digest]
             future.set_exception(error)
             raise
+        with self._lock:
+            self._known[digest] = evaluation
         future.set_result(evaluation)
         return evaluation
 
