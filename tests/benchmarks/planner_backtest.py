@@ -8,8 +8,8 @@ import argparse
 
 import pandas as pd
 
-from replay.pilots import backtest, summarise
 from replay.calibration import errors, leave_one_size_out
+from replay.pilots import backtest, summarise
 from replay.table import children, load
 
 
