@@ -1,0 +1,118 @@
+"""Every notebook runs from the shipped logs, and is kept as readers should find it."""
+
+import ast
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra [notebook]")
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LONGEST_CELL, LONGEST_DEF = 20, 5
+
+every = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def read(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(path: Path) -> list[Any]:
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
+
+
+def test_there_are_notebooks() -> None:
+    assert [path.stem[:2] for path in NOTEBOOKS[:6]] == ["00", "01", "02", "03", "04", "05"]
+
+
+@every
+def test_no_output_is_kept(path: Path) -> None:
+    for cell in code_cells(path):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+
+
+@every
+def test_it_is_prose_first(path: Path) -> None:
+    cells = read(path).cells
+    assert cells[0].cell_type == "markdown"
+    assert cells[0].source.startswith("# ")
+    text = sum(len(cell.source) for cell in cells if cell.cell_type == "markdown")
+    assert text > sum(len(cell.source) for cell in cells if cell.cell_type == "code") / 2
+    assert "not an LLM" in cells[0].source
+
+
+@every
+def test_parameters_stand_near_the_top(path: Path) -> None:
+    tagged = [
+        number
+        for number, cell in enumerate(read(path).cells)
+        if "parameters" in cell.metadata.get("tags", ())
+    ]
+    assert len(tagged) == 1
+    assert tagged[0] <= 3
+
+
+@every
+def test_cells_and_functions_are_short(path: Path) -> None:
+    for cell in code_cells(path):
+        assert len(cell.source.splitlines()) <= LONGEST_CELL, cell.source
+        for node in ast.walk(ast.parse(cell.source)):
+            if isinstance(node, ast.FunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < LONGEST_DEF, node.name
+
+
+@every
+def test_cells_keep_their_names(path: Path) -> None:
+    cells = read(path).cells
+    assert len({cell.id for cell in cells}) == len(cells)
+    assert read(path).metadata.kernelspec.name == "python3"
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A folder like the project's: notebooks beside the logs."""
+    (tmp_path / "logs").symlink_to(ROOT / "logs", target_is_directory=True)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_from_top_to_bottom(
+    path: Path, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nbclient = pytest.importorskip("nbclient", reason="notebooks need the extras [notebook,test]")
+    temporary = copied / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))  # where notebooks put their own logs
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    notebook = read(path)
+    client = nbclient.NotebookClient(
+        notebook, timeout=300, resources={"metadata": {"path": str(copied / "notebooks")}}
+    )
+    client.execute()
+    outputs = [out for cell in notebook.cells for out in cell.get("outputs", ())]
+    pictures = [out for out in outputs if "image/png" in out.get("data", {})]
+    complaints = [out.text for out in outputs if out.get("name") == "stderr"]
+    assert pictures, "no figure was shown"
+    assert not [text for text in complaints if "Warning" in text or "Error" in text]
+
+
+@every
+def test_parameters_hold_from_the_root_too(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    [cell] = [c for c in code_cells(path) if "parameters" in c.metadata.get("tags", ())]
+    for folder in (ROOT, ROOT / "notebooks"):
+        monkeypatch.chdir(folder)
+        names: dict[str, Any] = {}
+        exec(cell.source, names)
+        for name in {"LOGS", "CORPUS"} & set(names):
+            assert list(names[name].rglob("*.jsonl.gz")), f"{name} is empty from {folder}"
