@@ -171,7 +171,8 @@ class Jail:
 
     def _find_landlock(self) -> None:
         self._landlock = landlock.version()
-        if reason := _probe(lambda: self._enter_landlock("/tmp")):
+        folder = root.working_folder(self._readable) if "mount" in self.active else self.base
+        if reason := _probe(lambda: self._enter_landlock(folder)):
             raise OSError(reason)
 
     def _find_filter(self) -> None:
@@ -203,7 +204,7 @@ class Jail:
     def make_folder(self) -> str:
         """Path of a new process's own folder, made here unless the process mounts it itself."""
         if "mount" in self.active:
-            return "/tmp"
+            return root.working_folder(self._readable)
         folder = tempfile.mkdtemp(dir=self.base)
         if self._users:
             os.chown(folder, self._users[0], self._users[0])
@@ -228,6 +229,7 @@ class Jail:
         if "mount" in self.active:
             kernel.unshare(kernel.CLONE_NEWNS)
             root.mount_folder(folder, limits.files_mb * _MIB + extra_bytes, _MAX_FILES, user)
+            os.environ.update({name: folder for name in ("HOME", "TMPDIR") if name in os.environ})
             if self._own_proc:
                 root.mount_proc()
             else:

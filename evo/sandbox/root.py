@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from evo.sandbox import kernel
 
@@ -33,9 +33,8 @@ _LINKS = {
     "/dev/stdin": "/proc/self/fd/0",
     "/dev/stdout": "/proc/self/fd/1",
     "/dev/stderr": "/proc/self/fd/2",
-    "/dev/shm": "/tmp",  # shared memory and semaphores count as files of the program
-    "/var/tmp": "/tmp",
 }
+_TEMPORARY = ("/dev/shm", "/var/tmp")  # shared memory and semaphores count as the program's files
 _ANCHOR = "/sys"  # a folder that exists everywhere and that no program needs: the new tree's place
 
 
@@ -56,8 +55,15 @@ def readable_paths(packages: Iterable[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def enter(readable: Iterable[str]) -> None:
+def working_folder(readable: Iterable[str]) -> str:
+    """Where a process mounts its own folder: /tmp, unless that would hide a path it must read."""
+    below = any(path == "/tmp" or path.startswith("/tmp/") for path in readable)
+    return "/sandbox" if below else "/tmp"
+
+
+def enter(readable: Sequence[str]) -> None:
     """Replace the calling process's file tree, in its own mount namespace, for good."""
+    folder = working_folder(readable)
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("none", _ANCHOR, "tmpfs", kernel.MS_NOSUID, "size=1m,mode=755")
     for path in readable:
@@ -65,10 +71,10 @@ def enter(readable: Iterable[str]) -> None:
     for path in DEVICES:
         if os.path.exists(path):
             _bind(path, read_only=False)
-    for path in ("/proc", "/tmp", "/var"):
+    for path in ("/proc", "/tmp", "/var", folder):
         os.makedirs(_ANCHOR + path, exist_ok=True)
     kernel.mount("/proc", _ANCHOR + "/proc", "", kernel.MS_BIND | kernel.MS_REC)
-    for path, target in _LINKS.items():
+    for path, target in (_LINKS | dict.fromkeys(_TEMPORARY, folder)).items():
         os.symlink(target, _ANCHOR + path)
     kernel.make_read_only(_ANCHOR, recursive=False)
     kernel.pivot_root(_ANCHOR)

@@ -75,3 +75,10 @@ def test_no_filter_for_unknown_machines(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_every_layer_says_what_its_absence_means() -> None:
     assert all(text and not text.endswith(".") for text in LAYERS.values())
+
+
+def test_working_folder_hides_nothing_that_is_read() -> None:
+    assert root.working_folder(["/usr", "/opt/env", "/tmpfiles"]) == "/tmp"
+    for readable in (["/usr", "/tmp/clone/.venv"], ["/tmp"]):
+        folder = root.working_folder(readable)
+        assert not any(path == folder or path.startswith(f"{folder}/") for path in readable)
