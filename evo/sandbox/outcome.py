@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 
 import msgspec
@@ -11,6 +12,9 @@ import msgspec
 from evo.records import Evaluation, Isolation, Limits
 from evo.sandbox.messages import Returned
 from evo.sandbox.processes import Ended
+
+_FOLDERS = re.compile(r"(?:/[^/\s\"':]+)*/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
+"""Folders of libraries and of the program, as they stand in tracebacks and warnings."""
 
 _RETURNED = msgspec.msgpack.Decoder(Returned)
 
@@ -71,4 +75,9 @@ def with_output(error: str, ended: Ended) -> str:
         for name, text in (("stdout", ended.stdout), ("stderr", ended.stderr))
         if text.strip()
     ]
-    return "\n".join(parts)
+    return without_folders("\n".join(parts))
+
+
+def without_folders(text: str) -> str:
+    """The same text on every machine: files of libraries and the program by their names alone."""
+    return _FOLDERS.sub("", text)

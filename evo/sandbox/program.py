@@ -6,7 +6,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -95,11 +94,8 @@ def _describe(error: BaseException, path: str) -> str:
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_NOT_SHOWN):
             trace = trace.tb_next
-        lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
-        text = "".join(lines).strip()
-        for folder in sorted(sys.path, key=len, reverse=True):  # the same on every machine
-            text = text.replace(f'"{folder}/', '"') if folder else text
-        text = text.replace(f'"{path}"', f'"{Path(path).name}"')
+        # Without a frame of the program, as for a syntax error, the exception says it all.
+        text = "".join(traceback.format_exception(type(error), error, trace)).strip()
         if isinstance(error, SystemExit):
             text = f"the program called sys.exit\n{text}"
         if isinstance(error, MemoryError):
