@@ -7,7 +7,6 @@ arms take each generation from their logs as far as these reach, then from the m
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import inspect
 import math
@@ -26,7 +25,7 @@ from evo.log import Log, LogError, LogWriter, read_log
 from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
 from evo.records import AllocationHeader, ArmRecord, Child, End, Header
 from evo.rewards import find_reward
-from evo.session import begin_session, open_caller, open_resources
+from evo.session import begin_session, open_resources, with_model
 from evo.task import Task, load_task
 
 if TYPE_CHECKING:
@@ -367,19 +366,8 @@ def _open_arm(
     else:
         writer, log = LogWriter.create(path, header), None
         stack.callback(writer.close)
-    resources = _with_model(first, header, settings, stack)
+    resources = with_model(first, header, settings, stack)
     arm = Arm(writer, header, resources)
     writer.append(begin_session(None, settings, resources))
     arm.begin(log)
     return LiveArm(read_log(path), arm, free=record.logged)
-
-
-def _with_model(
-    first: Resources, header: Header, settings: Settings, stack: contextlib.ExitStack
-) -> Resources:
-    """Returns the resources with the model of this header, sharing slots and sandbox."""
-    if (header.model, header.sampling) == (first.caller.model, first.caller.sampling):
-        return first
-    caller = open_caller(header, settings, first.slots)
-    stack.callback(caller.close)
-    return dataclasses.replace(first, caller=caller)

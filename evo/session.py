@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import glob
 import os
@@ -75,6 +76,24 @@ def open_resources(
         yield resources
     finally:
         resources.close()
+
+
+def with_model(
+    first: Resources, header: Header, settings: Settings, stack: contextlib.ExitStack
+) -> Resources:
+    """Returns the resources with the model of this header, sharing slots and sandbox.
+
+    Args:
+        first: The session's resources.
+        header: Names the model and its sampling.
+        settings: Limits of time of a call.
+        stack: Closes the model's client.
+    """
+    if (header.model, header.sampling) == (first.caller.model, first.caller.sampling):
+        return first
+    caller = open_caller(header, settings, first.slots)
+    stack.callback(caller.close)
+    return dataclasses.replace(first, caller=caller)
 
 
 class _Progress:
