@@ -87,6 +87,10 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--evaluations", type=Path, metavar="DIR", help="folder of evaluations shared by runs"
     )
+    group.add_argument(
+        "--cache", type=Path, metavar="FILE",
+        help="replies shared by runs: the same request, seed included, is made once",
+    )  # fmt: skip
     group.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
 
 

@@ -101,6 +101,7 @@ class Settings:
         retries: Attempts beyond the first.
         workers: Evaluations at a time; None: one per core.
         evaluations: Folder of evaluations shared by runs; None: not shared.
+        cache: File of replies shared by runs, see `evo.llm.cache`; None: every call is made.
         progress: Show a progress bar.
     """
 
@@ -109,6 +110,7 @@ class Settings:
     retries: int = 5
     workers: int | None = None
     evaluations: Path | None = None
+    cache: Path | None = None
     progress: bool = True
 
     def __post_init__(self) -> None:

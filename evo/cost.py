@@ -165,7 +165,7 @@ def cost_of_attempts(
         bounded_completion: For the rule `bounded`; see `median_limited_completion`.
     """
     attempts = tuple(attempts)
-    counted = [_NOTHING if a.cached else usage_tokens(a.usage) for a in attempts]
+    counted = [usage_tokens(attempt.usage) for attempt in attempts if not attempt.cached]
     lacking = [attempt for attempt in attempts if lacks_usage(attempt)]
     known = [tokens for tokens in counted if tokens is not None]
     prompt = math.fsum(tokens.prompt for tokens in known)
@@ -279,9 +279,6 @@ def price_of_tokens(
     cheap = paid if model.cached_price is None else model.cached_price
     output = math.nan if model.output_price is None else model.output_price
     return ((prompt - cached) * paid + cached * cheap + completion * output) / 1e6
-
-
-_NOTHING = Tokens(0, 0, 0)
 
 
 def _count(value: object) -> int | None:

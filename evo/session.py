@@ -30,21 +30,29 @@ from evo.llm.limits import Slots
 from evo.log import Log, LogError, LogWriter, check_folder, check_free, read_log
 from evo.records import Child, End, EndReason, Header, Session
 from evo.sandbox import EvaluatorClosed
-from evo.upkeep import require_whole
+from evo.upkeep import require_whole, stop_file
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 
-def open_caller(header: Header, settings: Settings, slots: Slots) -> ModelClient:
-    """Returns the client of a header's model; it touches no network yet."""
-    return ModelClient(
+def open_caller(header: Header, settings: Settings, slots: Slots) -> Caller:
+    """Returns the client of a header's model, behind the cache if there is one.
+
+    It touches no network yet.
+    """
+    client = ModelClient(
         header.model,
         header.sampling,
         slots=slots,
         timeout=settings.timeout,
         retries=settings.retries,
     )
+    if settings.cache is None:
+        return client
+    from evo.llm.cache import CachedClient, ResponseCache
+
+    return CachedClient(client, ResponseCache.open(Path(settings.cache)))
 
 
 @contextlib.contextmanager
@@ -143,9 +151,15 @@ def _advance_to(arm: Arm, goal: int, progress: _Progress) -> None:
     reason: EndReason = "interrupted"
     message: str | None = None
     done = 0
+
+    def noted(child: Child) -> None:
+        progress.child(child)
+        if stop_file(arm.path).exists():
+            raise Stopped
+
     try:
         while arm.generation < goal:
-            arm.advance(progress.child)
+            arm.advance(noted)
             done += 1
             progress.generation(arm, goal)
         reason = "completed"
@@ -158,6 +172,7 @@ def _advance_to(arm: Arm, goal: int, progress: _Progress) -> None:
     finally:
         arm.end(End(reason=reason, message=message, stats={"generations": done}))
         arm.close()
+        stop_file(arm.path).unlink(missing_ok=True)
 
 
 def begin_session(goal: int | None, settings: Settings, resources: Resources) -> Session:
@@ -197,6 +212,7 @@ def _work(
         # The sandbox starts first, so that a kill meanwhile leaves no log without a goal.
         session = begin_session(goal, settings, resources)
         writer, log = LogWriter.create(path, header, session), None
+    stop_file(path).unlink(missing_ok=True)  # meant for an earlier session
     try:
         arm = Arm(writer, header, resources)
         if log is not None:

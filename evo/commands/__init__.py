@@ -47,6 +47,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         retries=arguments.retries,
         workers=arguments.workers,
         evaluations=arguments.evaluations,
+        cache=arguments.cache,
         progress=not arguments.quiet,
     )
 

@@ -7,6 +7,7 @@ library by a transport in this process.
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import os
 import random
@@ -259,6 +260,12 @@ class ModelClient:
                 "base URL right (it usually ends in /v1)?"
             )
         return Call(tuple(attempts))
+
+    def request_key(self, messages: Messages, seed: int) -> bytes:
+        """Returns SHA-256 of what a reply depends on: address, model and the whole request."""
+        where = self._endpoint.base_url.rstrip("/")
+        request = (where, self.model.version, self._body(messages, seed))
+        return hashlib.sha256(msgspec.json.encode(request, order="sorted")).digest()
 
     def cancel(self) -> None:
         """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
