@@ -31,6 +31,7 @@ _HOMES = {
     "run_grid": "evo.search",
     "run_many": "evo.search",
     "start": "evo.search",
+    "stop": "evo.upkeep",
     "verify": "evo.upkeep",
 }
 
@@ -58,6 +59,7 @@ __all__ = [
     "run_grid",
     "run_many",
     "start",
+    "stop",
     "verify",
 ]
 
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
         start,
     )
     from evo.task import Task, TaskError, load_task
-    from evo.upkeep import compact, verify
+    from evo.upkeep import compact, stop, verify
 
 
 def __getattr__(name: str) -> Any:

@@ -13,18 +13,27 @@ import gzip
 import html
 import os
 import threading
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
 from evo.cost import usage_tokens
+from evo.lines import (
+    BODY,
+    PREFIX,
+    Decoded,
+    LogBusyError,
+    LogError,
+    check_line,
+    decode,
+    encode_line,
+    read_bytes,
+)
 from evo.records import (
-    SCHEMA,
     AllocationLine,
     Child,
     End,
@@ -42,115 +51,27 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LeanLine = Header | Session | Initial | Outcome | Generation | End
+__all__ = [
+    "BODY",
+    "PREFIX",
+    "Best",
+    "Log",
+    "LogBusyError",
+    "LogError",
+    "LogWriter",
+    "Logs",
+    "check_folder",
+    "check_free",
+    "check_line",
+    "decode",
+    "encode_line",
+    "read_bytes",
+    "read_log",
+    "summarise",
+    "write_new",
+]
 
-PREFIX = b'{"crc":"'
-BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
-_encoder = msgspec.json.Encoder()
 _line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
-_lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
-
-
-class LogError(ValueError):
-    """A log cannot be read or written; the message names file and line."""
-
-
-class LogBusyError(LogError):
-    """Another process is writing this log."""
-
-
-def encode_line(record: Line | AllocationLine) -> bytes:
-    """Returns the record as one line of a log, checksum and newline included."""
-    body = _encoder.encode(record)[1:]
-    return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
-
-
-def check_line(line: bytes) -> str | None:
-    """Returns what is wrong with the line's checksum, or None."""
-    if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
-        return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
-    if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
-        return "the checksum does not match: the line was changed after it was written"
-    return None
-
-
-class _Decoded(NamedTuple):
-    """A line's record with its place in the (uncompressed) file."""
-
-    record: LeanLine
-    start: int
-    stop: int
-
-
-def read_bytes(path: Path) -> bytes:
-    """Returns the uncompressed content of a log.
-
-    Raises:
-        LogError: The file cannot be read or decompressed.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
-    if data[:2] == b"\x1f\x8b":
-        try:
-            return gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise LogError(f"{path}: damaged gzip file: {error}") from None
-    return data
-
-
-def decode(path: Path, data: bytes) -> Iterator[_Decoded]:
-    """Yields a log's records without the children's texts.
-
-    A last line without a newline is torn and left out.
-
-    Raises:
-        LogError: A line is damaged or unknown, or the file is no log; names file and line.
-    """
-    start = 0
-    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
-        stop = start + len(line)
-        fault = check_line(line)
-        if number == 1 and fault and not line.startswith(PREFIX):
-            raise LogError(
-                f"{path}:1: not a log of evo: {fault}; logs of other tools are read with "
-                "`replay import FORMAT PATH`"
-            )
-        if fault:
-            raise LogError(f"{path}:{number}: {fault}")
-        try:
-            record = _lean_decoder.decode(line)
-        except (msgspec.DecodeError, ValueError) as error:
-            if b'"kind":"allocation"' in line[: BODY + 20]:
-                raise LogError(
-                    f"{path}:1: the journal of an allocation, not the log of a run; the logs of "
-                    "its arms stand beside it"
-                ) from None
-            schema = _schema_of(line) if number == 1 else SCHEMA
-            if schema > SCHEMA:
-                raise LogError(
-                    f"{path}:1: log schema {schema} is newer than this version's {SCHEMA}; "
-                    "upgrade evo-replay"
-                ) from None
-            raise LogError(f"{path}:{number}: not a record of a log: {error}") from None
-        if (number == 1) != isinstance(record, Header):
-            kind = type(record).__name__.lower()
-            raise LogError(f"{path}:{number}: expected one header, on line 1; got a {kind} here")
-        yield _Decoded(record, start, stop)
-        start = stop + 1
-
-
-def _schema_of(line: bytes) -> int:
-    """Returns the schema number that a header of any version states."""
-
-    class AnyHeader(msgspec.Struct):
-        schema: int = SCHEMA
-
-    try:
-        return msgspec.json.decode(line, type=AnyHeader).schema
-    except (msgspec.DecodeError, ValueError):
-        return SCHEMA
 
 
 @dataclass(frozen=True)
@@ -176,6 +97,7 @@ class Log:
         generations: Complete generations, in order.
         torn: Whether a torn last line was left out.
         ends: Orderly ends of sessions.
+        ended: Whether the last session has come to its orderly end.
     """
 
     def __init__(self, path: Path, data: bytes) -> None:
@@ -184,11 +106,21 @@ class Log:
         self.initial: Initial | None = None
         self.generations: list[Generation] = []
         self.ends: list[End] = []
+        self.outcomes: list[Outcome] = []
+        self.ended = False
         self.length = 0  # bytes of whole lines: where a writer goes on
         self.lines = 0
-        outcomes: list[_Decoded] = []
+        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+        header = self._take(decode(path, data))
+        if header is None:
+            raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
+        self.header = header
+        self.torn = len(data) > self.length
+
+    def _take(self, lines: Iterator[Decoded]) -> Header | None:
+        """Takes over further lines; returns the header if it is among them."""
         header: Header | None = None
-        for decoded in decode(path, data):
+        for decoded in lines:
             self.length = decoded.stop + 1
             self.lines += 1
             match decoded.record:
@@ -196,28 +128,46 @@ class Log:
                     pass
                 case Session() as session:
                     self.sessions.append(session)
+                    self.ended = False
                 case Initial() as initial:
                     self.initial = initial
                 case Generation() as generation:
                     self.generations.append(generation)
                 case End() as end:
                     self.ends.append(end)
-                case Outcome():
-                    outcomes.append(decoded)
-        if header is None:
-            raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
-        self.header = header
-        self.torn = len(data) > self.length
-        self._places: dict[tuple[int, int], tuple[int, int]] = {}
-        found: dict[tuple[int, int], Outcome] = {}
-        for record, start, stop in outcomes:
-            assert isinstance(record, Outcome)
-            key = (record.generation, record.index)
-            if key in found:
-                raise LogError(f"{path}: child {key} was logged twice")
-            found[key] = record
-            self._places[key] = (start, stop)
-        self.outcomes: list[Outcome] = [found[key] for key in sorted(found)]
+                    self.ended = True
+                case Outcome() as outcome:
+                    key = (outcome.generation, outcome.index)
+                    if key in self._places:
+                        raise LogError(f"{self.path}: child {key} was logged twice")
+                    self._places[key] = (decoded.start, decoded.stop)
+                    self.outcomes.append(outcome)
+        self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
+        return header
+
+    def refresh(self) -> bool:
+        """Reads what was appended since, and nothing again; returns whether there was anything.
+
+        Raises:
+            LogError: A new line is damaged, or the file is gone or another one.
+        """
+        if self._content is not None:  # compressed, so finished
+            return False
+        try:
+            with self.path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(self.length)
+                data = file.read()
+        except OSError as error:
+            raise LogError(f"{self.path}: cannot read the log: {error.strerror}") from None
+        if size < self.length:
+            raise LogError(f"{self.path}: shorter than before: another log took its place")
+        before = self.length
+        self._take(decode(self.path, data, start=self.length, lines=self.lines))
+        self.torn = before + len(data) > self.length
+        if self.length > before:
+            self.__dict__.pop("children", None)
+        return self.length > before
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -229,25 +179,28 @@ class Log:
             KeyError: It is not in the log.
         """
         start, stop = self._places[generation, index]
-        with self._open() as file:
-            file.seek(start)
-            record = _line_decoder.decode(file.read(stop - start))
+        if self._content is not None:
+            line = self._content[start:stop]
+        else:
+            with self.path.open("rb") as file:
+                file.seek(start)
+                line = file.read(stop - start)
+        record = _line_decoder.decode(line)
         assert isinstance(record, Child)
         return record
 
     @functools.cached_property
+    def _content(self) -> bytes | None:
+        """What a compressed log holds, as one cannot jump in it; None of a plain one."""
+        return read_bytes(self.path) if self.path.suffix == ".gz" else None
+
+    @functools.cached_property
     def children(self) -> list[Child]:
         """Children with their texts, from generation 1 on, by generation and index."""
-        with self._open() as file:
-            data = file.read(self.length)
+        data = read_bytes(self.path)
         places = [self._places[key] for key in sorted(self._places)]
         records = (_line_decoder.decode(data[start:stop]) for start, stop in places)
         return [record for record in records if isinstance(record, Child)]
-
-    def _open(self) -> IO[bytes]:
-        if self.path.suffix == ".gz":
-            return cast(IO[bytes], gzip.open(self.path))
-        return self.path.open("rb")
 
     @property
     def trajectory(self) -> NDArray[np.float64]:

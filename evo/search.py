@@ -319,6 +319,11 @@ class Handle:
         return read_log(path)
 
     @property
+    def paths(self) -> list[Path]:
+        """Where the logs are, or will be."""
+        return list(self._plan.paths)
+
+    @property
     def running(self) -> bool:
         """Whether the work is still going on."""
         return self._thread.is_alive()

@@ -1,4 +1,4 @@
-"""Look after logs: check one, or copy one without its texts."""
+"""Look after logs: check one, copy one without its texts, or ask for the end of its session."""
 
 from __future__ import annotations
 
@@ -70,6 +70,29 @@ def _faults(log: Log) -> list[str]:
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         faults.append(f"children of generations {extra} whose predecessors are not complete")
     return faults
+
+
+def stop_file(path: Path) -> Path:
+    """Returns the file whose presence asks the session that writes a log to stop."""
+    return path.with_name(f"{path.name}.stop")
+
+
+def stop(path: str | os.PathLike[str]) -> None:
+    """Asks the process that writes a log to stop, resumably, once its next child is logged.
+
+    It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
+    runs of that session stop; without a session the request lapses when the next one begins.
+
+    Args:
+        path: Log of `run`, `run_many` or `resume`; arms of live allocations do not stop so.
+
+    Raises:
+        LogError: There is no such log.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise LogError(f"{path}: no such log")
+    stop_file(path).touch()
 
 
 def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:

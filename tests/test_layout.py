@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 FLOORS = [
     {"evo.records"},
-    {"evo.cost", "evo.policies"},
+    {"evo.cost", "evo.lines", "evo.policies"},
     {"evo.showing"},
     {"evo.log", "evo.task"},
     {"evo.prompt", "evo.upkeep", "evo.llm", "evo.sandbox", "evo.rewards"},

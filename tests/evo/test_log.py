@@ -165,3 +165,41 @@ def test_verify_finds_a_missing_child(tmp_path: Path) -> None:
     lines.pop(next(i for i, line in enumerate(lines) if b'"kind":"child"' in line))
     path.write_bytes(b"".join(lines))
     assert "generation 1" in verify(path).faults[0]
+
+
+@settings(max_examples=40)
+@given(shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_following_a_log_is_as_good_as_reading_it(
+    tmp_path_factory: pytest.TempPathFactory, shares: tuple[float, float]
+) -> None:
+    data = make_log_bytes(shuffle=random.Random(5))
+    path = tmp_path_factory.getbasetemp() / "growing.jsonl"
+    first = data.index(b"\n") + 1
+    cuts = sorted(first + int(share * (len(data) - first)) for share in shares)
+    path.write_bytes(data[: cuts[0]])
+    log = read_log(path)
+    for cut in (cuts[1], len(data)):
+        path.write_bytes(data[:cut])
+        before = log.length
+        assert log.refresh() == (log.length > before)
+        whole = read_log(path)
+        assert (log.outcomes, log.generations) == (whole.outcomes, whole.generations)
+        assert (log.sessions, log.ended, log.torn) == (whole.sessions, whole.ended, whole.torn)
+        assert (log.length, log.lines) == (whole.length, whole.lines)
+        assert log.children == whole.children
+    assert not log.refresh()
+
+
+def test_what_cannot_be_followed_is_an_error(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl")
+    log = read_log(path)
+    with path.open("ab") as file:
+        file.write(b'{"crc":"00000000","kind":"end"}\n')
+    with pytest.raises(LogError, match=rf"a\.jsonl:{log.lines + 1}: the checksum"):
+        log.refresh()
+    write_sample(path, generations=1)
+    with pytest.raises(LogError, match="another log took its place"):
+        log.refresh()
+    path.unlink()
+    with pytest.raises(LogError, match="cannot read"):
+        log.refresh()

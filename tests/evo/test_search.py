@@ -175,6 +175,24 @@ def test_background_run_can_be_awaited_and_stopped(tmp_path: Path) -> None:
     assert len(evo.resume(stopped, generations=goal, **QUIET).generations) == goal
 
 
+def test_a_run_stops_where_its_log_is_told_to(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(LogError, match="no such log"):
+        evo.stop(path)
+    handle = evo.start("mmd", generations=500, children=2, log=path, **QUIET)
+    assert handle.paths == [path]
+    while len(handle.log.generations) < 1:
+        time.sleep(0.05)
+    evo.stop(path)
+    stopped = handle.wait(30)
+    assert 1 <= len(stopped.generations) < 500
+    assert (stopped.ended, stopped.ends[-1].reason) == (True, "interrupted")
+    evo.stop(path)  # to nobody: the next session is not meant
+    goal = len(stopped.generations) + 1
+    assert len(evo.resume(path, generations=goal, **QUIET).generations) == goal
+    assert [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
+
+
 async def _wait(handle: evo.Handle) -> evo.Log:
     log: evo.Log = await handle
     return log
