@@ -1,0 +1,347 @@
+"""The response cache: what was answered is not asked again, and a bad file stops nothing."""
+
+import json
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_kill import seen_by, serve_as_model
+from test_search import QUIET, timeless
+
+import evo
+from evo.cost import cost_of_attempts, cost_of_children
+from evo.llm.cache import CachedClient, ResponseCache
+from evo.llm.client import Call, CallCancelled, ModelClient
+from evo.llm.limits import Slots
+from evo.llm.server import OfflineServer
+from evo.llm.transport import OfflineTransport
+from evo.records import Attempt, Child, Model, Sampling
+
+SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=100)
+MESSAGES = [{"role": "user", "content": "hello"}]
+USAGE = {"prompt_tokens": 5, "completion_tokens": 6}
+
+
+def answered(reply: str = "hi", latency: float = 1.5) -> Call:
+    attempt = Attempt(
+        status="ok", latency=latency, usage=USAGE, finish_reason="stop", http_status=200
+    )
+    return Call((attempt,), reply, "thought", "stop")
+
+
+class Counting(OfflineTransport):
+    """The offline model, counting its requests; it can fail and be held up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.failing = False
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.count += 1
+        self.gate.wait(10)
+        if self.failing:
+            return httpx2.Response(500, json={"error": {"message": "no"}})
+        return super().handle_request(request)
+
+
+@pytest.fixture
+def transport() -> Counting:
+    return Counting()
+
+
+def connect(transport: Counting, path: Path, **changes: object) -> CachedClient:
+    model = Model(**{"name": "m", "id": "offline", "base_url": "http://localhost/v1", **changes})  # type: ignore[arg-type]
+    client = ModelClient(model, SAMPLING, slots=Slots(8), retries=0, transport=transport)
+    return CachedClient(client, ResponseCache.open(path))
+
+
+@pytest.fixture
+def client(transport: Counting, tmp_path: Path) -> Iterator[CachedClient]:
+    made = connect(transport, tmp_path / "cache.sqlite")
+    yield made
+    made.close()
+
+
+def test_a_hit_is_the_kept_call_marked_and_free(client: CachedClient, transport: Counting) -> None:
+    first, second = (client.call(MESSAGES, seed=7) for _ in range(2))
+    assert transport.count == 1
+    assert second.reply == first.reply and second.finish_reason == first.finish_reason
+    (attempt,) = second.attempts
+    unmarked = msgspec.structs.replace(attempt, cached=False, latency=first.attempts[0].latency)
+    assert attempt.cached and unmarked == first.attempts[0]
+    for model in (client.model, Model(name="paid", input_price=1.0, output_price=2.0)):
+        cost = cost_of_attempts(second.attempts, model, SAMPLING)
+        assert (cost.calls, cost.tokens, cost.flops, cost.dollars, cost.seconds) == (1, 0, 0, 0, 0)
+
+
+def test_everything_of_the_request_is_in_the_key(tmp_path: Path, transport: Counting) -> None:
+    path = tmp_path / "cache.sqlite"
+    clients = [
+        connect(transport, path),
+        connect(transport, path, base_url="http://localhost:81/v1"),
+        connect(transport, path, extra_body={"temperature": 0.9}),
+        connect(transport, path, extra_body={"top_k": 3}),
+        connect(transport, path, version="2"),
+    ]
+    for client in clients:
+        client.call(MESSAGES, seed=1)
+    clients[0].call(MESSAGES, seed=2)
+    clients[0].call([{"role": "user", "content": "hello!"}], seed=1)
+    assert transport.count == 7
+    for client in clients:
+        client.call(MESSAGES, seed=1)
+        client.close()
+    assert transport.count == 7
+
+
+def test_failures_are_not_kept(client: CachedClient, transport: Counting) -> None:
+    client.call(MESSAGES, seed=1)
+    transport.failing = True
+    assert client.call(MESSAGES, seed=2).reply is None
+    transport.failing = False
+    assert client.call(MESSAGES, seed=2).reply is not None
+    assert transport.count == 3
+
+
+def test_equal_calls_at_once_are_one_request(client: CachedClient, transport: Counting) -> None:
+    transport.gate.clear()
+    calls: list[Call] = []
+    threads = [
+        threading.Thread(target=lambda: calls.append(client.call(MESSAGES, seed=7)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    transport.gate.set()
+    for thread in threads:
+        thread.join()
+    assert transport.count == 1
+    assert sorted(call.attempts[0].cached for call in calls) == [False] + 7 * [True]
+    assert len({call.reply for call in calls}) == 1
+
+
+def test_a_cancelled_client_gives_no_hits(client: CachedClient) -> None:
+    client.call(MESSAGES, seed=7)
+    client.cancel()
+    with pytest.raises(CallCancelled):
+        client.call(MESSAGES, seed=7)
+
+
+def test_no_prompt_and_no_key_is_in_the_file(
+    tmp_path: Path, transport: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123")
+    client = connect(transport, tmp_path / "c.sqlite", key_variable="OPENAI_API_KEY")
+    client.call([{"role": "user", "content": "the whole prompt"}], seed=7)
+    client.close()
+    content = (tmp_path / "c.sqlite").read_bytes()
+    assert b"offline" in content or b"prompt_tokens" in content
+    assert b"sk-secret" not in content and b"the whole prompt" not in content
+
+
+def test_the_size_is_bounded_and_the_used_stay(tmp_path: Path) -> None:
+    path, bound = tmp_path / "c.sqlite", 1 << 20
+    cache = ResponseCache.open(path, max_bytes=bound)
+    keys = [random.Random(i).randbytes(32) for i in range(1000)]
+    for key in keys:
+        cache.keep(key, answered("x" * 4000))
+        assert cache.find(keys[0]) is not None  # used all the time, so it is never the oldest
+    assert cache.find(keys[1]) is None
+    assert all(cache.find(key) for key in keys[-100:])
+    cache.close()
+    assert 0.8 * bound < path.stat().st_size < 1.1 * bound
+    with pytest.raises(ValueError, match="at least 65536"):
+        ResponseCache.open(path, max_bytes=1000)
+
+
+def test_other_databases_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TABLE mine (x)")
+    file.close()
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="no response cache"):
+        ResponseCache.open(path)
+    assert path.read_bytes() == before
+    with pytest.raises(OSError, match="cannot be used"):
+        ResponseCache.open(tmp_path)
+
+
+def test_a_damaged_row_is_a_miss(tmp_path: Path) -> None:
+    path, key = tmp_path / "c.sqlite", b"k" * 32
+    cache = ResponseCache.open(path)
+    for damage in ("content = x'00'", "content = 'text'", "checksum = 5", "checksum = 'text'"):
+        cache.keep(key, answered())
+        assert cache.find(key) is not None
+        with sqlite3.connect(path) as file:
+            file.execute(f"UPDATE replies SET {damage}")
+        file.close()
+        assert cache.find(key) is None
+    cache.close()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.fixture(scope="module")
+def filled() -> bytes:
+    """The bytes of a cache of a hundred replies."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c.sqlite"
+        cache = ResponseCache.open(path)
+        for number in range(100):
+            cache.keep(bytes([number]) * 32, answered(f"reply {number} " * 50))
+        cache.close()
+        return path.read_bytes()
+
+
+@settings(max_examples=40)
+@given(st.randoms(use_true_random=False), st.sampled_from(["flip", "cut", "junk", "zero"]))
+def test_a_damaged_file_gives_true_replies_or_none_and_goes_on(
+    filled: bytes, draws: random.Random, damage: str
+) -> None:
+    content = bytearray(filled)
+    if damage == "flip":
+        for _ in range(draws.choice([1, 10, 1000])):
+            content[draws.randrange(len(content))] = draws.randrange(256)
+    elif damage == "cut":
+        del content[draws.randrange(len(content)) :]
+    elif damage == "junk":
+        content = bytearray(draws.randbytes(draws.randrange(1, 20000)))
+    else:
+        start = draws.randrange(len(content))
+        content[start : start + 4096] = bytes(4096)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / "c.sqlite"
+        path.write_bytes(content)
+        try:
+            cache = ResponseCache.open(path)
+        except ValueError as error:  # the mark of a cache is gone, its tables are there
+            assert "no response cache" in str(error)
+            return
+        for number in range(100):
+            found = cache.find(bytes([number]) * 32)
+            assert found is None or found.reply == f"reply {number} " * 50
+            cache.keep(bytes([number]) * 32, answered("new"))
+        for number in range(200):  # what is found now was kept by these calls
+            cache.keep(b"n" + bytes([number]) * 31, answered("newer"))
+        found = cache.find(b"n" + bytes([199]) * 31)
+        cache.close()
+        assert found is not None
+        assert found.reply == "newer"
+
+
+def test_a_file_damaged_under_way_is_set_aside_with_a_warning(
+    tmp_path: Path, filled: bytes
+) -> None:
+    path = tmp_path / "c.sqlite"
+    path.write_bytes(filled)
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA journal_mode = DELETE")
+    file.close()
+    cache = ResponseCache.open(path)
+    assert cache.find(bytes(32)) is not None
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    other = ResponseCache.open(path)
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match=r"is damaged .* set aside as .*damaged-\d+"):
+        for number in range(100):
+            cache.find(bytes([number]) * 32)
+            cache.keep(bytes([number]) * 32, answered("new"))
+    assert cache.find(bytes([99]) * 32) is not None
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for number in range(100):  # has the old file open, and finds the new one
+            other.find(bytes([number]) * 32)
+    assert all("opened again" in str(warning.message) for warning in seen)
+    cache.close()
+    other.close()
+    assert len(list(tmp_path.glob("*.damaged-*"))) <= 3
+
+
+def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path, filled: bytes) -> None:
+    path = tmp_path / "c.sqlite"
+    path.write_bytes(filled)
+    cache = ResponseCache.open(path)
+    assert cache._file is not None
+    cache._file.execute("PRAGMA max_page_count = 1")  # as if the disk were full
+    with pytest.warns(UserWarning, match="cannot be used"):
+        for number in range(30):
+            cache.keep(b"n" + bytes([number]) * 31, answered("x" * 5000))
+    assert cache.find(bytes(32)) is not None
+    cache.close()
+
+
+def test_a_repeated_run_makes_no_request_and_a_new_seed_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = tmp_path / "requests.jsonl"
+
+    def search(name: str, seed: int, generations: int = 2) -> evo.Log:
+        return evo.run(
+            "mmd", model="served", generations=generations, children=4, seed=seed,
+            log=tmp_path / f"{name}.jsonl", cache=tmp_path / "cache.sqlite",
+            evaluations=tmp_path / "evaluations", **QUIET,
+        )  # fmt: skip
+
+    def uncached(child: Child) -> Child:
+        attempts = tuple(msgspec.structs.replace(a, cached=False) for a in child.attempts)
+        return msgspec.structs.replace(child, attempts=attempts)
+
+    with OfflineServer(request_log=requests) as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+        first = search("first", 3)
+        assert len(seen_by(requests)) == 8
+        again = search("again", 3)
+        assert len(seen_by(requests)) == 8
+        assert sorted(timeless([uncached(c) for c in again.children])) == sorted(
+            timeless(list(first.children))
+        )
+        assert all(attempt.cached for child in again.children for attempt in child.attempts)
+        free = cost_of_children(again.children, again.header.model, again.header.sampling)
+        assert (free.calls, free.tokens, free.flops, free.dollars) == (8, 0, 0, 0)
+        search("longer", 3, generations=3)  # the prefix is free
+        assert len(seen_by(requests)) == 12
+        other = search("other", 4)
+        assert len(seen_by(requests)) == 20
+        assert not any(a.cached for c in other.children for a in c.attempts)
+    replies = [{child.reply for child in log.children} for log in (first, other)]
+    assert replies[0] != replies[1]
+
+
+def test_two_processes_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests, shared = tmp_path / "requests.jsonl", str(tmp_path / "new" / "cache.sqlite")
+
+    def begin(name: str) -> subprocess.Popen[bytes]:
+        arguments = ["run", "mmd", "--model", "served", "-T", "2", "-N", "8", "-q"]
+        log = str(tmp_path / f"{name}.jsonl")
+        command = [sys.executable, "-m", "evo", *arguments, "--cache", shared, "--log", log]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    with OfflineServer(request_log=requests) as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+        for process in [begin("a"), begin("b")]:
+            assert process.communicate()[1] == b""
+            assert process.returncode == 0
+        made = len(seen_by(requests))
+        assert 16 <= made <= 32
+        assert begin("c").communicate()[1] == b""
+        assert len(seen_by(requests)) == made
+    kept = {json.dumps(c.reply) for c in evo.read_log(tmp_path / "a.jsonl").children}
+    assert kept == {json.dumps(c.reply) for c in evo.read_log(tmp_path / "c.jsonl").children}
+    shutil.rmtree(tmp_path / "new")
