@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from evo.allocation import Allocations, Outcome, allocate
+from evo.allocation import Allocations, InOrder, Outcome, allocate
 from evo.policies import Draws, Policy, PolicyClass, PolicyWarning, find_policy
 from evo.policies.base import Bools, Floats, Ints
 from evo.policies.draws import BLOCK
@@ -33,7 +33,8 @@ class Replay:
     Attributes:
         pulls: (replicates, rounds) int, row of `fitness` pulled; -1 once the replicate is over.
         best_fitness: (replicates, rounds), best over the arms so far, initial program included,
-            carried on once over; NaN while nothing is ok.
+            carried on once over; NaN while nothing is ok. With several rounds in flight, after so
+            many rounds were told, as is `spent`.
         arms: (replicates, K) int, which rows served as arms.
         rewards: (replicates, rounds), what the policy was told; NaN once over.
         spent: By unit of `costs`, (replicates, rounds), spent so far; carried on once over.
@@ -114,6 +115,8 @@ def simulate(
     costs: Mapping[str, npt.ArrayLike] | None = None,
     budget: Mapping[str, float] | None = None,
     lengths: npt.ArrayLike | None = None,
+    in_flight: int = 1,
+    told: Sequence[int] = (),
     n_jobs: int = 1,
 ) -> Replay:
     """Let a policy pull logged runs instead of live ones, in many replicates.
@@ -145,6 +148,11 @@ def simulate(
         costs: By unit, (runs, generations + 1): what each generation cost; column 0 is not used.
         budget: By unit, where a replicate ends: no pull once what is spent has reached it.
         lengths: (runs,), last logged generation of each row, for rows without any number.
+        in_flight: Rounds in flight: the policy is asked for round r before it is told of round
+            r - in_flight + 1, as if every pull took as long. An arm has one in flight at most, so
+            more than there are open arms are never in flight. With 1 nothing is delayed.
+        told: Rounds in the order told instead, as a live allocation states them; after its end
+            the oldest in flight comes first.
         n_jobs: Processes (joblib), worth it from some 10,000 replicates on.
 
     Raises:
@@ -161,16 +169,21 @@ def simulate(
         raise ValueError(f"expected a cap of 0 or more generations, got {cap!r}")
     if missing not in ("close", "stop"):
         raise ValueError(f"expected missing to be 'close' or 'stop', got {missing!r}")
+    found = _find(policy)
+    if in_flight > 1 and isinstance(found, Hindsight):
+        raise ValueError(f"{policy} is a bound for one round in flight, got in_flight={in_flight}")
     rows = _draw_arms(logged.runs, arms, replicates, seed=seed, replace=replace, strata=strata)
     job = _Job(
         logged,
-        _find(policy),
+        found,
         rounds,
         seed,
         reward,
         missing,
         cap,
         dict(budget or {}),
+        in_flight,
+        tuple(told),
     )
     firsts = range(0, replicates, _CHUNK)
     if n_jobs == 1:
@@ -228,11 +241,26 @@ class _Job:
     missing: Missing
     cap: int | None
     budget: dict[str, float]
+    in_flight: int
+    told: tuple[int, ...]
 
     def run(self, rows: Ints, first: int) -> Allocations:
         """Simulate the replicates from number `first` on, whose arms are these rows."""
+        done = self._allocate(rows, first, quiet=first > 0)  # one warning holds for all chunks
+        for i in np.flatnonzero(done.apart):
+            alone = self._allocate(rows[i : i + 1], first + int(i), quiet=True)
+            for whole, part in (
+                (done.pulls, alone.pulls),
+                (done.rewards, alone.rewards),
+                (done.best_fitness, alone.best_fitness),
+                *((spent, alone.spent.get(unit, [0.0])) for unit, spent in done.spent.items()),
+            ):
+                whole[i] = part[0]
+        return done
+
+    def _allocate(self, rows: Ints, first: int, *, quiet: bool) -> Allocations:
         with warnings.catch_warnings():
-            if first:  # what the first chunk warned of holds for all
+            if quiet:
                 warnings.simplefilter("ignore", PolicyWarning)
             policy = self._policy(rows, first)
         return allocate(
@@ -241,6 +269,8 @@ class _Job:
             rounds=self.rounds,
             budget=self.budget,
             reward=self.reward,
+            in_flight=self.in_flight,
+            flights=InOrder(self.told),
         )
 
     def _policy(self, rows: Ints, first: int) -> Policy:

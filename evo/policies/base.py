@@ -50,6 +50,10 @@ class Policy(Protocol):
 
         A policy that does not care for costs may leave the third argument out. Once a replicate is
         over, what it is asked and told no longer means anything and its picks are not used.
+
+        With several rounds in flight, rewards come late, maybe in another order than asked, with
+        other asks between. An arm has one pull in flight at most (it is closed meanwhile), so what
+        `tell` needs from the ask, such as the probability of the pick, is best kept by arm.
         """
 
 

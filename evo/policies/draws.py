@@ -25,18 +25,17 @@ class Draws:
     Args:
         seed: Not negative.
         replicates: Number of replicates.
-        first: Number of the first of them, a multiple of `BLOCK`.
+        first: Number of the first of them.
         key: Sets one use of a seed apart from another.
     """
 
     def __init__(self, seed: int, replicates: int, *, first: int = 0, key: int = 0) -> None:
         if seed < 0:
             raise ValueError(f"expected a seed of 0 or more, got {seed!r}")
-        if first % BLOCK:
-            raise ValueError(f"first must be a multiple of {BLOCK}, got {first!r}")
         self._seed = seed
         self._key = key
         self._replicates = replicates
+        self._skipped = first % BLOCK  # replicates of the first block that others draw for
         self._blocks = range(first // BLOCK, -(-(first + replicates) // BLOCK))
         self._streams: dict[tuple[int, int], _Stream] = {}
 
@@ -64,7 +63,8 @@ class Draws:
         if stream is None:
             stream = _Stream([self._generator(kind, width, b) for b in self._blocks], kind, width)
             self._streams[kind, width] = stream
-        return stream.next()[: self._replicates].reshape(shape)
+        rows = slice(self._skipped, self._skipped + self._replicates)
+        return stream.next()[rows].reshape(shape)
 
     def _generator(self, kind: int, width: int, block: int) -> np.random.Generator:
         key = np.random.SeedSequence(self._seed, spawn_key=(self._key, kind, width, block))

@@ -384,8 +384,12 @@ class TestDraws:
 
     def test_chunks_are_parts_of_the_whole(self):
         whole, part = Draws(7, 200), Draws(7, 72, first=2 * BLOCK)
+        across, one = Draws(7, 90, first=30), Draws(7, 1, first=199)
         for _ in range(300):
-            assert (whole.random((200, 3))[128:] == part.random((72, 3))).all()
+            drawn = whole.random((200, 3))
+            assert (drawn[128:] == part.random((72, 3))).all()
+            assert (drawn[30:120] == across.random((90, 3))).all()
+            assert (drawn[199:] == one.random((1, 3))).all()
 
     def test_a_draw_is_not_overwritten_by_later_ones(self):
         draws = Draws(0, 3)
@@ -421,5 +425,3 @@ class TestDraws:
             Draws(0, 4).random((3, 2))
         with pytest.raises(ValueError, match="seed of 0 or more, got -1"):
             Draws(-1, 4)
-        with pytest.raises(ValueError, match="multiple of 64, got 10"):
-            Draws(0, 4, first=10)
