@@ -132,23 +132,24 @@ def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -
     return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
 
 
-def differences(one: Header, other: Header) -> list[str]:
-    """Returns the fields in which two headers describe different runs.
+def identity(header: Header) -> Header:
+    """Returns a header without what does not identify its run.
 
     The software's versions, and where the model is served and at what price, may differ.
     """
+    model = msgspec.structs.replace(
+        header.model,
+        base_url=None,
+        key_variable=None,
+        input_price=None,
+        cached_price=None,
+        output_price=None,
+    )
+    return msgspec.structs.replace(header, versions={}, model=model)
 
-    def identity(header: Header) -> Header:
-        model = msgspec.structs.replace(
-            header.model,
-            base_url=None,
-            key_variable=None,
-            input_price=None,
-            cached_price=None,
-            output_price=None,
-        )
-        return msgspec.structs.replace(header, versions={}, model=model)
 
+def differences(one: Header, other: Header) -> list[str]:
+    """Returns the fields in which two headers describe different runs; see `identity`."""
     one, other = identity(one), identity(other)
     return [f for f in one.__struct_fields__ if getattr(one, f) != getattr(other, f)]
 

@@ -1,0 +1,113 @@
+"""The fields of a configuration by name, and the header that their values make."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from evo.configuration import at_least, identity, make_header
+from evo.llm.registry import find_model
+from evo.records import Header, Limits, Model
+from evo.task import Task, load_task
+
+Values = Mapping[str, Any]
+"""Values of fields by name."""
+
+GENERATIONS = 8  # where nothing says otherwise, as in `evo.run`
+SAMPLING = ("temperature", "top_p", "max_tokens")
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+@functools.cache
+def known_fields() -> dict[str, bool]:
+    """Returns every field that can be swept, and whether it takes whole numbers.
+
+    `task`, `generations` and the arguments of `make_header` but the seed; `sampling.temperature`
+    and so on mean the same as `temperature`; `limits.seconds` and `model.max_tokens` reach into
+    the limits of an evaluation and into the model.
+    """
+    plain = inspect.signature(make_header, eval_str=True).parameters
+    fields = {
+        name: _whole(parameter.annotation)
+        for name, parameter in plain.items()
+        if name not in ("seed", "limits")
+    }
+    fields["generations"] = True
+    fields |= {f"sampling.{name}": fields[name] for name in SAMPLING}
+    for prefix, struct in (("limits", Limits), ("model", Model)):
+        for field in msgspec.structs.fields(struct):
+            if field.name != "name":
+                fields[f"{prefix}.{field.name}"] = _whole(field.type)
+    return dict(sorted(fields.items()))
+
+
+def _whole(annotation: Any) -> bool:
+    return annotation is int or int in get_args(annotation)
+
+
+def canonical(name: str) -> str:
+    """Returns the one name of a field that has two."""
+    return name.removeprefix("sampling.")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What one set of values comes to.
+
+    Attributes:
+        header: Of its runs, with seed 0.
+        generations: T.
+        run: Hash of what identifies its runs but the seed; configurations that differ in T alone
+            share it, and by the prefix property their logs.
+        id: Hash of all.
+    """
+
+    header: Header
+    generations: int
+    run: str
+    id: str
+
+
+def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
+    """Returns the configuration of some values.
+
+    Args:
+        values: By field; `task` is required.
+        tasks: Tasks by the name that `values` gives.
+
+    Raises:
+        ValueError: A value is out of range, or the task or model is unknown.
+    """
+    plain = {name.removeprefix("sampling."): value for name, value in values.items()}
+    task = tasks.get(str(plain["task"])) or load_task(plain["task"])
+    generations = at_least("generations (T)", plain.pop("generations", GENERATIONS), 1)
+    model = plain.pop("model", "offline")
+    known = msgspec.convert(model, Model) if isinstance(model, Mapping) else find_model(model)
+    known = _replaced(known, "model.", plain)
+    limits = _replaced(task.limits, "limits.", plain)
+    rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
+    header = make_header(task, model=known, limits=limits, **rest)
+    run = _hash(identity(header))
+    return Configuration(header, generations, run, _hash([run, generations]))
+
+
+def _replaced(struct: R, prefix: str, values: Values) -> R:
+    """Returns a struct with the fields that the values name, types checked."""
+    changed = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+    if not changed:
+        return struct
+    try:
+        return msgspec.convert({**msgspec.structs.asdict(struct), **changed}, type(struct))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{prefix}{next(iter(changed))}: {error}") from None
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:12]
