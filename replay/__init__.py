@@ -77,8 +77,14 @@ if TYPE_CHECKING:
     from replay.table import attempts, children, cost_matrices, fitness_matrix, load, load_tables
 
 
+_MODULES = ("claims", "explorers", "figures", "grid_figures", "importers")
+"""Modules that `import replay` alone gives access to."""
+
+
 def __getattr__(name: str) -> Any:
     """Loads public names where they are first used, so that `import replay` stays quick."""
+    if name in _MODULES:
+        return importlib.import_module(f"replay.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'replay' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -2,6 +2,7 @@
 
     replay.explore(frame)                                      # all of them, in tabs
     replay.explorers.explore_budget(frame)                     # one
+    replay.explorers.pick("my_logs")                           # anyone's logs, chosen by hand
     replay.explorers.budget_figure(frame, generations=16, children=8)    # the same without a mouse
 
 Nothing outside this package imports ipywidgets, and here only functions that make widgets do.
@@ -11,13 +12,16 @@ from __future__ import annotations
 
 from replay.explorers.allocation import allocation_figure, explore_allocation
 from replay.explorers.budget import budget_figure, explore_budget
+from replay.explorers.picker import Picker, pick
 from replay.explorers.tabs import Tabs, explore
 
 __all__ = [
+    "Picker",
     "Tabs",
     "allocation_figure",
     "budget_figure",
     "explore",
     "explore_allocation",
     "explore_budget",
+    "pick",
 ]

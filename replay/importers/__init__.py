@@ -1,22 +1,41 @@
 """Other tools' logs as runs of this package: one module per tool, one registry.
 
-    for imported in read("openevolve_output"):
+    frame = load("openevolve_output")          # straight to a frame
+    for imported in read("openevolve_output"):  # or kept as logs
         print(imported.lost)
         write(imported, Path("logs/local") / f"{imported.name}.jsonl")
 
-`replay.load` then reads what was written like any other log.
+`replay.load` reads what was written like any other log.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from replay.importers import codeevolve, openevolve, paper, shinkaevolve, skydiscover
 from replay.importers.foreign import Imported, LogFormatError, write
 
-__all__ = ["IMPORTERS", "Imported", "LogFormatError", "detect", "read", "write"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "IMPORTERS",
+    "OWN",
+    "Imported",
+    "LogFormatError",
+    "detect",
+    "kind",
+    "load",
+    "read",
+    "write",
+]
+
+OWN = "evo"
+"""What `load` calls the logs of this package."""
 
 IMPORTERS: dict[str, Callable[[Path], list[Imported]]] = {
     "openevolve": openevolve.read,
@@ -72,3 +91,47 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
     if not path.exists():
         raise LogFormatError(f"{path}: no such file or folder")
     return IMPORTERS[name](path)
+
+
+def load(
+    path: str | os.PathLike[str],
+    format: str | None = None,  # noqa: A002
+    *,
+    folder: str | os.PathLike[str] | None = None,
+) -> pd.DataFrame:
+    """Reads logs of this package or another tool's runs as rows of `replay.load`.
+
+    Args:
+        path: File or folder, as the tool wrote it.
+        format: Name in `IMPORTERS`, or `evo`; None: another tool's if it is recognised, else ours.
+        folder: Where another tool's runs are kept as compact logs; None: in a new temporary
+            folder. One that holds them already is an error.
+
+    Raises:
+        LogError: There is nothing to read, or it is damaged.
+    """
+    from replay import table
+
+    name = kind(path) if format is None else format
+    if name == OWN:
+        return table.load(path, progress=False)
+    place = Path(tempfile.mkdtemp(prefix=f"{name}-") if folder is None else folder)
+    written = []
+    for imported in read(path, name):
+        written.append(place / f"{imported.name}.jsonl")
+        write(imported, written[-1])
+    return table.load(written, progress=False)
+
+
+def kind(path: str | os.PathLike[str]) -> str:
+    """Name of the format at a path, `evo` for what no importer recognises.
+
+    Raises:
+        LogFormatError: It does not exist.
+    """
+    try:
+        return detect(path)
+    except LogFormatError:
+        if not Path(path).exists():
+            raise
+        return OWN

@@ -81,7 +81,9 @@ def read(path: Path) -> list[Imported]:
     if absent:
         lost.append(f"{absent} of {last} proposals, counted as failed calls")
     details = [_metadata(row, database) for row in own]
-    models = sorted({str(found["model_name"]) for found in details if found.get("model_name")})
+    # "local/NAME@URL" is a model at an endpoint of one's own: where it listens is not its name.
+    named = (str(found["model_name"]) for found in details if found.get("model_name"))
+    models = sorted({name.partition("@http")[0] for name in named})
     return [
         assemble(
             path,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from browser import lab
 
+import evo
+
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 
 DATA = """
@@ -104,3 +106,26 @@ def fits(page) -> None:
         }"""
     )
     assert not outside
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_picker(notebooks, screenshots, request, dark):
+    url, folder, log = notebooks
+    name = f"picker{'-dark' if dark else ''}.ipynb"
+    logs = folder / f"logs-{dark}"
+    evo.run_many("mmd", seeds=range(3), generations=4, children=2, log_dir=logs, progress=False)
+    call = f"import replay\np = replay.explorers.pick({str(folder)!r})\np"
+    lab.write_notebook(folder / name, [call])
+    with lab.browser(width=900 if dark else 1280) as (page, errors):
+        lab.open_notebook(page, url, name, dark=dark)
+        page.locator(".widget-select select, select.jupyter-widgets, select[size]").first.select_option(
+            label=f"logs-{dark}/"
+        )
+        page.get_by_role("button", name="Open").focus()
+        page.keyboard.press("Enter")
+        sees(page, "3 runs in the format of evo, task min_max_distance")
+        lab.shown(page)
+        fits(page)
+        page.screenshot(path=screenshots / f"{request.node.name}.png")
+        assert not [error for error in errors if "favicon" not in error]
+    assert "Traceback" not in log.read_text()

@@ -1,0 +1,149 @@
+"""Pick a file or folder of logs, anyone's, and explore it."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from replay.explorers.lifetime import close_previous, close_tree
+from replay.explorers.tabs import explore
+from replay.style import Theme
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HERE = "."
+UP = ".."
+SHOWN = (".jsonl", ".jsonl.gz", ".json", ".sqlite", ".db", ".pkl")
+"""Endings of files that may hold runs."""
+
+
+class Picker:
+    """A list of folders and files; what is opened is explored below it.
+
+    Click or use the arrow keys; *Enter* goes into a folder, *Open* reads the runs in
+    a file, or in a folder and those below it.
+
+    Args:
+        root: Folder to begin in.
+        show: Makes of a frame what is shown below the list; it has a `widget` and `close`.
+
+    Attributes:
+        widget: The whole as one widget.
+        path: What is open; None before.
+        frame: Its rows, as of `replay.load`; None before.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], show: Callable[[pd.DataFrame], Any]) -> None:
+        import ipywidgets
+
+        close_previous(self)
+        self.path: Path | None = None
+        self.frame: pd.DataFrame | None = None
+        self._show = show
+        self._shown: Any = None
+        self._where = Path(root).resolve()
+        wide = {"width": "100%", "max_width": "810px"}
+        self._place = ipywidgets.HTML()
+        self.entries = ipywidgets.Select(rows=10, description="", layout=wide)
+        self._enter = _button("Enter", "Go into the folder", lambda _: self.enter())
+        self._open = _button("Open", "Read the runs there and explore them", lambda _: self.open())
+        self._status = ipywidgets.HTML()
+        self._below = ipywidgets.VBox()
+        self.widget = ipywidgets.VBox(
+            [
+                self._place,
+                self.entries,
+                ipywidgets.HBox([self._enter, self._open]),
+                self._status,
+                self._below,
+            ],
+            layout={"max_width": "100%"},
+        )
+        self._list()
+
+    def enter(self) -> None:
+        """Goes into the chosen folder."""
+        chosen = self._where / str(self.entries.value)
+        if chosen.is_dir():
+            self._where = chosen.resolve()
+            self._list()
+
+    def open(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Reads the runs at a path and explores them.
+
+        Args:
+            path: None takes the chosen entry.
+        """
+        from evo.log import LogError
+        from replay import importers
+
+        chosen = Path(path) if path is not None else self._where / str(self.entries.value)
+        try:
+            name = importers.kind(chosen)
+            self._say(f"reading {chosen} ...")
+            frame = importers.load(chosen)
+        except (LogError, OSError, ValueError) as error:
+            self._say(str(error), role="alert")
+            return
+        shown = self._show(frame)
+        old, self._shown = self._shown, shown
+        self._below.children = (shown.widget,)
+        if old is not None:
+            old.close()
+        self.path, self.frame = chosen, frame
+        runs, tasks = frame["run"].nunique(), ", ".join(sorted(frame["task"].unique()))
+        self._say(f"{chosen.name}: {runs} runs in the format of {name}, task {tasks}")
+
+    def close(self) -> None:
+        """Frees the widgets."""
+        if self._shown is not None:
+            self._shown.close()
+        close_tree(self.widget)
+
+    def _list(self) -> None:
+        folders, files = [], []
+        for each in sorted(self._where.iterdir()):
+            if each.name.startswith("."):
+                continue
+            if each.is_dir():
+                folders.append((f"{each.name}/", each.name))
+            elif each.name.endswith(SHOWN):
+                files.append((each.name, each.name))
+        up = [("../ (one up)", UP)] if self._where.parent != self._where else []
+        self.entries.options = [("./ (this folder)", HERE), *up, *folders, *files]
+        self._place.value = f"<b>{html.escape(str(self._where))}</b>"
+        self._say("")
+
+    def _say(self, text: str, role: str = "status") -> None:
+        style = "max-width:810px;line-height:1.4"
+        self._status.value = f"<div role='{role}' style='{style}'>{html.escape(text)}</div>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The live widget; words where no kernel runs."""
+        bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        return bundle | {"text/plain": f"logs below {self._where}"}
+
+
+def _button(name: str, tip: str, work: Callable[[Any], None]) -> Any:
+    import ipywidgets
+
+    button = ipywidgets.Button(description=name, tooltip=tip, layout={"width": "auto"})
+    button.on_click(work)
+    return button
+
+
+def pick(root: str | os.PathLike[str] = ".", *, theme: Theme = "neutral") -> Picker:
+    """Lets one choose a file or folder of logs and explores what it holds.
+
+    Args:
+        root: Folder to begin in.
+        theme: Inks of the explorers.
+
+    Returns:
+        The picker; `.frame` is what was opened last.
+    """
+    return Picker(root, lambda frame: explore(frame, theme=theme))
