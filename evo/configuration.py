@@ -99,7 +99,10 @@ class Settings:
         max_concurrent: Calls in flight at most; 1 works in order.
         timeout: Seconds that one attempt may take.
         retries: Attempts beyond the first.
-        workers: Evaluations at a time; None: one per core.
+        workers: Evaluations at a time; None: one per core, or on a cluster one per thread of its
+            workers.
+        scheduler: Address of a Dask scheduler whose workers evaluate, such as `tcp://host:8786`;
+            None: this machine, or the cluster of `joblib.parallel_config(backend="dask")`.
         evaluations: Folder of evaluations shared by runs; None: not shared.
         cache: File of replies shared by runs, see `evo.llm.cache`; None: every call is made.
         progress: Show a progress bar.
@@ -109,6 +112,7 @@ class Settings:
     timeout: float = 600.0
     retries: int = 5
     workers: int | None = None
+    scheduler: str | None = None
     evaluations: Path | None = None
     cache: Path | None = None
     progress: bool = True

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from evo.arm import GRACE, Resources
+from evo.arm import GRACE
 from evo.configuration import (
     LOCAL,
     Settings,
@@ -21,9 +22,12 @@ from evo.configuration import (
     make_header,
     split_settings,
 )
+from evo.instances import InstanceEvaluator
+from evo.llm.limits import Slots
 from evo.log import Log, Logs, check_free, read_log
 from evo.records import Evaluation, Model
-from evo.session import Job, plan_job, resume_job, run_jobs, wait_until
+from evo.sandbox.cluster import carry_backend
+from evo.session import Job, open_caller, plan_job, resume_job, run_jobs, wait_until
 from evo.task import Task, load_task
 
 
@@ -62,15 +66,28 @@ def run(
     return made
 
 
+class Stoppable(Protocol):
+    """What a handle needs of the work in the background."""
+
+    @property
+    def stopping(self) -> threading.Event:
+        """Set once no further call may begin."""
+        ...
+
+    def close(self) -> None:
+        """Ends calls and evaluations at once."""
+        ...
+
+
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """Work whose arguments were checked: its logs' paths, and the work itself."""
 
     paths: list[Path]
-    work: Callable[[Callable[[Resources], None]], Any]
+    work: Callable[[Callable[[Stoppable], None]], Any]
 
 
-def _ignore(_: Resources) -> None:
+def _ignore(_: Stoppable) -> None:
     pass
 
 
@@ -80,7 +97,7 @@ def _plan_one(
     log: str | os.PathLike[str] | None,
     settings: Settings | None,
     configuration: dict[str, Any],
-) -> _Plan:
+) -> Plan:
     settings, configuration = split_settings(settings, configuration)
     header = make_header(task, **configuration)
     generations = at_least("generations (T)", generations, 1)
@@ -89,12 +106,12 @@ def _plan_one(
     label = f"{header.task.name} seed {header.seed}"
     jobs = [Job(path, header, generations, header.children)]
 
-    def work(hook: Callable[[Resources], None]) -> Log:
+    def work(hook: Callable[[Stoppable], None]) -> Log:
         for made in run_jobs(jobs, settings, label=label, hook=hook):
             return made
         raise RuntimeError(f"stopped before the log {path} was begun")
 
-    return _Plan([path], work)
+    return Plan([path], work)
 
 
 def run_many(
@@ -137,7 +154,7 @@ def _plan_many(
     resume: bool,
     settings: Settings | None,
     configuration: dict[str, Any],
-) -> _Plan:
+) -> Plan:
     settings, configuration = split_settings(settings, configuration)
     seeds = list(seeds)
     generations = at_least("generations (T)", generations, 1)
@@ -148,7 +165,7 @@ def _plan_many(
     loaded = load_task(task)
     headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
     jobs = [plan_job(header, generations, log_dir, resume=resume) for header in headers]
-    return _Plan([job.path for job in jobs], lambda hook: Logs(run_jobs(jobs, settings, hook=hook)))
+    return Plan([job.path for job in jobs], lambda hook: Logs(run_jobs(jobs, settings, hook=hook)))
 
 
 def run_grid(
@@ -266,14 +283,24 @@ def resume_many(
 
 
 def evaluate(
-    task: str | os.PathLike[str] | Task, program: str, *, timeout: float | None = None
+    task: str | os.PathLike[str] | Task,
+    program: str,
+    *,
+    timeout: float | None = None,
+    model: str | Model = "offline",
+    settings: Settings | None = None,
 ) -> Evaluation:
     """Evaluates one program in the sandbox.
 
     Args:
         task: Name, alias, folder or Task.
-        program: Source text.
+        program: Source text, or the text that evolves.
         timeout: Seconds; None: the task's limit.
+        model: Name in the registry, or a Model: what is asked if a text is evaluated on a data set.
+        settings: How it is asked.
+
+    Raises:
+        EndpointError: The model does not answer, or refuses.
     """
     from evo import sandbox
 
@@ -283,28 +310,39 @@ def evaluate(
     limits = loaded.limits
     if timeout is not None:
         limits = msgspec.structs.replace(limits, seconds=float(timeout))
-    return sandbox.evaluate(loaded.record, program, limits)
+    if not loaded.record.instances_file:
+        return sandbox.evaluate(loaded.record, program, limits)
+    header = make_header(loaded, model=model, limits=limits)
+    settings = settings or Settings()
+    caller = open_caller(header, settings, Slots(settings.max_concurrent))
+    with contextlib.closing(caller):
+        evaluator = InstanceEvaluator(
+            header, sandbox.evaluate, caller, max_concurrent=settings.max_concurrent
+        )
+        return evaluator.evaluate(loaded.record, program, limits)
 
 
 class Handle:
     """A search in the background; `await handle` or `handle.wait()` gives what it returns."""
 
-    def __init__(self, plan: _Plan, *, many: bool) -> None:
+    def __init__(self, plan: Plan, *, many: bool) -> None:
         self._plan, self._many = plan, many
-        self._resources: Resources | None = None
+        self._resources: Stoppable | None = None
         self._outcome: Any = None
         self._error: BaseException | None = None
         self._stop = threading.Event()
+        self._carried = carry_backend()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._outcome = self._plan.work(self._hook)
+            with self._carried():
+                self._outcome = self._plan.work(self._hook)
         except BaseException as error:  # raised again by wait()
             self._error = error
 
-    def _hook(self, resources: Resources) -> None:
+    def _hook(self, resources: Stoppable) -> None:
         self._resources = resources
         if self._stop.is_set():
             resources.stopping.set()

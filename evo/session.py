@@ -66,7 +66,7 @@ def open_resources(
         settings: Limits of concurrency and time.
         caller: Instead of the header's model.
     """
-    from evo.sandbox import Evaluator
+    from evo.sandbox.cluster import open_evaluator
 
     if settings.evaluations is not None:
         check_folder(settings.evaluations)
@@ -76,7 +76,7 @@ def open_resources(
     resources = Resources(
         caller=caller,
         slots=slots,
-        evaluator=Evaluator(workers=workers),
+        evaluator=open_evaluator(workers, settings.scheduler),
         max_concurrent=settings.max_concurrent,
         evaluations=settings.evaluations,
     )

@@ -384,9 +384,14 @@ def evaluate(
 
     A plain function, so that it can be sent to other processes and machines; see `Evaluator`.
     """
+    return shared_evaluator().evaluate(task, program, limits, keep_value=keep_value)
+
+
+def shared_evaluator() -> Evaluator:
+    """The evaluator of this process, made at the first call."""
     with _shared_lock:
         evaluator = _shared.get(os.getpid())
         if evaluator is None:
             _shared.clear()
             evaluator = _shared[os.getpid()] = Evaluator()
-    return evaluator.evaluate(task, program, limits, keep_value=keep_value)
+        return evaluator
