@@ -8,19 +8,17 @@ arms through `Arm.advance`.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-import msgspec
-
+from evo.evaluations import Evaluates, EvaluationMemory, Sandbox, program_digest
+from evo.instances import InstanceEvaluator
 from evo.llm.client import CallCancelled, Caller, EndpointRefused
 from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
@@ -33,9 +31,8 @@ from evo.records import (
     Generation,
     Header,
     Initial,
-    Limits,
+    InstanceCall,
     Outcome,
-    TaskRecord,
 )
 from evo.sandbox import EvaluatorClosed
 from evo.task import TaskError
@@ -49,23 +46,6 @@ OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
 class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
     """The run was asked to stop."""
-
-
-class Evaluates(Protocol):
-    """What an arm needs of the sandbox."""
-
-    def evaluate(self, task: TaskRecord, program: str, limits: Limits) -> Evaluation:
-        """Evaluates one program."""
-        ...
-
-    @property
-    def protections(self) -> tuple[str, ...]:
-        """Active layers of the sandbox."""
-        ...
-
-    def close(self) -> None:
-        """Ends every evaluation."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,7 +63,7 @@ class Resources:
 
     caller: Caller
     slots: Slots
-    evaluator: Evaluates
+    evaluator: Sandbox
     max_concurrent: int
     evaluations: Path | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -109,78 +89,6 @@ def child_seed(seed: int, children: int, generation: int, index: int) -> int:
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big") >> 1
 
 
-def program_digest(program: str) -> bytes:
-    """Returns SHA-256 of a program."""
-    return hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
-
-
-class EvaluationMemory:
-    """Evaluates each program once: in this run, and in a folder across runs if there is one.
-
-    Timeouts stay out of the folder: another machine may be faster.
-    """
-
-    def __init__(self, header: Header, evaluator: Evaluates, folder: Path | None) -> None:
-        self._task, self._limits, self._evaluator = header.task, header.limits, evaluator
-        identity = msgspec.json.encode(header.limits) + header.task.hash.encode()
-        self._folder = folder / hashlib.sha256(identity).hexdigest()[:16] if folder else None
-        self._known: dict[bytes, Evaluation | Future[Evaluation]] = {}  # a future: under way
-        self._lock = threading.Lock()
-        self.recalled: set[bytes] = set()
-
-    def learn(self, program: str, evaluation: Evaluation) -> None:
-        """Takes over an evaluation from the log."""
-        self._known.setdefault(program_digest(program), evaluation)
-
-    def evaluate(self, program: str) -> Evaluation:
-        """Returns the program's evaluation; waits if another thread is at it."""
-        digest = program_digest(program)
-        with self._lock:
-            known = self._known.get(digest)
-            if known is None:
-                future: Future[Evaluation] = Future()
-                self._known[digest] = future
-        if known is not None:
-            return known if isinstance(known, Evaluation) else known.result()
-        try:
-            evaluation = self._recall(digest) or self._evaluate_and_keep(digest, program)
-        except BaseException as error:
-            with self._lock:
-                del self._known[digest]
-            future.set_exception(error)
-            raise
-        with self._lock:
-            self._known[digest] = evaluation
-        future.set_result(evaluation)
-        return evaluation
-
-    def _evaluate_and_keep(self, digest: bytes, program: str) -> Evaluation:
-        evaluation = self._evaluator.evaluate(self._task, program, self._limits)
-        if self._folder and evaluation.status != "timeout":
-            path = self._path(self._folder, digest)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-            temporary.write_bytes(msgspec.json.encode(evaluation))
-            temporary.replace(path)
-        return evaluation
-
-    def _recall(self, digest: bytes) -> Evaluation | None:
-        if self._folder is None:
-            return None
-        try:
-            content = self._path(self._folder, digest).read_bytes()
-            evaluation = msgspec.json.decode(content, type=Evaluation)
-        except (OSError, ValueError):  # absent, or damaged: then it is evaluated again
-            return None
-        self.recalled.add(digest)
-        return evaluation
-
-    @staticmethod
-    def _path(folder: Path, digest: bytes) -> Path:
-        name = digest.hex()
-        return folder / name[:2] / f"{name}.json"
-
-
 class Arm:
     """A run that can be advanced; it owns the log's writer.
 
@@ -189,6 +97,7 @@ class Arm:
         path: Its log.
         best: The best program so far with its evaluation and place.
         generation: Complete generations.
+        instance_calls: Calls that the evaluations of the latest generation made.
     """
 
     def __init__(self, writer: LogWriter, header: Header, resources: Resources) -> None:
@@ -197,7 +106,22 @@ class Arm:
         self.generation = 0
         self._writer = writer
         self._resources = resources
-        self._memory = EvaluationMemory(header, resources.evaluator, resources.evaluations)
+        self.instance_calls: list[InstanceCall] = []
+        self._instances: InstanceEvaluator | None = None
+        folder = resources.evaluations
+        if header.task.instances_file:
+            self._instances = InstanceEvaluator(
+                header,
+                resources.evaluator.evaluate,
+                resources.caller,
+                max_concurrent=resources.max_concurrent,
+                stopping=resources.stopping,
+                on_call=self._log_call,
+            )
+            if header.task.asks_model:  # the log must hold the replies themselves
+                folder = None
+        self.evaluator: Evaluates = self._instances or resources.evaluator
+        self._memory = EvaluationMemory(header, self.evaluator, folder)
         self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
@@ -217,11 +141,15 @@ class Arm:
 
         Raises:
             TaskError: The initial program or the evaluator needs a package that is not installed.
+            EvaluatorClosed: A stop was asked for before the initial program was evaluated.
+            EndpointError: The endpoint did not answer the calls of that evaluation.
         """
+        if log is not None:  # what failed may do better now
+            self.learn(call for call in log.instance_calls if call.reply is not None)
         program = self.header.task.files[self.header.task.program_file]
         initial = log.initial.evaluation if log and log.initial else None
         if initial is None:
-            initial = self._memory.evaluate(program)
+            initial = self._evaluate_initial(program)
             _tell_of_initial(self.header.task.name, initial)
             self._writer.append(Initial(evaluation=initial))
         else:
@@ -231,6 +159,7 @@ class Arm:
         if log is None:
             return
         self.generation = len(log.generations)
+        self.instance_calls = [c for c in log.instance_calls if c.generation > self.generation]
         for child in log.children:
             if child.program is not None:
                 self._memory.learn(child.program, child.evaluation)
@@ -245,6 +174,27 @@ class Arm:
             if self.best.program is None:
                 raise LogError(f"{self.path}: a compact log holds no programs and cannot go on")
 
+    def learn(self, calls: Iterable[InstanceCall]) -> None:
+        """Takes over calls that evaluations made: they are not made again."""
+        if self._instances is not None:
+            self._instances.learn(calls)
+
+    def _log_call(self, call: InstanceCall) -> None:
+        self._writer.append(call)
+        self.instance_calls.append(call)
+
+    def _evaluate_initial(self, program: str) -> Evaluation:
+        try:
+            initial = self._memory.evaluate(program)
+        except CallCancelled:
+            raise EvaluatorClosed("stopped before the initial text was evaluated") from None
+        if initial.status == "no_reply":
+            raise EndpointRefused(
+                f"the initial text cannot be evaluated: {initial.error}; the run can go on once "
+                "that is mended"
+            )
+        return initial
+
     def advance(self, on_child: Callable[[Child], None] | None = None) -> Generation:
         """Runs the next generation and logs it.
 
@@ -258,6 +208,9 @@ class Arm:
         """
         started = time.monotonic()
         number = self.generation + 1
+        self.instance_calls = [c for c in self.instance_calls if c.generation == number]
+        if self._instances is not None:
+            self._instances.generation = number
         messages = build_messages(self.header.task, self.best.program or "", self.best_fitness)
         missing = [i for i in range(self.header.children) if i not in self._logged]
         rejected: dict[int, Child] = {}
@@ -368,7 +321,8 @@ class Arm:
             reasoning=call.reasoning,
             program=program,
         )
-        return child, call.rejected is not None
+        unanswered = program is not None and evaluation.status == "no_reply"
+        return child, call.rejected is not None or unanswered
 
     def _conclude(self, number: int, seconds: float) -> Generation:
         """Chooses the next parent and notes which programs had been seen before."""

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from evo.records import Attempt, Model, Outcome, Sampling
+from evo.records import Attempt, InstanceCall, Model, Outcome, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,7 +99,7 @@ class Cost:
     """What some calls cost under one rule; costs add up.
 
     Attributes:
-        calls: Children asked for.
+        calls: Children asked for, and instances that evaluations asked.
         attempts: HTTP requests made for them.
         without_usage: Attempts for which the rule stands in.
         prompt_tokens: Cached ones included; None: unknown, as for all below.
@@ -193,7 +193,7 @@ def cost_of_attempts(
 
 
 def cost_of_children(
-    children: Iterable[Outcome],
+    children: Iterable[Outcome | InstanceCall],
     model: Model,
     sampling: Sampling,
     *,
@@ -203,7 +203,7 @@ def cost_of_children(
     """Returns the cost of a generation or a run; arguments as for `cost_of_attempts`.
 
     Args:
-        children: Whose calls are added up.
+        children: Whose calls are added up; calls that evaluations made count alike.
         model: Its active parameters and prices.
         sampling: Its `max_tokens` is what `worst_case` assumes.
         rule: For attempts without usage.

@@ -17,12 +17,13 @@ from evo.records import (
     Generation,
     Header,
     Initial,
+    InstanceCall,
     Line,
     Outcome,
     Session,
 )
 
-LeanLine = Header | Session | Initial | Outcome | Generation | End
+LeanLine = Header | Session | Initial | Outcome | InstanceCall | Generation | End
 
 PREFIX = b'{"crc":"'
 BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`

@@ -41,6 +41,7 @@ from evo.records import (
     Generation,
     Header,
     Initial,
+    InstanceCall,
     Line,
     Outcome,
     Session,
@@ -94,6 +95,8 @@ class Log:
         initial: Evaluation of the initial program; None before it was logged.
         outcomes: Children without their texts, by generation and index, including those of a
             generation under way.
+        instance_calls: Calls that evaluations made, by generation, program and index; of a call
+            that was repeated after a failure, each in the order made.
         generations: Complete generations, in order.
         torn: Whether a torn last line was left out.
         ends: Orderly ends of sessions.
@@ -107,6 +110,7 @@ class Log:
         self.generations: list[Generation] = []
         self.ends: list[End] = []
         self.outcomes: list[Outcome] = []
+        self.instance_calls: list[InstanceCall] = []
         self.ended = False
         self.length = 0  # bytes of whole lines: where a writer goes on
         self.lines = 0
@@ -131,6 +135,8 @@ class Log:
                     self.ended = False
                 case Initial() as initial:
                     self.initial = initial
+                case InstanceCall() as call:
+                    self.instance_calls.append(call)
                 case Generation() as generation:
                     self.generations.append(generation)
                 case End() as end:
@@ -143,6 +149,7 @@ class Log:
                     self._places[key] = (decoded.start, decoded.stop)
                     self.outcomes.append(outcome)
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
+        self.instance_calls.sort(key=lambda call: (call.generation, call.program, call.index))
         return header
 
     def refresh(self) -> bool:
@@ -264,18 +271,18 @@ def summarise(log: Log) -> str:
     header = log.header
     model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
     best = log.trajectory[-1]
-    tokens = [
-        usage_tokens(attempt.usage) for outcome in log.outcomes for attempt in outcome.attempts
-    ]
+    calls: list[Outcome | InstanceCall] = [*log.outcomes, *log.instance_calls]
+    tokens = [usage_tokens(attempt.usage) for call in calls for attempt in call.attempts]
     prompt = sum(t.prompt or 0 for t in tokens if t)
     completion = sum(t.completion or 0 for t in tokens if t)
     seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
     state = "" if log.finished else ", unfinished"
+    asked = f"{len(log.instance_calls):,} calls on instances, " if log.instance_calls else ""
     return (
         f"{header.task.name}, {model}, seed {header.seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
-        f"{prompt:,} + {completion:,} tokens, {seconds}"
+        f"{asked}{prompt:,} + {completion:,} tokens, {seconds}"
     )
 
 

@@ -68,7 +68,13 @@ class Attempt(Record, frozen=True, kw_only=True):
 
 
 class Instance(Record, frozen=True, kw_only=True):
-    """Outcome on one instance of a task's data set."""
+    """Outcome on one instance of a task's data set.
+
+    Attributes:
+        id: The instance's own name.
+        status: How it ended; `no_reply` where the model was asked and did not answer.
+        score: In [0, 1]; None unless the status is `ok`, which then counts as 0 in the mean.
+    """
 
     id: str
     status: Status
@@ -147,6 +153,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
         entry: Names of the function that is called, in order of preference (isolation `separate`).
         picture: How a returned construction is drawn: `circles`, `points`, `triangle` or empty.
         omitted: Files of the folder that were too large to embed.
+        instances_file: Which file is the data set, one instance a line; empty: there is none.
     """
 
     name: str
@@ -161,6 +168,12 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     entry: tuple[str, ...] = ()
     picture: str = ""
     omitted: tuple[str, ...] = ()
+    instances_file: str = ""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether an evaluation asks the model: a text is tried on the instances of a data set."""
+        return bool(self.instances_file) and self.evolves == "text"
 
 
 class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -303,6 +316,26 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     program: str | None = None
 
 
+class InstanceCall(Record, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):
+    """A call that an evaluation made: the model was asked one instance of the task's data set.
+
+    Equal texts are evaluated once, so it belongs to a text rather than to a child.
+
+    Attributes:
+        generation: The first one with a child that has this text; 0 for the initial one.
+        program: First 16 hex digits of the SHA-256 of the text that was evaluated.
+        index: Position of the instance in the data set, from 0.
+        attempts: Every HTTP request made for it, in order.
+        reply: The model's text; None if there was none or the log is compact.
+    """
+
+    generation: int
+    program: str
+    index: int
+    attempts: tuple[Attempt, ...]
+    reply: str | None = None
+
+
 class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
     """A generation is complete.
 
@@ -366,6 +399,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
         seed: Seed of the policy.
         budget: Limits by unit.
         cap: Generations of an arm at most; None: no cap.
+        in_flight: Rounds asked and not yet told at most.
         arms: The arms, in order.
     """
 
@@ -377,6 +411,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
     seed: int
     budget: dict[str, float] = {}
     cap: int | None = None
+    in_flight: int = 1
     arms: tuple[ArmRecord, ...]
 
 
@@ -390,8 +425,10 @@ class Asked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
 class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
     """The pull is complete and the policy knows.
 
+    With several rounds in flight, lines stand in the order in which the policy was asked and told.
+
     Attributes:
-        round: From 0.
+        round: The round that was asked, from 0.
         arm: From 0.
         reward: What the policy was told.
         best_fitness: Best over the arms so far; None while nothing is ok.
@@ -410,5 +447,5 @@ class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
 AllocationLine = AllocationHeader | Asked | Told
 """Every kind of line in allocation.jsonl."""
 
-Line = Header | Session | Initial | Child | Generation | End
+Line = Header | Session | Initial | Child | InstanceCall | Generation | End
 """Every kind of line in a log."""

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from evo.arm import Arm, Evaluates, choose
+from evo.arm import Arm, choose
 from evo.configuration import Settings
+from evo.evaluations import Evaluates
+from evo.instances import InstanceEvaluator
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogError, LogWriter, check_free, encode_line, read_log, write_new
 from evo.records import (
@@ -25,7 +27,7 @@ from evo.records import (
     Limits,
     Line,
 )
-from evo.sandbox import Evaluator
+from evo.sandbox.cluster import open_evaluator
 from evo.session import open_resources
 from evo.upkeep import require_whole
 
@@ -120,14 +122,15 @@ def rerun(
     with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
         target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"
         with open_resources(logged.header, settings, caller=model) as resources:
-            writer = LogWriter.create(target, logged.header)
+            writer = LogWriter.create(target, logged.header, *logged.instance_calls)
             arm = Arm(writer, logged.header, resources)
+            arm.learn(logged.instance_calls)
             with contextlib.closing(arm):
                 arm.begin()
                 for _ in logged.generations:
                     arm.advance()
             again = read_log(target)
-            differences = _compare(logged, again, resources.evaluator)
+            differences = _compare(logged, again, arm.evaluator)
     done = len(logged.generations)
     return Rerun(
         log=logged,
@@ -220,9 +223,10 @@ def rescore(
     header = msgspec.structs.replace(header, limits=limits, source=f"evo rescore{what}")
     programs = [child.program for child in logged.children]
     first = header.task.files[header.task.program_file]
-    with Evaluator(workers=workers) as evaluator:
+    with contextlib.closing(open_evaluator(workers)) as sandbox:
+        player = _player(logged, sandbox)
         evaluated = _evaluate_all(
-            evaluator, header, list(dict.fromkeys([first, *(p for p in programs if p)]))
+            player, header, list(dict.fromkeys([first, *(p for p in programs if p)]))
         )
     if metric:
         evaluated = {p: _with_metric(e, metric) for p, e in evaluated.items()}
@@ -233,6 +237,7 @@ def rescore(
         for child in logged.children
     ]
     lines = _retold(logged, header, Initial(evaluation=evaluated[first]), children)
+    lines[1:1] = logged.instance_calls
     write_new(target, b"".join(encode_line(line) for line in lines))
     return read_log(target)
 
@@ -242,8 +247,19 @@ def _rescored_path(path: Path) -> Path:
     return path.with_name(f"{name}.rescored.jsonl")
 
 
+def _player(logged: Log, sandbox: Evaluates) -> Evaluates:
+    """Returns what evaluates a log's programs again, with its replies on instances if there are."""
+    if not logged.header.task.instances_file:
+        return sandbox
+    header = logged.header
+    model = RecordedModel((), model=header.model, sampling=header.sampling)
+    player = InstanceEvaluator(header, sandbox.evaluate, model, max_concurrent=1)
+    player.learn(logged.instance_calls)
+    return player
+
+
 def _evaluate_all(
-    evaluator: Evaluator, header: Header, programs: Sequence[str]
+    evaluator: Evaluates, header: Header, programs: Sequence[str]
 ) -> dict[str, Evaluation]:
     from joblib import Parallel, delayed
     from tqdm.auto import tqdm

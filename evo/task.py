@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import difflib
 import hashlib
+import itertools
+import json
 import os
 import tomllib
 import warnings
@@ -89,6 +91,7 @@ class TaskConfig(
         picture: How a construction is drawn.
         program: File of the initial program.
         evaluator: File of the evaluator.
+        instances: File of the data set; see `evo.instances`.
         limits: Limits of an evaluation.
     """
 
@@ -102,6 +105,7 @@ class TaskConfig(
     picture: Picture = ""
     program: str | None = None
     evaluator: str | None = None
+    instances: str | None = None
     limits: Limits = Limits()
 
 
@@ -116,6 +120,7 @@ def load_task(
     *,
     program: str | os.PathLike[str] | None = None,
     evaluator: str | os.PathLike[str] | None = None,
+    instances: int | None = None,
 ) -> Task:
     """Loads a task.
 
@@ -124,14 +129,15 @@ def load_task(
         program: Initial program, where the folder keeps it under an unusual name; relative to
             the folder or to the working directory.
         evaluator: Evaluator, likewise.
+        instances: How many of its data set to keep, the first ones; None: all.
 
     Raises:
         TaskError: No such task, a file or function is missing, or task.toml has a mistake.
     """
     if isinstance(task, Task):
-        return task
+        return _with_instances(task, instances)
     if isinstance(task, TaskRecord):
-        return Task(task, Limits())
+        return _with_instances(Task(task, Limits()), instances)
     folder = _find_folder(task)
     config = _read_config(folder)
     own_name = config.name or folder.resolve().name
@@ -147,10 +153,15 @@ def load_task(
         )
     program_path = _find_file(folder, "initial program", program or config.program, PROGRAM_NAMES)
     evaluator_path = _find_file(folder, "evaluator", evaluator or config.evaluator, EVALUATOR_NAMES)
-    files, encoded, omitted = _collect(folder, program_path, evaluator_path)
+    required = [program_path, evaluator_path]
+    instances_file = ""
+    if config.instances is not None:
+        required.append(_find_file(folder, "data set", config.instances, ()))
+        instances_file = _relative(folder, required[-1])
+    files, encoded, omitted = _collect(folder, *required)
     program_file = _relative(folder, program_path)
     evaluator_file = _relative(folder, evaluator_path)
-    for name in (program_file, evaluator_file):
+    for name in filter(None, (program_file, evaluator_file, instances_file)):
         if name not in files:
             raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
     if not files[program_file].strip():
@@ -181,8 +192,67 @@ def load_task(
         entry=config.entry,
         picture=config.picture,
         omitted=omitted,
+        instances_file=instances_file,
     )
-    return Task(msgspec.structs.replace(record, hash=hash_of(record)), limits)
+    if instances_file:
+        if isolation != "separate":
+            raise TaskError(
+                f"{evaluator_path}: a task with instances needs a function score(value, instance), "
+                "and no isolation 'shared'"
+            )
+        read_instances(record)
+    task = Task(msgspec.structs.replace(record, hash=hash_of(record)), limits)
+    return _with_instances(task, instances)
+
+
+def _with_instances(task: Task, count: int | None) -> Task:
+    """Returns the task with the first instances of its data set alone."""
+    if count is None:
+        return task
+    record = task.record
+    have = len(read_instances(record)) if record.instances_file else 0
+    if not 1 <= count <= have:
+        raise TaskError(f"{record.name}: instances: expected 1 to {have}, got {count!r}")
+    lines = filter(str.strip, record.files[record.instances_file].split("\n"))
+    kept = "".join(f"{line}\n" for line in itertools.islice(lines, count))
+    files = {**record.files, record.instances_file: kept}
+    record = msgspec.structs.replace(record, files=files)
+    return Task(msgspec.structs.replace(record, hash=hash_of(record)), task.limits)
+
+
+def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
+    """Returns a task's data set: JSON objects, each with an `id` of its own, a text.
+
+    An instance has a `prompt`, what the model is asked, if a text evolves; else an `input`, what
+    the program's function is given. All else is for the evaluator.
+
+    Raises:
+        TaskError: A line is no such object; names file and line.
+    """
+    asks = task.asks_model
+    needed = "prompt" if asks else "input"
+    found: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(task.files[task.instances_file].split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{task.instances_file}:{number}"
+        try:
+            instance = json.loads(line)
+        except ValueError as error:
+            raise TaskError(f"{where}: not JSON: {error}") from None
+        sound = isinstance(instance, dict) and needed in instance
+        if not sound or (asks and not isinstance(instance[needed], str)):
+            what = "a text" if asks else "any value"
+            raise TaskError(
+                f"{where}: expected an object with a key {needed!r}, {what}, got {line[:80]}"
+            )
+        name = instance.setdefault("id", str(len(found) + 1))
+        if not isinstance(name, str) or name in found:
+            raise TaskError(f"{where}: expected an id of its own, a text, got {name!r}")
+        found[name] = instance
+    if not found:
+        raise TaskError(f"{task.instances_file}: expected at least one instance, a line each")
+    return list(found.values())
 
 
 def hash_of(record: TaskRecord) -> str:
@@ -225,7 +295,8 @@ def _find_file(
         if place.is_file():
             return place
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
-    option = "--program FILE" if what == "initial program" else "--evaluator FILE"
+    options = {"initial program": "--program FILE", "evaluator": "--evaluator FILE"}
+    option = options.get(what, "the key 'instances' of task.toml")
     raise TaskError(
         f"{folder}: no {what}: expected {' or '.join(str(place) for place in places)}; the folder "
         f"holds {present}; {option} names another file"

@@ -110,6 +110,7 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     lines += log.sessions
     lines += [log.initial] if log.initial else []
     lines += log.ends
+    lines += [msgspec.structs.replace(call, reply=None) for call in log.instance_calls]
     by_generation = {generation.generation: generation for generation in log.generations}
     for position, outcome in enumerate(log.outcomes):
         lines.append(Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__}))
