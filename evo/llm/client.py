@@ -20,8 +20,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from evo.cost import is_turned_away, usage_tokens
 from evo.llm.answer import Answer, clip, read_refusal, read_success
 from evo.llm.limits import SlotCancelled, Slots
+from evo.llm.rates import Lease
 from evo.records import Attempt, Model, Sampling
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0  # connecting for longer is an error of the network, not a slow answer
 LONGEST_BACK_OFF = 30.0
 LONGEST_RETRY_AFTER = 120.0
+TOKENS_PER_CHARACTER = 0.35  # of a prompt; code and English have fewer
 
 
 class EndpointError(Exception):
@@ -214,6 +217,7 @@ class ModelClient:
         self._lock = threading.Lock()
         self._client: openai.OpenAI | None = None
         self._flights: set[Flight] = set()
+        self._density = TOKENS_PER_CHARACTER
         self._alive = False  # whether this endpoint ever gave a proper answer
 
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
@@ -235,11 +239,18 @@ class ModelClient:
             CallCancelled: `cancel` was called.
         """
         body = self._body(messages, seed)
+        characters = sum(len(str(message.get("content"))) for message in messages)
         attempts: list[Attempt] = []
         for number in range(self._retries + 1):
             try:
-                with self._slots.slot((generation, index), owner=self):
+                with self._slots.slot(
+                    (generation, index),
+                    owner=self,
+                    endpoint=self._endpoint.base_url,
+                    tokens=self._most_tokens(characters),
+                ) as lease:
                     answer = self._attempt(body)
+                    self._settle(lease, answer, characters)
             except SlotCancelled as error:
                 raise CallCancelled(str(error)) from None
             attempt = answer.attempt
@@ -355,6 +366,23 @@ class ModelClient:
             "max_completion_tokens" if to_openai else "max_tokens": self.sampling.max_tokens,
         } | self.model.extra_body
         return {name: value for name, value in body.items() if value is not None}
+
+    def _most_tokens(self, characters: int) -> int:
+        """Returns the tokens that a request with a prompt of this length may use."""
+        return int(characters * self._density) + (self.sampling.max_tokens or 0)
+
+    def _settle(self, lease: Lease, answer: Answer, characters: int) -> None:
+        """Tells the slots what the endpoint said, and learns how long its tokens are."""
+        tokens = usage_tokens(answer.attempt.usage)
+        used = tokens.prompt + tokens.completion if tokens else None
+        if tokens and characters:
+            self._density = max(self._density, tokens.prompt / characters)
+        lease.settle(
+            0 if is_turned_away(answer.attempt) else used,
+            answered=answer.verdict == "answered",
+            turned_away=answer.attempt.http_status == 429,
+            pause=min(answer.retry_after or 0.0, LONGEST_RETRY_AFTER),
+        )
 
     def _pause(self, seed: int, number: int, asked: float | None) -> None:
         """Waits before the next attempt: exponential back-off with full jitter, or as asked.

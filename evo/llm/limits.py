@@ -1,17 +1,23 @@
 """Slots: the one small object that every request asks before it is sent.
 
 All limits on an endpoint's load live here. One `Slots` may serve several clients (the arms of an
-allocation, say), which together then keep to it.
+allocation, the models of a session), which together then keep to it.
 """
 
 from __future__ import annotations
 
+import functools
 import heapq
+import itertools
+import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
+
+from evo.llm.rates import MINUTE, Gate, Lease
 
 Priority = tuple[int, ...]
 """Lowest first: (generation, index), so that older generations finish first."""
@@ -21,38 +27,107 @@ class SlotCancelled(Exception):  # noqa: N818
     """The wait for a slot was given up because of `Slots.cancel` or `Slots.close`."""
 
 
+class _Door(Gate):
+    """A gate with the requests that wait before it, a heap."""
+
+    def __init__(self, *limits: Any, **named: Any) -> None:
+        super().__init__(*limits, **named)
+        self.waiting: list[_Waiter] = []
+
+
 @dataclass(order=True)
 class _Waiter:
     priority: Priority
     arrival: int
     owner: object = field(compare=False)
+    door: _Door = field(compare=False)
+    lease: Lease = field(compare=False)
     woken: threading.Event = field(compare=False, default_factory=threading.Event)
     granted: bool = field(compare=False, default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """How slots were used so far, seconds.
+
+    Attributes:
+        slots: Slots in all.
+        open: Time during which any request waited or flew.
+        busy: Slots taken, summed over that time: slot-seconds.
+        queued: Time that requests waited for a slot, summed over requests.
+        limited: Time during which requests waited although a slot was free, because of a limit
+            per minute, or of the endpoint's own wish (429, Retry-After).
+    """
+
+    slots: int
+    open: float = 0.0
+    busy: float = 0.0
+    queued: float = 0.0
+    limited: float = 0.0
+
+    @property
+    def utilisation(self) -> float:
+        """Busy time over slots x open time, in [0, 1]; NaN before the first request."""
+        return self.busy / (self.slots * self.open) if self.open else math.nan
 
 
 class Slots:
     """At most `max_concurrent` requests in flight, by priority and then by arrival.
 
-    No slot is idle while a request waits. Thread-safe.
+    No slot is idle while a request waits that the limits of its endpoint let through.
+    Thread-safe.
 
-        slots = Slots(20)
-        with slots.slot((generation, index)):
+        slots = Slots(20, requests_per_minute=600)
+        with slots.slot((generation, index), tokens=9000) as lease:
             ...                                   # send one request
+            lease.settle(tokens_used)             # gives back what was reserved in excess
+
+    The slots are shared by all endpoints; each endpoint has its own minute, its own allowance
+    after a 429 and its own pause, so that one that is busy does not hold up the others.
+
+    Args:
+        max_concurrent: Slots in all, at least 1.
+        requests_per_minute: In any sliding minute, of each endpoint; None: no limit.
+        tokens_per_minute: Of prompts and replies, likewise.
+        window: Seconds of a minute; a test may shorten it.
 
     Attributes:
-        max_concurrent: Slots in all, at least 1.
+        max_concurrent: Slots in all.
     """
 
-    def __init__(self, max_concurrent: int) -> None:
-        if max_concurrent < 1:
-            raise ValueError(f"max_concurrent must be at least 1, got {max_concurrent!r}")
+    def __init__(
+        self,
+        max_concurrent: int,
+        *,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        window: float = MINUTE,
+    ) -> None:
+        for name, value in (
+            ("max_concurrent", max_concurrent),
+            ("requests_per_minute", requests_per_minute),
+            ("tokens_per_minute", tokens_per_minute),
+        ):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
         self.max_concurrent = max_concurrent
+        self._new_door = functools.partial(
+            _Door,
+            max_concurrent,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            window=window,
+        )
+        self._doors: dict[str, _Door] = {}
         self._lock = threading.Lock()
-        self._waiting: list[_Waiter] = []
-        self._in_flight = 0
-        self._arrivals = 0
-        self._waited = 0.0
+        self._arrivals = itertools.count()
+        self._in_flight = self._waiting = 0
+        self._gone: set[object] = set()  # owners who cancelled
         self._closed = False
+        self._alarm: threading.Timer | None = None
+        self._alarm_at = math.inf
+        self._now = time.monotonic()  # as of the last change
+        self._open = self._busy = self._queued = self._limited = 0.0
 
     @property
     def in_flight(self) -> int:
@@ -60,80 +135,147 @@ class Slots:
         return self._in_flight
 
     @property
-    def waited_seconds(self) -> float:
-        """Time that requests have spent waiting for a slot, summed over requests."""
-        return self._waited
+    def waiting(self) -> int:
+        """Requests that wait now."""
+        return self._waiting
+
+    @property
+    def load(self) -> Load:
+        """How the slots were used until now."""
+        with self._lock:
+            self._measure()
+            return Load(
+                slots=self.max_concurrent,
+                open=self._open,
+                busy=self._busy,
+                queued=self._queued,
+                limited=self._limited,
+            )
 
     @contextmanager
-    def slot(self, priority: Priority = (), *, owner: object = None) -> Iterator[None]:
+    def slot(
+        self, priority: Priority = (), *, owner: object = None, endpoint: str = "", tokens: int = 0
+    ) -> Iterator[Lease]:
         """Waits for a slot and holds it for the length of the `with` block.
 
         Args:
             priority: Lowest first.
-            owner: Whom `cancel` can name.
+            owner: Whom `cancel` can name; hashable.
+            endpoint: Whose limits hold.
+            tokens: Of prompt and reply, estimated from above; see `Lease.settle`.
+
+        Yields:
+            The lease, to be told what became of the request.
 
         Raises:
             SlotCancelled: The wait was given up.
         """
-        self._take(priority, owner)
-        try:
-            yield
+        with self._lock:
+            door = self._doors.get(endpoint) or self._doors.setdefault(endpoint, self._new_door())
+        waiter = _Waiter(priority, next(self._arrivals), owner, door, Lease(tokens))
+        try:  # a KeyboardInterrupt must not leak the slot, either
+            self._take(waiter)
+            yield waiter.lease
         finally:
-            with self._lock:
-                self._in_flight -= 1
-                self._grant()
+            self._give_back(waiter)
 
     def cancel(self, owner: object) -> None:
-        """Makes every waiter of `owner` raise `SlotCancelled`; slots in use are left alone."""
+        """Makes every waiter of `owner`, now and later, raise `SlotCancelled`.
+
+        Slots in use are left alone.
+        """
         with self._lock:
-            given_up = [waiter for waiter in self._waiting if waiter.owner is owner]
-            self._waiting = [waiter for waiter in self._waiting if waiter.owner is not owner]
-            heapq.heapify(self._waiting)
-        for waiter in given_up:
-            waiter.woken.set()
+            self._gone.add(owner)
+            self._dismiss(lambda waiter: waiter.owner is owner)
 
     def close(self) -> None:
         """Makes every waiter, now and later, raise `SlotCancelled`."""
         with self._lock:
             self._closed = True
-            given_up, self._waiting = self._waiting, []
-        for waiter in given_up:
-            waiter.woken.set()
+            self._dismiss(lambda waiter: True)
 
-    def _take(self, priority: Priority, owner: object) -> None:
+    def _dismiss(self, meant: Callable[[_Waiter], bool]) -> None:
+        """Wakes waiters without a slot; the lock is held."""
+        self._measure()
+        for door in self._doors.values():
+            for waiter in filter(meant, door.waiting):
+                waiter.woken.set()
+            door.waiting = [waiter for waiter in door.waiting if not meant(waiter)]
+            heapq.heapify(door.waiting)
+        self._grant()
+
+    def _take(self, waiter: _Waiter) -> None:
         with self._lock:
-            if self._closed:
-                raise SlotCancelled("these slots are closed")
-            if self._in_flight < self.max_concurrent:
-                self._in_flight += 1
-                return
-            waiter = _Waiter(priority, self._arrivals, owner)
-            self._arrivals += 1
-            heapq.heappush(self._waiting, waiter)
-        started = time.monotonic()
-        try:
+            if self._closed or waiter.owner in self._gone:
+                raise SlotCancelled("these slots are closed, or this owner has cancelled")
+            self._measure()
+            heapq.heappush(waiter.door.waiting, waiter)
+            self._grant()
+        if not waiter.granted:
             waiter.woken.wait()
-        except BaseException:  # a KeyboardInterrupt must not leak the slot
-            self._withdraw(waiter)
-            raise
-        with self._lock:
-            self._waited += time.monotonic() - started
         if not waiter.granted:
             raise SlotCancelled("the wait for a slot was cancelled")
 
-    def _withdraw(self, waiter: _Waiter) -> None:
+    def _give_back(self, waiter: _Waiter) -> None:
+        """Ends a slot, or the wait for it."""
+        door = waiter.door
         with self._lock:
+            self._measure()
             if waiter.granted:
                 self._in_flight -= 1
-                self._grant()
-            elif waiter in self._waiting:
-                self._waiting.remove(waiter)
-                heapq.heapify(self._waiting)
+                door.release(waiter.lease, now=self._now)
+            elif waiter in door.waiting:
+                door.waiting.remove(waiter)
+                heapq.heapify(door.waiting)
+            self._grant()
 
     def _grant(self) -> None:
-        """Hands free slots to those who wait; the lock is held."""
-        while self._waiting and self._in_flight < self.max_concurrent:
-            waiter = heapq.heappop(self._waiting)
+        """Hands free slots to those who wait and may pass; the lock is held."""
+        now, opening = self._now, math.inf
+        while self._in_flight < self.max_concurrent:
+            ready: list[_Door] = []
+            opening = math.inf
+            for door in self._doors.values():
+                if door.waiting:
+                    wait = door.wait(door.waiting[0].lease.tokens, now=now)
+                    opening = min(opening, wait)
+                    if wait <= 0:
+                        ready.append(door)
+            if not ready:
+                break
+            door = min(ready, key=lambda each: each.waiting[0])
+            waiter = heapq.heappop(door.waiting)
+            door.admit(waiter.lease, now=now)
             self._in_flight += 1
             waiter.granted = True
             waiter.woken.set()
+        self._waiting = sum(len(door.waiting) for door in self._doors.values())
+        if self._in_flight < self.max_concurrent:
+            self._set_alarm(now + opening)
+
+    def _set_alarm(self, at: float) -> None:
+        """Sees to it that those whom a limit holds up are let through in time; lock held."""
+        if self._alarm is not None and (at < self._alarm_at or not self._waiting):
+            self._alarm.cancel()
+            self._alarm = None
+        if self._alarm is None and at < math.inf:
+            self._alarm, self._alarm_at = threading.Timer(at - self._now, self._ring), at
+            self._alarm.daemon = True
+            self._alarm.start()
+
+    def _ring(self) -> None:
+        with self._lock:
+            self._alarm = None
+            self._measure()
+            self._grant()
+
+    def _measure(self) -> None:
+        """Adds up the load since the last change; the lock is held."""
+        before, self._now = self._now, time.monotonic()
+        seconds = self._now - before
+        if self._waiting or self._in_flight:
+            self._open += seconds
+            self._busy += self._in_flight * seconds
+            self._queued += self._waiting * seconds
+            if self._waiting and self._in_flight < self.max_concurrent:
+                self._limited += seconds

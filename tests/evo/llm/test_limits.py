@@ -22,7 +22,7 @@ def queue_up(slots: Slots, priorities: list[tuple[int, ...]]) -> list[int]:
     with slots.slot():
         for waiting, thread in enumerate(threads, start=1):
             thread.start()
-            while len(slots._waiting) < waiting:
+            while slots.waiting < waiting:
                 time.sleep(0.0005)
     for thread in threads:
         thread.join()
@@ -55,7 +55,7 @@ def test_as_many_as_allowed_are_in_flight_and_never_more():
         thread.join()
     assert most[0] == 5
     assert slots.in_flight == 0
-    assert slots.waited_seconds > 0
+    assert slots.load.queued > 0
 
 
 def test_a_failure_inside_gives_the_slot_back():
@@ -79,7 +79,7 @@ def waiters(slots: Slots, owners: list[object]) -> tuple[list[threading.Thread],
     threads = [threading.Thread(target=work, args=(k,)) for k in range(len(owners))]
     for thread in threads:
         thread.start()
-    while len(slots._waiting) < len(owners):
+    while slots.waiting < len(owners):
         time.sleep(0.0005)
     return threads, outcomes
 
@@ -128,7 +128,7 @@ def test_an_interrupt_while_waiting_does_not_lose_the_slot(monkeypatch, granted)
     if not granted:
         first.__exit__(None, None, None)
     assert slots.in_flight == 0
-    assert slots._waiting == []
+    assert slots.waiting == 0
 
 
 @pytest.mark.parametrize("number", [0, -1])

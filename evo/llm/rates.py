@@ -1,0 +1,155 @@
+"""What one endpoint bears: requests and tokens per minute, and how many requests at once.
+
+Nothing here waits or reads a clock: `now` is an argument, in seconds on a clock that never goes
+back, so that a test can play an hour in a moment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+MINUTE = 60.0
+TRANSIT = 1.0
+"""Seconds that a request may take from its slot to where the endpoint counts it."""
+
+DECREASE = 0.7  # factor of RFC 9438, gentler than a half: not every 429 means too many at once
+
+
+@dataclass(eq=False)
+class Lease:
+    """One request that was let through, and what of the limits it holds.
+
+    Attributes:
+        tokens: Prompt and reply: an estimate from above, in the end what it was.
+        granted: When it was let through.
+        ended: When it was over; infinite before.
+        counted: Whether it is among the requests of the last minute.
+        used: What `settle` was told, as are the next three.
+        answered: Whether the endpoint served it.
+        turned_away: Whether the endpoint said that it was one request too many.
+        pause: Seconds that the endpoint asks to wait.
+    """
+
+    tokens: int
+    granted: float = math.inf
+    ended: float = math.inf
+    counted: bool = False
+    used: int | None = None
+    answered: bool = False
+    turned_away: bool = False
+    pause: float = 0.0
+
+    def settle(
+        self,
+        tokens: int | None,
+        *,
+        answered: bool = True,
+        turned_away: bool = False,
+        pause: float | None = None,
+    ) -> None:
+        """Says what became of the request; what was reserved in excess is free once it ends.
+
+        Args:
+            tokens: What it really used; None: unknown, the estimate stands.
+            answered: Whether the endpoint served it.
+            turned_away: Whether the endpoint said that it was one request too many (429).
+            pause: Seconds that the endpoint asks to wait.
+        """
+        self.used, self.answered, self.turned_away = tokens, answered, turned_away
+        self.pause = pause or 0.0
+
+
+class Gate:
+    """Lets requests through to one endpoint, within its limits.
+
+    A request counts in full from the moment it is let through until a minute after the endpoint
+    must have seen it, so that no sliding minute on the endpoint's clock holds more than allowed;
+    its tokens are an estimate from above until the answer says how many they were.
+
+    If the endpoint turns a request away (429), the number in flight falls by the factor
+    `DECREASE`, once per round trip: requests that were under way at the last fall do not count
+    again. Every answer then raises it by a share, one per round trip, up to `max_concurrent`.
+
+    Args:
+        max_concurrent: Requests in flight at most.
+        requests_per_minute: None: no limit.
+        tokens_per_minute: None: no limit. A request that is larger passes alone.
+        window: Seconds of a minute; a test may shorten it.
+    """
+
+    def __init__(
+        self,
+        max_concurrent: int,
+        *,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        window: float = MINUTE,
+    ) -> None:
+        self._most = max_concurrent
+        self._requests = math.inf if requests_per_minute is None else requests_per_minute
+        self._tokens = math.inf if tokens_per_minute is None else tokens_per_minute
+        self._window = window
+        self._counted: deque[Lease] = deque()
+        self._used = 0
+        self._in_flight = 0
+        self._fell = -math.inf
+        self._paused_until = -math.inf
+        self.allowance = float(max_concurrent)
+
+    def wait(self, tokens: int, *, now: float) -> float:
+        """Returns the seconds until a request may pass if no other does; 0: now.
+
+        Infinite if it has to wait for the end of another, however long that takes.
+
+        Args:
+            tokens: Estimate for the request.
+            now: The time.
+        """
+        if self._in_flight >= int(self.allowance):
+            return math.inf
+        return max(0.0, self._paused_until - now, self._wait_for_window(tokens, now))
+
+    def _wait_for_window(self, tokens: int, now: float) -> float:
+        if self._requests == self._tokens == math.inf:
+            return 0.0
+        while self._counted and self._expiry(self._counted[0]) <= now:
+            lease = self._counted.popleft()
+            lease.counted = False
+            self._used -= lease.tokens
+        count, used, opening = len(self._counted), self._used, now
+        for lease in self._counted:
+            if count < self._requests and used + tokens <= self._tokens:
+                break
+            opening = max(opening, self._expiry(lease))
+            count, used = count - 1, used - lease.tokens
+        return opening - now
+
+    def admit(self, lease: Lease, *, now: float) -> None:
+        """Counts a request that is let through."""
+        lease.granted = now
+        self._in_flight += 1
+        if self._requests != math.inf or self._tokens != math.inf:
+            lease.counted = True
+            self._counted.append(lease)
+            self._used += lease.tokens
+
+    def release(self, lease: Lease, *, now: float) -> None:
+        """Takes note of a request's end, and of what the endpoint said."""
+        self._in_flight -= 1
+        lease.ended = now
+        if lease.used is not None:
+            if lease.counted:
+                self._used += lease.used - lease.tokens
+            lease.tokens = lease.used
+        self._paused_until = max(self._paused_until, now + lease.pause)
+        if lease.turned_away and lease.granted > self._fell:
+            self.allowance = max(1.0, self.allowance * DECREASE)
+            self._fell = now
+        elif lease.answered:
+            self.allowance = min(float(self._most), self.allowance + 1 / self.allowance)
+
+    def _expiry(self, lease: Lease) -> float:
+        """Until when a request counts: the endpoint saw it soon, and before it answered."""
+        return min(lease.ended, lease.granted + TRANSIT) + self._window
