@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 
 import msgspec
 
+from evo.concurrency import find_preset
 from evo.prompt import PROMPT_VERSION
 from evo.records import Header, Limits, Model
 from evo.task import Task, load_task
@@ -96,7 +97,7 @@ class Settings:
     """How a session works; unlike the header, nothing that a child depends on.
 
     Attributes:
-        max_concurrent: Calls in flight at most; 1 works in order.
+        max_concurrent: Calls in flight at most, 1 works in order; None: the preset's, else 20.
         timeout: Seconds that one attempt may take.
         retries: Attempts beyond the first.
         workers: Evaluations at a time; None: one per core, or on a cluster one per thread of its
@@ -106,9 +107,13 @@ class Settings:
         evaluations: Folder of evaluations shared by runs; None: not shared.
         cache: File of replies shared by runs, see `evo.llm.cache`; None: every call is made.
         progress: Show a progress bar.
+        preset: Name out of `evo.concurrency.PRESETS`: stands in for what is None here.
+        requests_per_minute: Of each endpoint, in any sliding minute; None: the preset's, else no
+            limit.
+        tokens_per_minute: Of prompts and replies, likewise; None: no limit.
     """
 
-    max_concurrent: int = 20
+    max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made
     timeout: float = 600.0
     retries: int = 5
     workers: int | None = None
@@ -116,8 +121,19 @@ class Settings:
     evaluations: Path | None = None
     cache: Path | None = None
     progress: bool = True
+    preset: str | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
 
     def __post_init__(self) -> None:
+        preset = None if self.preset is None else find_preset(self.preset)
+        if self.max_concurrent is None:
+            object.__setattr__(self, "max_concurrent", preset.max_concurrent if preset else 20)
+        if self.requests_per_minute is None and preset:
+            object.__setattr__(self, "requests_per_minute", preset.requests_per_minute)
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            if (value := getattr(self, name)) is not None:
+                at_least(name, value, 1)
         at_least("max_concurrent", self.max_concurrent, 1)
         at_least("retries", self.retries, 0)
         if self.workers is not None:

@@ -70,7 +70,11 @@ def open_resources(
 
     if settings.evaluations is not None:
         check_folder(settings.evaluations)
-    slots = Slots(settings.max_concurrent)
+    slots = Slots(
+        settings.max_concurrent,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+    )
     caller = caller or open_caller(header, settings, slots)
     workers = 1 if settings.max_concurrent == 1 else settings.workers
     resources = Resources(

@@ -1,0 +1,117 @@
+"""How many things at once: presets, and what a fixed split of slots would give and waste."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """How hard a session goes at an endpoint.
+
+    Attributes:
+        max_concurrent: Requests in flight at most.
+        requests_per_minute: In any sliding minute.
+        problems_per_batch: Problems of a data set that one batch holds.
+        configurations_per_batch: Configurations that a sweep asks for at once.
+        configurations_in_flight: Configurations of a sweep that run at once.
+    """
+
+    max_concurrent: int
+    requests_per_minute: int
+    problems_per_batch: int
+    configurations_per_batch: int
+    configurations_in_flight: int
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "conservative": Preset(
+            max_concurrent=5,
+            requests_per_minute=2000,
+            problems_per_batch=10,
+            configurations_per_batch=5,
+            configurations_in_flight=3,
+        ),
+        "balanced": Preset(
+            max_concurrent=10,
+            requests_per_minute=3500,
+            problems_per_batch=20,
+            configurations_per_batch=10,
+            configurations_in_flight=5,
+        ),
+        "aggressive": Preset(
+            max_concurrent=15,
+            requests_per_minute=3500,
+            problems_per_batch=30,
+            configurations_per_batch=15,
+            configurations_in_flight=8,
+        ),
+    }
+)
+
+
+def find_preset(name: str) -> Preset:
+    """Returns the preset of a name.
+
+    Raises:
+        ValueError: There is none; lists those that there are.
+    """
+    if name not in PRESETS:
+        raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+    return PRESETS[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcurrencyPlan:
+    """A fixed split of slots in two levels: arms (or configurations) x children.
+
+    Attributes:
+        max_concurrent: Slots in all.
+        arms: Arms or configurations at once.
+        children: Children, or problems of a batch, at once in each of them.
+    """
+
+    max_concurrent: int
+    arms: int
+    children: int
+
+    @property
+    def wasted(self) -> int:
+        """Slots that the split can never use; one queue for all calls uses every one."""
+        return self.max_concurrent - self.arms * self.children
+
+    def __str__(self) -> str:
+        return (
+            f"{self.arms} x {self.children} of {self.max_concurrent} slots"
+            f"{f', {self.wasted} wasted' if self.wasted else ''}"
+        )
+
+
+def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
+    """Returns the split of slots between arms and the children of one of them.
+
+    As many children at once as a batch has, and as many such batches as fit, so that arms x
+    children never exceeds the slots. Nothing in this package splits its slots so: `Slots` hands
+    each to whichever call is next. The split says how many arms are needed to fill the slots, and
+    what a limit per level would waste.
+
+        plan_concurrency(20, 5)      # 4 x 5
+        plan_concurrency(20, 11)     # 1 x 11, 9 slots wasted
+
+    Args:
+        max_concurrent: Slots, at least 1.
+        batch_size: Children of a generation or problems of a batch, at least 1.
+
+    Raises:
+        ValueError: A number below 1.
+    """
+    for name, value in (("max_concurrent", max_concurrent), ("batch_size", batch_size)):
+        if value < 1:
+            raise ValueError(f"{name}: expected at least 1, got {value!r}")
+    children = min(batch_size, max_concurrent)
+    return ConcurrencyPlan(
+        max_concurrent=max_concurrent, arms=max_concurrent // children, children=children
+    )
