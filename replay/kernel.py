@@ -332,7 +332,8 @@ def _line(visits: Visits, crowd: FloatArray, slope: float) -> Callable[[FloatArr
     known = np.isfinite(visits.z)
     z, weight = visits.z[known], crowd[known]
     tried, better = weight * visits.tried[known], weight * visits.better[known]
-    centre = float(np.average(z, weights=tried))
+    # A resample may hold no run that found anything: then there is the prior alone.
+    centre = float(np.average(z, weights=tried) if tried.any() else visits.child_z.mean())
     # One more child, half better, keeps the odds finite where no child or every child is better.
     z, tried, better = np.append(z, centre), np.append(tried, 1.0), np.append(better, 0.5)
     design = np.column_stack([np.ones_like(z), z - centre])

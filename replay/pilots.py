@@ -2,23 +2,36 @@
 
 A pilot is cut out of a few seeds of the sweep; the prefix property makes it the very pilot that
 these seeds would have given. Every rule then chooses a split, and the choice is judged on the
-other seeds.
+other seeds. `backtest_arms` does the same for arms and policy where there is no sweep over N.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evo.policies.base import PolicyWarning
 from replay.bilinear import fit_bilinear
+from replay.effects import jackknife_interval
 from replay.grid import RULES, fixed_split
 from replay.kernel import fit_kernel
-from replay.planner import choose_split, simulate_splits
+from replay.planner import (
+    ARMS,
+    PLANNED_POLICIES,
+    Choice,
+    choose_arms,
+    choose_split,
+    simulate_splits,
+)
+from replay.simulation import simulate
 from replay.statistics import interval
-from replay.sweep import cells, one_sweep
+from replay.sweep import FloatArray, IntArray, cells, one_sweep
+from replay.table import fitness_matrix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +45,11 @@ _CHOICES = (
     *("task", "model", "pilot", "calls", "rule"),
     *("generations", "children", "value", "regret"),
 )
+_POOLS = (
+    *("task", "model", "children", "pilot", "left_out", "runs", "rule"),
+    *("arms", "policy", "value", "regret"),
+)
+_POOL_SUMMARY = ("task", "model", "children", "rule", "value", "regret", "low", "high", "n")
 _SUMMARY = ("rule", "regret", "low", "high", "excess", "excess_low", "excess_high", "n")
 
 Split = tuple[int, int]
@@ -129,6 +147,152 @@ def summarise(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.
             (rule, found.value, found.low, found.high, more.value, more.low, more.high, len(wide))
         )
     return pd.DataFrame(rows, columns=_SUMMARY).sort_values("regret", ignore_index=True)
+
+
+def backtest_arms(
+    frame: pd.DataFrame,
+    children: pd.DataFrame,
+    *,
+    generations: int = 16,
+    runs: int = 4,
+    pilots: int = 4,
+    arms: Sequence[int] = (2, 4, 5, 8, 10),
+    policies: Sequence[str] = ("random", "ucb1", *PLANNED_POLICIES),
+    replicates: int = 200,
+    kernels: int = 12,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Regret of fixed numbers of arms and policies, and of the planner, on runs of one N.
+
+    Of n runs one is left out, some make the pilot, and pools are drawn from the others, no run
+    twice in a pool. The budget is that of one of these runs.
+
+    Args:
+        frame: Runs per task, model and N, as `replay.load` returns it.
+        children: Their children, as `replay.children` returns them.
+        generations: Depth of the pilot.
+        runs: Runs of the pilot.
+        pilots: Pilots for each run left out.
+        arms: Numbers of arms; those that the judged runs cannot fill are dropped.
+        policies: Names in `POLICIES`.
+        replicates: Pools per pilot, number of arms and policy.
+        kernels: See `replay.plan`.
+        seed: Key of all draws.
+
+    Returns:
+        One row per task, model, children, pilot and rule: left_out (number of a run), runs (how
+        many there are), arms, policy (the choice), value (its mean over pools; nothing at all
+        counts as 0, or as the lowest fitness if that is lower), regret (against the best in
+        hindsight of all choices on the same runs). Rules are `single`, each number of arms with
+        each policy, and `plan`.
+
+    Raises:
+        ValueError: If there are fewer than runs + 3 runs of a task, model and N.
+    """
+    import pandas as pd
+
+    rows = []
+    for (task, model, N), part in frame.groupby(["task", "model", "children"], sort=False):
+        names = part["run"].unique()
+        if len(names) < runs + 3:
+            raise ValueError(
+                f"expected at least {runs + 3} runs of {task!r}, {model!r}, N = {N}, to judge "
+                f"pilots of {runs}, got {len(names)}"
+            )
+        fitness = fitness_matrix(part)
+        single = Choice(generations=_shortest(part), children=int(part["children"].iloc[0]))
+        logged = children[children["run"].isin(names) & (children["generation"] <= generations)]
+        judged = len(names) - runs - 1
+        sizes = [K for K in arms if judged >= K]
+        for number in range(pilots * len(names)):
+            left_out = number % len(names)
+            rng = np.random.default_rng([seed, number, len(names)])
+            drawn = rng.permutation(np.delete(np.arange(len(names)), left_out))
+            values = _judge_arms(fitness, drawn[runs:], single, sizes, policies, replicates, number)
+            pilot = logged[logged["run"].isin(names[drawn[:runs]])]
+            plan = _planned(pilot, single, sizes, kernels, seed + number)
+            best = max(values.values())
+            rules = {_label(choice): choice for choice in values} | {"plan": plan}
+            for rule, choice in rules.items():
+                value = values[choice]
+                head = (task, model, N, number, left_out, len(names), rule)
+                rows.append((*head, choice.arms, choice.policy, value, best - value))
+    return pd.DataFrame(rows, columns=_POOLS)
+
+
+def summarise_arms(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Mean regret of each rule by task, model and N, least first.
+
+    Args:
+        table: As `backtest_arms` returns it.
+        level: Nominal coverage of the jackknife over whole runs.
+
+    Returns:
+        task, model, children, rule, value (mean fitness), regret, low, high, n (runs).
+    """
+    import pandas as pd
+
+    parts = []
+    for names, group in table.groupby(["task", "model", "children"], sort=False):
+        rows = []
+        for rule, part in group.groupby("rule", sort=False):
+            n = int(part["runs"].iloc[0])
+            used = np.array([np.delete(np.arange(n), left) for left in part["left_out"]])
+            found = jackknife_interval(part["regret"], used, level=level)
+            value = float(part["value"].mean())
+            rows.append((*names, rule, value, found.value, found.low, found.high, n))
+        ranked = pd.DataFrame(rows, columns=_POOL_SUMMARY).sort_values("regret", kind="stable")
+        parts.append(ranked)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _shortest(frame: pd.DataFrame) -> int:
+    return int(frame.groupby("run")["generation"].max().min())
+
+
+def _label(choice: Choice) -> str:
+    return "single" if choice.arms == 1 else f"K = {choice.arms}, {choice.policy}"
+
+
+def _judge_arms(
+    fitness: FloatArray,
+    rows: IntArray,
+    single: Choice,
+    sizes: Sequence[int],
+    policies: Sequence[str],
+    replicates: int,
+    seed: int,
+) -> dict[Choice, float]:
+    """Mean fitness at the end of every choice, on pools out of these rows."""
+    nothing = float(np.fmin.reduce(fitness, axis=None, initial=0.0))
+    ends = np.fmax.accumulate(fitness[rows], axis=1)[:, single.generations]
+    values = {single: float(np.nan_to_num(ends, nan=nothing).mean())}
+    for K in sizes:
+        for policy in policies:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PolicyWarning)  # too few rounds is a result here
+                played = simulate(
+                    fitness[rows],
+                    policy,
+                    rounds=single.generations,
+                    replicates=replicates,
+                    arms=K,
+                    replace=False,
+                    seed=seed,
+                )
+            final = np.nan_to_num(played.best_fitness[:, -1], nan=nothing)
+            values[replace(single, arms=K, policy=policy)] = float(final.mean())
+    return values
+
+
+def _planned(
+    children: pd.DataFrame, single: Choice, sizes: Sequence[int], kernels: int, seed: int
+) -> Choice:
+    """What the planner chooses from a pilot; one run if nothing in the pilot has a fitness."""
+    if not children["fitness"].notna().any():
+        return single
+    worlds = list(fit_kernel(children).resampled(kernels, seed=seed))
+    return choose_arms(worlds, single, arms=[K for K in ARMS if K in sizes], seed=seed)
 
 
 def _prefix(table: pd.DataFrame, design: Mapping[int, int]) -> pd.DataFrame:

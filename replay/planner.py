@@ -381,6 +381,23 @@ def _rank_arms(
     return pd.DataFrame(rows)
 
 
+def choose_arms(
+    worlds: Sequence[Kernel],
+    single: Choice,
+    *,
+    arms: Sequence[int] = ARMS,
+    policies: Sequence[str] = PLANNED_POLICIES,
+    seed: int = 0,
+) -> Choice:
+    """The plan's arms and policy where the split is given, as one run."""
+    import pandas as pd
+
+    alone = simulate_choice(worlds, single, rounds=single.generations, seed=seed)[:, -1]
+    pools = _rank_arms(worlds, single, arms, policies, None, seed)
+    options = pd.concat([pd.DataFrame([_option(single, alone, None)]), pools])
+    return _choose(options.sort_values("value", ascending=False, kind="stable"), single)
+
+
 def _option(choice: Choice, final: FloatArray, tau: float | None) -> dict[str, float | int | str]:
     low, high = np.quantile(final, [0.025, 0.975])
     return {

@@ -146,3 +146,17 @@ def test_tables_that_make_no_sense_are_refused(logged, change, words):
 def test_cells_of_nothing_are_refused(kernel):
     with pytest.raises(ValueError, match="at least one generation, child and run"):
         kernel.simulate(0, 4)
+
+
+def test_resamples_without_any_fitness_fall_back_on_the_prior():
+    """One of ten runs ever found something: many resamples do not hold it."""
+    children = chain_runs(sizes=(1,), budget=16)[1]
+    lucky = children["run"] == children["run"].iloc[0]
+    barren = children.assign(
+        fitness=children["fitness"].where(lucky),
+        parent_fitness=children["parent_fitness"].where(lucky & (children["generation"] > 1)),
+        improved=children["improved"] & lucky,
+    )
+    for kernel in fit_kernel(barren).resampled(20):
+        assert np.isfinite(kernel.better).all()
+        assert ((kernel.better > 0) & (kernel.better < 1)).all()

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import chain_runs
 
-from replay.pilots import backtest, corner_split, summarise
+from replay.pilots import backtest, backtest_arms, corner_split, summarise, summarise_arms
 
 SETTINGS = {"budgets": (16, 32), "pilots": 3, "kernels": 4, "pilot": {1: 4, 4: 2}}
 
@@ -80,3 +80,78 @@ def test_too_few_seeds_and_lacking_splits_are_refused(corpus):
         backtest(frame[few], children, **SETTINGS)
     with pytest.raises(ValueError, match=r"lacks a fitness for the splits.*\(4, 8\)"):
         backtest(frame[frame["children"] != 8], children, **SETTINGS)
+
+
+POOLS = {
+    "runs": 3,
+    "generations": 8,
+    "pilots": 1,
+    "arms": (2, 9),
+    "policies": ("random", "ucb1"),
+    "replicates": 20,
+    "kernels": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def arms_corpus(corpus):
+    frame, children = corpus
+    frame = frame[(frame["children"] == 1) & (frame["seed"] < 6)]
+    children = children[children["run"].isin(frame["run"])]
+    return frame[frame["generation"] <= 16], children
+
+
+@pytest.fixture(scope="module")
+def pools(arms_corpus):
+    return backtest_arms(*arms_corpus, **POOLS)
+
+
+def test_pools_hold_no_run_of_the_pilot_and_none_twice(pools):
+    assert set(pools["arms"]) <= {1, 2}
+    assert (pools["regret"] >= 0).all()
+    fixed = pools[pools["rule"] != "plan"]
+    assert (fixed.groupby("pilot")["regret"].min() == 0).all()
+    assert len(fixed) == 6 * (1 + 2)
+    assert sorted(fixed.groupby("pilot")["left_out"].first()) == list(range(6))
+
+
+def test_the_plan_of_arms_sees_the_pilot_alone(arms_corpus, pools):
+    frame, children = arms_corpus
+    changed = children.copy()
+    changed.loc[children["generation"] > 8, ["fitness", "improved"]] = [0.0, False]
+    pd.testing.assert_frame_equal(backtest_arms(frame, changed, **POOLS), pools)
+
+
+def test_the_run_left_out_changes_nothing(arms_corpus, pools):
+    frame, children = arms_corpus
+    out = frame["run"].unique()[0]
+    spoilt = frame.copy()
+    spoilt.loc[(frame["run"] == out) & (frame["generation"] > 0), "best_fitness"] = 0.999
+    again = backtest_arms(spoilt, children, **POOLS)
+    same = (pools["left_out"] == 0) & (pools["rule"] != "plan")
+    pd.testing.assert_frame_equal(again[same], pools[same])
+
+
+def test_the_summary_of_pools_rests_on_runs(pools):
+    two = pools.assign(pilot=pools["pilot"] + 6, regret=pools["regret"] / 2)
+    pools = pd.concat([pools, two])
+    summary = summarise_arms(pools)
+    assert summary["regret"].is_monotonic_increasing
+    assert (summary["n"] == 6).all()
+    assert (summary["low"] <= summary["regret"]).all()
+    expected = pools.groupby("rule")["regret"].mean()
+    np.testing.assert_allclose(summary["regret"], expected[summary["rule"]])
+
+
+def test_a_backtest_of_arms_needs_runs_to_judge(arms_corpus):
+    frame, children = arms_corpus
+    few = frame[frame["seed"] < 5]
+    with pytest.raises(ValueError, match=r"at least 6 runs .* got 5"):
+        backtest_arms(few, children, **POOLS)
+
+
+def test_a_pilot_that_finds_nothing_plans_one_run(arms_corpus):
+    frame, children = arms_corpus
+    blind = children.assign(fitness=np.nan, parent_fitness=np.nan, improved=False)
+    pools = backtest_arms(frame, blind, **POOLS)
+    assert set(pools.loc[pools["rule"] == "plan", "policy"]) == {"single"}
