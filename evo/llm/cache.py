@@ -26,7 +26,6 @@ MAX_BYTES = 1 << 30
 """Size of the file beyond which the replies that were not used for longest are dropped."""
 
 SMALLEST_BYTES = 1 << 16
-_APPLICATION = 0x65766F31  # marks the file as a cache of this project
 _BUSY_SECONDS = 30.0  # another process may be writing
 _WAL_BYTES = 8 << 20
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
@@ -160,11 +159,9 @@ class ResponseCache:
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            tables = file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if file.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-                if tables:
-                    raise ValueError(f"{self._path}: a database, but no response cache of evo")
-                file.execute(f"PRAGMA application_id = {_APPLICATION}")
+            others = "SELECT count(*) FROM sqlite_master WHERE tbl_name != 'replies'"
+            if file.execute(others).fetchone()[0]:
+                raise ValueError(f"{self._path}: a database, but no response cache of evo")
             file.execute("PRAGMA journal_mode = WAL")
             file.execute("PRAGMA synchronous = NORMAL")
             file.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")

@@ -80,10 +80,11 @@ def client(transport: Counting, tmp_path: Path) -> Iterator[CachedClient]:
 def test_a_hit_is_the_kept_call_marked_and_free(client: CachedClient, transport: Counting) -> None:
     first, second = (client.call(MESSAGES, seed=7) for _ in range(2))
     assert transport.count == 1
-    assert second.reply == first.reply and second.finish_reason == first.finish_reason
+    assert (second.reply, second.finish_reason) == (first.reply, first.finish_reason)
     (attempt,) = second.attempts
     unmarked = msgspec.structs.replace(attempt, cached=False, latency=first.attempts[0].latency)
-    assert attempt.cached and unmarked == first.attempts[0]
+    assert attempt.cached
+    assert unmarked == first.attempts[0]
     for model in (client.model, Model(name="paid", input_price=1.0, output_price=2.0)):
         cost = cost_of_attempts(second.attempts, model, SAMPLING)
         assert (cost.calls, cost.tokens, cost.flops, cost.dollars, cost.seconds) == (1, 0, 0, 0, 0)
@@ -150,8 +151,9 @@ def test_no_prompt_and_no_key_is_in_the_file(
     client.call([{"role": "user", "content": "the whole prompt"}], seed=7)
     client.close()
     content = (tmp_path / "c.sqlite").read_bytes()
-    assert b"offline" in content or b"prompt_tokens" in content
-    assert b"sk-secret" not in content and b"the whole prompt" not in content
+    assert b"prompt_tokens" in content
+    assert b"sk-secret" not in content
+    assert b"the whole prompt" not in content
 
 
 def test_the_size_is_bounded_and_the_used_stay(tmp_path: Path) -> None:
@@ -230,8 +232,7 @@ def test_a_damaged_file_gives_true_replies_or_none_and_goes_on(
         path.write_bytes(content)
         try:
             cache = ResponseCache.open(path)
-        except ValueError as error:  # the mark of a cache is gone, its tables are there
-            assert "no response cache" in str(error)
+        except ValueError:  # the name of its table is damaged: it might be another's database
             return
         for number in range(100):
             found = cache.find(bytes([number]) * 32)
@@ -259,10 +260,14 @@ def test_a_file_damaged_under_way_is_set_aside_with_a_warning(
     content[4096:] = b"\xff" * (len(content) - 4096)
     other = ResponseCache.open(path)
     path.write_bytes(content)
-    with pytest.warns(UserWarning, match=r"is damaged .* set aside as .*damaged-\d+"):
+
+    def use() -> None:
         for number in range(100):
             cache.find(bytes([number]) * 32)
             cache.keep(bytes([number]) * 32, answered("new"))
+
+    with pytest.warns(UserWarning, match=r"is damaged .* set aside as .*damaged-\d+"):
+        use()
     assert cache.find(bytes([99]) * 32) is not None
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -281,8 +286,7 @@ def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path, filled: byt
     assert cache._file is not None
     cache._file.execute("PRAGMA max_page_count = 1")  # as if the disk were full
     with pytest.warns(UserWarning, match="cannot be used"):
-        for number in range(30):
-            cache.keep(b"n" + bytes([number]) * 31, answered("x" * 5000))
+        cache.keep(b"n" * 32, answered("x" * 500_000))
     assert cache.find(bytes(32)) is not None
     cache.close()
 

@@ -1,0 +1,272 @@
+"""Evaluations on a real Dask scheduler and two worker processes, started here."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import distributed
+import joblib
+import pytest
+from test_kill import seen_by, serve_as_model
+from test_search import QUIET, timeless
+from toy import LIMITS, make_task
+
+import evo
+from evo.cli import main
+from evo.llm.server import OfflineServer
+from evo.sandbox import EvaluatorClosed, SandboxError
+from evo.sandbox import evaluate as evaluate_here
+from evo.sandbox.cluster import ClusterEvaluator, active_backend, carry_backend, open_evaluator
+
+pytestmark = pytest.mark.slow
+
+SLOW = """
+import time
+def construct():
+    time.sleep(0.5)
+    return [[{}, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+"""
+
+
+class Cluster:
+    """A scheduler and its workers, processes of the `dask` command."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        file = folder / "scheduler.json"
+        self.scheduler = self._begin(
+            "scheduler", "--no-dashboard", "--host", "127.0.0.1", "--port", "0",
+            "--scheduler-file", str(file),
+        )  # fmt: skip
+        self.workers: list[subprocess.Popen[bytes]] = []
+        deadline = time.monotonic() + 60
+        while not file.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        self.client = distributed.Client(scheduler_file=str(file), set_as_default=False)
+        self.address = str(self.client.scheduler.address)
+
+    def _begin(self, *command: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *command],
+            cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def add_workers(self, count: int) -> None:
+        """Starts workers of one thread and waits until they are there."""
+        for _ in range(count):
+            self.workers.append(
+                self._begin("worker", self.address, "--no-nanny", "--nthreads", "1",
+                            "--no-dashboard", "--host", "127.0.0.1")
+            )  # fmt: skip
+        alive = sum(worker.poll() is None for worker in self.workers)
+        self.client.wait_for_workers(alive, timeout=60)
+
+    def close(self) -> None:
+        """Ends everything."""
+        self.client.close()
+        for process in (*self.workers, self.scheduler):
+            process.terminate()
+            process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("dask"))
+    made.add_workers(2)
+    yield made
+    made.close()
+
+
+def children_of(log: evo.Log) -> list[bytes]:
+    return sorted(timeless(list(log.children)))
+
+
+def sandboxes(process: int) -> list[int]:
+    """Processes that a worker started, as long as they live."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == process and fields[0] != "Z":
+            found.append(int(entry.parent.name))
+    return found
+
+
+def test_the_same_seeds_give_the_same_log_as_here(cluster: Cluster, tmp_path: Path) -> None:
+    shape = {"generations": 2, "children": 6, "seed": 5, **QUIET}
+    here = evo.run("mmd", log=tmp_path / "here.jsonl", **shape)
+    with joblib.parallel_config(backend="dask", client=cluster.client):
+        there = evo.run("mmd", log=tmp_path / "there.jsonl", **shape)
+        handle = evo.start("mmd", log=tmp_path / "started.jsonl", **shape)
+    addressed = evo.run("mmd", log=tmp_path / "a.jsonl", scheduler=cluster.address, **shape)
+    for log in (there, handle.wait(), addressed):
+        assert children_of(log) == children_of(here)
+        assert log.trajectory.tolist() == here.trajectory.tolist()
+        assert [g.best for g in log.generations] == [g.best for g in here.generations]
+        assert log.sessions[0].protections == here.sessions[0].protections
+    # Both workers evaluated, each in a sandbox of its own.
+    assert all(sandboxes(worker.pid) for worker in cluster.workers)
+
+
+def test_statuses_and_texts_are_those_of_the_local_sandbox(cluster: Cluster) -> None:
+    evaluator = ClusterEvaluator(cluster.client, workers=2)
+    programs = [
+        "def construct():\n    return [[1, 2]] * 4",
+        "def construct():\n    return 5",
+        "def construct():\n    raise ValueError('mine')",
+        "syntax error",
+        "def construct():\n    while True: pass",
+    ]
+    for program in programs:
+        there, here = (
+            evaluate(make_task(), program, LIMITS)
+            for evaluate in (evaluator.evaluate, evaluate_here)
+        )
+        assert (there.status, there.fitness, there.error) == (here.status, here.fitness, here.error)
+    evaluator.close()
+    with pytest.raises(EvaluatorClosed):
+        evaluator.evaluate(make_task(), programs[0], LIMITS)
+    assert cluster.client.status == "running"  # it is not the evaluator's own
+
+
+def test_closing_ends_the_wait_of_other_threads(cluster: Cluster) -> None:
+    evaluator = ClusterEvaluator(cluster.client)
+    ends: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            evaluator.evaluate(make_task(), SLOW.format(number), LIMITS)
+        except EvaluatorClosed as error:
+            ends.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    evaluator.close()
+    for thread in threads:
+        thread.join(20)
+    assert len(ends) >= 6  # two may have been done
+
+
+def test_a_worker_killed_mid_run_loses_nothing(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = tmp_path / "requests.jsonl"
+    shape = {"generations": 3, "children": 8, "seed": 9, **QUIET}
+    here = evo.run("mmd", log=tmp_path / "here.jsonl", **shape)
+    with OfflineServer(request_log=requests) as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+        handle = evo.start(
+            "mmd", model="served", scheduler=cluster.address, log=tmp_path / "a.jsonl", **shape
+        )
+        while not requests.exists() or len(seen_by(requests)) < 10:
+            time.sleep(0.005)
+        victim = cluster.workers[0]
+        inside = sandboxes(victim.pid)
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+        log = handle.wait(120)
+        assert len(seen_by(requests)) == 24  # no call was repeated
+    assert log.finished
+    assert [child.program for child in sorted(log.children, key=place)] == [
+        child.program for child in sorted(here.children, key=place)
+    ]
+    assert log.trajectory.tolist() == here.trajectory.tolist()
+    assert not any("sandbox" in (child.evaluation.error or "") for child in log.children)
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in inside):  # its sandbox dies with it
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    cluster.add_workers(1)
+
+
+def place(child: evo.records.Child) -> tuple[int, int]:  # type: ignore[name-defined]
+    return child.generation, child.index
+
+
+def test_an_evaluation_whose_worker_is_killed_is_made_again(cluster: Cluster) -> None:
+    evaluator = ClusterEvaluator(cluster.client)
+    done: list[float | None] = []
+    threads = [
+        threading.Thread(
+            target=lambda k=k: done.append(
+                evaluator.evaluate(make_task(), SLOW.format(k), LIMITS).fitness
+            )
+        )
+        for k in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.25)
+    victim = next(worker for worker in cluster.workers if worker.poll() is None)
+    victim.kill()
+    victim.wait()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(done, key=float) == [k / 8 for k in range(4)]  # type: ignore[arg-type]
+    cluster.add_workers(1)
+
+
+def test_mistakes_are_one_line(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evo.sandbox.cluster._CONNECT_SECONDS", 0.5)
+    run = ["run", "mmd", "-q"]
+    for arguments, code, text in (
+        (["--backend", "dask"], 2, "go together"),
+        (["--scheduler", cluster.address], 2, "go together"),
+        (["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"], 2, "no Dask scheduler"),
+    ):
+        assert main([*run, *arguments]) == code
+        (line,) = capsys.readouterr().err.splitlines()
+        assert text in line
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r"pip install 'evo-replay\[dask\]'"):
+        open_evaluator(None, cluster.address)
+
+
+def test_workers_without_this_package_or_none_at_all_are_said(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evo.sandbox.cluster._WORKER_SECONDS", 0.2)
+    empty = Cluster(tmp_path)
+    try:
+        with pytest.raises(SandboxError, match="has no workers: start one with `dask worker tcp"):
+            _ = ClusterEvaluator(empty.client).protections
+    finally:
+        empty.close()
+    evaluator = ClusterEvaluator(cluster.client)
+    assert evaluator.protections
+    monkeypatch.setattr("evo.sandbox.cluster.version", lambda _: "9.9")
+    with pytest.raises(SandboxError, match=r"expected 9\.9 as here"):
+        _ = evaluator.protections
+
+
+def test_which_backend_is_a_cluster(cluster: Cluster) -> None:
+    assert active_backend() is None
+    for local in ("loky", "threading", "multiprocessing", "sequential"):
+        with joblib.parallel_config(backend=local):
+            assert active_backend() is None
+    with joblib.parallel_config(backend="dask", client=cluster.client):
+        assert active_backend() is not None
+        carried = carry_backend()
+        seen: list[object] = []
+
+        def look() -> None:
+            seen.append(active_backend())
+            with carried():
+                seen.append(active_backend())
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert seen[0] is None
+    assert seen[1] is not None
