@@ -1,0 +1,187 @@
+"""Selectors that choose which configurations to sample by what they know so far."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from evo.policies.base import Bools, Floats, Ints, Rng
+from evo.selectors.base import BaseSelector, Terms, only_one
+
+
+class _Duels(BaseSelector):
+    """A leader against challengers each round, until the best mean beats all others.
+
+    An eighth of the configurations challenge at once, so that many need few rounds.
+    """
+
+    def targets(self) -> Ints:
+        """Bring leader and challengers to equal numbers of samples, more than they share."""
+        unseen = (self.count == 0) & self.alive
+        leader, score = self._pairs()
+        places = -(-self.shape[1] // 8)
+        least = np.partition(score, self.shape[1] - places, axis=1)[:, -places, None]
+        challengers = (score >= least) & (score > -np.inf)
+        both = np.minimum(self.count, self.count[self._replicate, leader][:, None])
+        wanted = np.where(challengers, self.grown(both), 0)
+        wanted[self._replicate, leader] = wanted.max(axis=1)
+        begin = unseen.any(axis=1)
+        wanted[begin] = np.where(unseen[begin], self.terms.batch, 0)
+        return wanted
+
+    @abstractmethod
+    def _pairs(self) -> tuple[Ints, Floats]:
+        """The leader, (replicates,), and how much each other deserves to challenge it.
+
+        The latter is (replicates, configurations), minus infinity for those that may not.
+        """
+
+    def _rivals(self, leader: Ints) -> Bools:
+        """Alive, not beaten by the leader, and with samples left that both can share."""
+        both = np.minimum(self.count, self.count[self._replicate, leader][:, None])
+        rivals = self.alive & ~self.beaten_by(leader) & (both < self.terms.size)
+        rivals[self._replicate, leader] = False
+        return rivals
+
+
+class EpsilonLUCB(_Duels):
+    """Best mean against the largest upper bounds, until the former is within epsilon of the best.
+
+    LUCB of Kalyanakrishnan, Tewari, Auer & Stone, PAC subset selection in stochastic multi-armed
+    bandits, ICML 2012, for the single best, with bets on paired differences for its stopping rule.
+
+    Args:
+        shape: (replicates, configurations).
+        terms: What the selection is held to.
+        rng: Not used.
+        epsilon: By how much the winner may fall short of the best, in reward, at least 0.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], terms: Terms, *, rng: Rng, epsilon: float = 0.01
+    ) -> None:
+        super().__init__(shape, terms, rng=rng)
+        if not 0.0 <= epsilon < np.inf:
+            raise ValueError(f"epsilon: expected a reward of at least 0, got {epsilon!r}")
+        self.epsilon = epsilon
+        self.margin = epsilon / (terms.high - terms.low)
+
+    def retire(self) -> None:
+        """Certain, and the others retired, once the leader beats them all by the margin."""
+        leader = self.winner()
+        left = ~self.beaten_by(leader)
+        self.certain = only_one(left) & (self.count > 0).all(axis=1)
+        self.alive[self.certain] = left[self.certain]
+
+    def _pairs(self) -> tuple[Ints, Floats]:
+        leader = np.maximum(self.winner(), 0)
+        return leader, np.where(self._rivals(leader), self._interval()[1], -np.inf)
+
+
+class Bayesian(_Duels):
+    """Top-two Thompson sampling: a draw from the posterior leads, the closest others challenge.
+
+    T3C of Shang, de Heide, Ménard, Kaufmann & Valko, Fixed-confidence guarantees for Bayesian
+    best-arm identification, AISTATS 2020, with a normal posterior for each mean: of variance
+    v / (n + 1), where mean and v include one observation in the middle of the range with variance
+    1/4 of its square. Both are sampled, not one by a coin, since pairs are compared. A posterior
+    probability of 1 - delta errs more often than delta when looked at again and again, so what
+    stops is not the posterior but the same bets on paired differences as elsewhere.
+    """
+
+    def retire(self) -> None:
+        """Retire what the best mean beats; certain once one is left."""
+        self.alive &= ~self.beaten_by(self.winner())
+        self.certain = only_one(self.alive)
+
+    def _pairs(self) -> tuple[Ints, Floats]:
+        n = self.count + 1.0
+        mean = (0.5 + self.total) / n
+        spread = (0.5 + self._squares) / n - mean**2  # 0.5 = 1/4 + (1/2)**2
+        variance = np.maximum(spread, 0.0) / n
+        draw = mean + np.sqrt(variance) * self._rng.standard_normal(self.shape)
+        leader = np.where(self.alive, draw, -np.inf).argmax(axis=1)
+        rivals = self._rivals(leader)
+        # A draw without rivals left gives way to the best mean.
+        idle = ~rivals.any(axis=1)
+        leader = np.where(idle, np.maximum(self.winner(), 0), leader)
+        rivals[idle] = self._rivals(leader)[idle]
+        of_leader = (self._replicate, leader)
+        gap = np.maximum(mean[of_leader][:, None] - mean, 0.0)
+        cost = gap**2 / (variance[of_leader][:, None] + variance + 1e-12)
+        return leader, np.where(rivals, -cost, -np.inf)
+
+
+class HillClimbing(BaseSelector):
+    """Races a configuration against its neighbours, goes on from the winner, and starts again.
+
+    `Terms.neighbours` says which configurations are next to each other. A race is one of arm
+    elimination, with the largest mean as winner where the samples run out. At a top, the winner is
+    raced against a random configuration that was not tried yet (several, of more than 64). With
+    restarts=None all are tried in the end and the winner is right as in arm elimination; a limited
+    climb may end at a lesser top, and is then not certain.
+
+    Args:
+        shape: (replicates, configurations).
+        terms: What the selection is held to.
+        rng: Draws where climbs start.
+        restarts: Climbs after the first; None: until all were tried.
+
+    Attributes:
+        field: (replicates, configurations), those in the race.
+        tried: Likewise: those ever in one.
+        climbs: (replicates,), starts so far.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], terms: Terms, *, rng: Rng, restarts: int | None = None
+    ) -> None:
+        super().__init__(shape, terms, rng=rng)
+        if restarts is not None and restarts < 0:
+            raise ValueError(f"restarts: expected at least 0, got {restarts!r}")
+        place = np.arange(shape[1])
+        line = np.abs(place[:, None] - place) == 1
+        self._next_to = line if terms.neighbours is None else terms.neighbours
+        if self._next_to.shape != (shape[1], shape[1]):
+            raise ValueError(
+                f"neighbours: expected shape {(shape[1], shape[1])}, got {self._next_to.shape}"
+            )
+        self._priority = rng.random(shape)
+        self.restarts = shape[1] if restarts is None else restarts
+        self.climbs: Ints = np.zeros(shape[0], dtype=np.intp)
+        self.field: Bools = np.zeros(shape, dtype=bool)
+        self.tried: Bools = np.zeros(shape, dtype=bool)
+        self._start(np.ones(shape[0], dtype=bool))
+
+    def targets(self) -> Ints:
+        """All in the race go on to the same number of samples."""
+        lowest = np.where(self.field, self.count, self.terms.size).min(axis=1, keepdims=True)
+        return np.where(self.field, self.grown(lowest), 0)
+
+    def retire(self) -> None:
+        """Retire what the leader beats, and begin the next race where one has ended."""
+        leader = self.best(self.field & (self.count > 0))
+        self.alive &= ~self.beaten_by(leader)
+        self.field &= self.alive
+        spent = (self.count >= self.terms.size) | ~self.field
+        ended = (only_one(self.field) | spent.all(axis=1)) & (leader >= 0)
+        self.field[ended] = False
+        self.field[ended, leader[ended]] = True
+        further = self._next_to[leader] & ~self.tried & ended[:, None]
+        self.field |= further
+        self.tried |= further
+        top = ended & ~further.any(axis=1)
+        self._start(top & (self.climbs <= self.restarts))
+        self.certain = only_one(self.alive) & self.tried.all(axis=1)
+        # A race of one has nothing left to find out.
+        self.field[only_one(self.field) & (self.count * self.field).any(axis=1)] = False
+
+    def _start(self, where: Bools) -> None:
+        """Enter a configuration that was not tried yet; of many, as many as keep rounds few."""
+        fresh = np.where(self.tried, -1.0, self._priority)
+        least = np.partition(fresh, -self.at_once, axis=1)[:, -self.at_once, None]
+        entered = (fresh >= least) & ~self.tried & where[:, None]
+        self.field |= entered
+        self.tried |= entered
+        self.climbs += entered.any(axis=1)
