@@ -31,6 +31,9 @@ _HOMES = {
     "run_grid": "evo.search",
     "run_many": "evo.search",
     "start": "evo.search",
+    "Sweep": "evo.sweeping.handle",
+    "start_sweep": "evo.sweeping.handle",
+    "sweep": "evo.sweeping.handle",
     "stop": "evo.upkeep",
     "verify": "evo.upkeep",
 }
@@ -44,6 +47,7 @@ __all__ = [
     "LogError",
     "Model",
     "Settings",
+    "Sweep",
     "Task",
     "TaskError",
     "allocate_live",
@@ -59,6 +63,8 @@ __all__ = [
     "run_grid",
     "run_many",
     "start",
+    "start_sweep",
+    "sweep",
     "stop",
     "verify",
 ]
@@ -79,6 +85,7 @@ if TYPE_CHECKING:
         run_many,
         start,
     )
+    from evo.sweeping.handle import Sweep, start_sweep, sweep
     from evo.task import Task, TaskError, load_task
     from evo.upkeep import compact, stop, verify
 

@@ -13,12 +13,14 @@ from typing import NoReturn
 
 from evo import commands
 from evo.commands import FAILURE, MISTAKE
+from evo.commands.sweep import pause, stop, sweep
 
 GOES_ON = {
     "run": "stopped; `evo resume LOG` goes on where a log was",
     "resume": "stopped; `evo resume LOG` goes on where a log was",
     "grid": "stopped; the same command goes on where it was",
     "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",
+    "sweep": "paused; the same command goes on where it was",
 }
 """What a command says when it was stopped."""
 
@@ -143,7 +145,7 @@ def build_parser() -> argparse.ArgumentParser:
         commands.resume_logs,
         "go on with logs: finish killed runs, or extend finished ones",
     )
-    one.add_argument("logs", nargs="+", metavar="LOG")
+    one.add_argument("logs", nargs="+", metavar="LOG", help="or the folder of a sweep")
     one.add_argument("-T", "--generations", type=at_least(1), help="new goal (default: the old)")
     _add_settings(one)
 
@@ -202,6 +204,23 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     one.add_argument("--log-dir", help="folder of the logs; one that exists is gone on with")
     _add_settings(one)
+
+    one = command("sweep", sweep, "try many configurations on the same seeds")
+    one.add_argument("file", metavar="FILE", help="sweep.toml, or the folder of a sweep to go on")
+    one.add_argument(
+        "--budget", action="append", default=[], metavar="UNIT=NUMBER", dest="budgets",
+        help="limit in calls, tokens, dollars or seconds (default: that of the file)",
+    )  # fmt: skip
+    one.add_argument(
+        "--log-dir", help="folder (default logs/local/sweep-NAME); one that exists is gone on with"
+    )
+    _add_settings(one)
+
+    one = command("pause", pause, "pause sweeps, on whatever machine: calls in flight finish")
+    one.add_argument("folders", nargs="+", metavar="DIR")
+
+    one = command("stop", stop, "stop sweeps, or the sessions that write logs")
+    one.add_argument("paths", nargs="+", metavar="PATH", help="folder of a sweep, or a log")
 
     command("tasks", commands.list_tasks, "list the shipped tasks")
     command("models", commands.list_models, "list the known models")

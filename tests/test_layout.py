@@ -26,6 +26,7 @@ FLOORS = [
     {"evo.instances"},
     {"evo.arm", "evo.journal"},
     {"evo.session"},
+    {"evo.sweeping"},
     {"evo.search", "evo.selection", "evo.rerun", "evo.live_arms"},
     {"evo.live"},
     {"evo.commands"},

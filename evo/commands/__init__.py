@@ -109,7 +109,14 @@ def run_searches(arguments: argparse.Namespace) -> int:
 def resume_logs(arguments: argparse.Namespace) -> int:
     """`evo resume`."""
     from evo.search import resume_many
+    from evo.sweeping.handle import is_sweep
 
+    if sweeps := [path for path in arguments.logs if is_sweep(path)]:
+        from evo.commands.sweep import go_on
+
+        if len(sweeps) < len(arguments.logs) or arguments.generations:
+            raise ValueError("expected logs, or folders of sweeps alone and without -T")
+        return go_on(sweeps, settings_of(arguments))
     logs = resume_many(
         arguments.logs, generations=arguments.generations, settings=settings_of(arguments)
     )
@@ -330,7 +337,7 @@ def allocate(arguments: argparse.Namespace) -> int:
     from evo.task import load_task
 
     task = load_task(arguments.task, program=arguments.program, evaluator=arguments.evaluator)
-    parameters = _numbers("--set", arguments.parameters)
+    parameters = numbers("--set", arguments.parameters)
     build: Any = find_policy(arguments.policy)
     policy = functools.partial(build, **parameters) if parameters else arguments.policy
     allocation = allocate_live(
@@ -343,7 +350,7 @@ def allocate(arguments: argparse.Namespace) -> int:
         arm_seed=arguments.arm_seed,
         cap=arguments.cap,
         reward=arguments.reward,
-        budget=_numbers("--budget", arguments.budgets),
+        budget=numbers("--budget", arguments.budgets),
         log_dir=arguments.log_dir,
         settings=settings_of(arguments),
         **configuration_of(arguments),
@@ -359,7 +366,7 @@ def allocate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _numbers(option: str, texts: Sequence[str]) -> dict[str, float]:
+def numbers(option: str, texts: Sequence[str]) -> dict[str, float]:
     """Parses NAME=NUMBER arguments."""
     found: dict[str, float] = {}
     for text in texts:

@@ -30,7 +30,7 @@ def known_fields() -> dict[str, bool]:
     """Returns every field that can be swept, and whether it takes whole numbers.
 
     `task`, `generations` and the arguments of `make_header` but the seed; `sampling.temperature`
-    and so on mean the same as `temperature`; `limits.seconds` and `model.max_tokens` reach into
+    and so on mean the same as `temperature`; `limits.seconds` and `model.extra_body` reach into
     the limits of an evaluation and into the model.
     """
     plain = inspect.signature(make_header, eval_str=True).parameters
@@ -41,10 +41,9 @@ def known_fields() -> dict[str, bool]:
     }
     fields["generations"] = True
     fields |= {f"sampling.{name}": fields[name] for name in SAMPLING}
-    for prefix, struct in (("limits", Limits), ("model", Model)):
-        for field in msgspec.structs.fields(struct):
-            if field.name != "name":
-                fields[f"{prefix}.{field.name}"] = _whole(field.type)
+    for field in msgspec.structs.fields(Limits):
+        fields[f"limits.{field.name}"] = _whole(field.type)
+    fields["model.extra_body"] = False
     return dict(sorted(fields.items()))
 
 
@@ -94,8 +93,8 @@ def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
     limits = _replaced(task.limits, "limits.", plain)
     rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
     header = make_header(task, model=known, limits=limits, **rest)
-    run = _hash(identity(header))
-    return Configuration(header, generations, run, _hash([run, generations]))
+    run = hash_of(identity(header))
+    return Configuration(header, generations, run, hash_of([run, generations]))
 
 
 def _replaced(struct: R, prefix: str, values: Values) -> R:
@@ -109,5 +108,6 @@ def _replaced(struct: R, prefix: str, values: Values) -> R:
         raise ValueError(f"{prefix}{next(iter(changed))}: {error}") from None
 
 
-def _hash(value: Any) -> str:
+def hash_of(value: Any) -> str:
+    """Returns twelve hex digits of the SHA-256 of plain values."""
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:12]

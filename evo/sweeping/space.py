@@ -86,6 +86,10 @@ class Dimension:
             value = self.low * (self.high / self.low) ** share
         else:
             value = self.low + (self.high - self.low) * share
+        return self.rounded(value)
+
+    def rounded(self, value: float) -> Any:
+        """Returns a number of the range with few digits."""
         if self.whole:
             return int(min(self.high, max(self.low, round(value))))
         return min(self.high, max(self.low, float(f"{value:.{DIGITS}g}")))

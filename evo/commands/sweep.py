@@ -1,0 +1,84 @@
+"""`evo sweep`, `evo pause` and `evo stop`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evo.commands import FAILURE, numbers, settings_of, table
+
+if TYPE_CHECKING:
+    from evo.configuration import Settings
+    from evo.sweeping.handle import Sweep
+
+
+def sweep(arguments: argparse.Namespace) -> int:
+    """`evo sweep`."""
+    from evo.sweeping.handle import sweep as run_sweep
+
+    budget = numbers("--budget", arguments.budgets) or None
+    done = run_sweep(
+        arguments.file,
+        budget=budget,
+        log_dir=arguments.log_dir,
+        settings=settings_of(arguments),
+    )
+    return print_sweep(done)
+
+
+def go_on(folders: Sequence[str], settings: Settings) -> int:
+    """`evo resume` with folders of sweeps."""
+    from evo.sweeping.handle import sweep as run_sweep
+
+    return max(print_sweep(run_sweep(folder, settings=settings)) for folder in folders)
+
+
+def print_sweep(sweep: Sweep) -> int:
+    """Prints what each configuration came to, the best first, and how the sweep stands."""
+    from evo.sweeping.driver import standings
+
+    rows = [
+        (
+            configuration,
+            " ".join(f"{name}={value}" for name, value in values.items()) or "base",
+            len(fits),
+            "none" if not fits else f"{sum(fits) / len(fits):.5f}",
+            "none" if not fits else f"{min(fits):.5f}",
+            "none" if not fits else f"{max(fits):.5f}",
+        )
+        for configuration, values, fits in standings(sweep.folder)
+    ]
+    print(table(rows, ("configuration", "values", "runs", "mean fitness", "lowest", "highest")))
+    summary = sweep.summary
+    print(summary)
+    return FAILURE if summary.failed else 0
+
+
+def pause(arguments: argparse.Namespace) -> int:
+    """`evo pause`."""
+    from pathlib import Path
+
+    from evo.sweeping.events import request
+
+    for folder in arguments.folders:
+        request(Path(folder), "pause")
+        print(f"{folder}: asked to pause; `evo resume {folder}` goes on")
+    return 0
+
+
+def stop(arguments: argparse.Namespace) -> int:
+    """`evo stop`: of sweeps, and of the sessions that write logs."""
+    from pathlib import Path
+
+    from evo.sweeping.events import request
+    from evo.sweeping.handle import is_sweep
+    from evo.upkeep import stop as stop_log
+
+    for path in arguments.paths:
+        if is_sweep(path):
+            request(Path(path), "stop")
+        else:
+            stop_log(path)
+        print(f"{path}: asked to stop; `evo resume {path}` goes on")
+    return 0

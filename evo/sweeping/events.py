@@ -1,0 +1,276 @@
+"""What happened in a sweep: events.jsonl, one JSON line per change of state.
+
+Lines are only ever appended, each under a lock of the file for the moment of writing, so several
+machines may write on a shared folder. A torn last line, which a killed process leaves, is
+forgiven by readers and cut off by the next writer. Wishes to pause or stop are events as well:
+every process that works on the sweep reads them here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from evo.log import LogError, check_line, encode_line
+from evo.records import Line, Record
+from evo.sweeping.plan import PLAN
+from evo.sweeping.strategies import Trial
+
+EVENTS = "events.jsonl"
+
+Kind = Literal[
+    "started",
+    "resumed",
+    "proposed",
+    "configuration_started",
+    "run_started",
+    "run_completed",
+    "run_failed",
+    "pause_requested",
+    "stop_requested",
+    "paused",
+    "stopped",
+    "budget_exhausted",
+    "interrupted",
+    "completed",
+]
+"""Kinds of events.
+
+- `started`, `resumed`: a process begins to work on the sweep, under the budget in `data`.
+- `proposed`: a trial, with its values and configuration.
+- `configuration_started`, `run_started`, `run_completed`, `run_failed`: what they say.
+- `pause_requested`, `stop_requested`: a wish, which all processes heed that work on the sweep.
+- `paused`, `stopped`, `budget_exhausted`, `interrupted` (by an error), `completed`: a process has
+  ended its work, and why.
+"""
+
+ENDS: dict[Kind, str] = {
+    "paused": "paused",
+    "stopped": "stopped",
+    "budget_exhausted": "budget",
+    "interrupted": "interrupted",
+    "completed": "completed",
+}
+"""Events that end the work of a process, with the word of the summary."""
+
+
+class Event(Record, frozen=True, kw_only=True):
+    """A change of state.
+
+    Attributes:
+        event: What happened.
+        time: Seconds since 1970, UTC.
+        worker: Host and process.
+        trial: Number of a trial, from 0.
+        configuration: Hash of a configuration.
+        values: Of a trial, by field of the space.
+        seed: Of a run.
+        log: Of a run, relative to the folder of the sweep.
+        message: Why.
+        data: Figures: of a run what `measure` returns, of a beginning the budget.
+    """
+
+    event: Kind
+    time: float
+    worker: str
+    trial: int | None = None
+    configuration: str | None = None
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
+    seed: int | None = None
+    log: str | None = None
+    message: str | None = None
+    data: dict[str, float | None] = msgspec.field(default_factory=dict)
+
+
+_decoder = msgspec.json.Decoder(Event)
+
+Run = tuple[str, int]
+"""A configuration's hash and a seed."""
+
+
+@dataclass
+class State:
+    """What the events so far come to.
+
+    Attributes:
+        trials: Values and configuration of each trial, in order.
+        begun: Configurations whose first run has started.
+        completed: Last figures of each run that is over.
+        failed: Why each run failed that nobody has tried again since.
+        budget: Limits by unit of the session that began last.
+        ended: Why the session that ended last did; None while one goes on.
+        seconds: Wall time of all sessions.
+    """
+
+    trials: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+    begun: set[str] = field(default_factory=set)
+    completed: dict[Run, Event] = field(default_factory=dict)
+    failed: dict[Run, str] = field(default_factory=dict)
+    budget: dict[str, float] = field(default_factory=dict)
+    ended: str | None = None
+    seconds: float = 0.0
+    _latest: dict[str, float] = field(default_factory=dict)  # last event of each open session
+
+    @property
+    def configurations(self) -> dict[str, dict[str, Any]]:
+        """Values of each configuration, by hash, in the order of their first trials."""
+        found: dict[str, dict[str, Any]] = {}
+        for values, configuration in self.trials:
+            found.setdefault(configuration, values)
+        return found
+
+    def history(self, seeds: Sequence[int]) -> list[Trial]:
+        """Returns every trial with its mean fitness over the seeds."""
+        made = []
+        for values, configuration in self.trials:
+            runs = [self.completed.get((configuration, seed)) for seed in seeds]
+            found = [run.data.get("fitness") if run else None for run in runs]
+            known = [fitness for fitness in found if fitness is not None]
+            mean = sum(known) / len(known) if len(known) == len(seeds) else None
+            made.append(Trial(values, mean))
+        return made
+
+    def take(self, event: Event) -> None:
+        """Takes the next event into account."""
+        self._clock(event)
+        run = (event.configuration or "", event.seed or 0)
+        match event.event:
+            case "started" | "resumed":
+                self.budget = {k: v for k, v in event.data.items() if v is not None}
+                self.failed = {}
+                self.ended = None
+            case "proposed":
+                self.trials.append((event.values, run[0]))
+            case "configuration_started":
+                self.begun.add(run[0])
+            case "run_completed":
+                self.completed[run] = event
+                self.failed.pop(run, None)
+            case "run_failed":
+                self.failed[run] = event.message or ""
+            case kind:
+                self.ended = ENDS.get(kind, self.ended)
+
+    def _clock(self, event: Event) -> None:
+        """Adds up the time of sessions: from event to event of each process."""
+        if event.event in ("started", "resumed"):
+            self._latest[event.worker] = event.time
+        elif event.worker in self._latest:
+            self.seconds += max(0.0, event.time - self._latest[event.worker])
+            self._latest[event.worker] = event.time
+            if event.event in ENDS:
+                del self._latest[event.worker]
+
+
+class EventLog:
+    """The events of a sweep, read and written; safe to use from several threads.
+
+    Attributes:
+        path: The file.
+        events: All that were read or written so far.
+        state: What they come to.
+        worker: How this process signs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / EVENTS
+        self.events: list[Event] = []
+        self.state = State()
+        self.worker = f"{socket.gethostname()}:{os.getpid()}"
+        self._read = 0  # bytes
+        self._lock = threading.RLock()
+
+    def refresh(self) -> list[Event]:
+        """Reads what was added, by whom ever, and returns it.
+
+        Raises:
+            LogError: A line is damaged; names file and line.
+        """
+        with self._lock:
+            try:
+                with self.path.open("rb") as file:
+                    file.seek(self._read)
+                    return self._take(file.read())
+            except FileNotFoundError:
+                return []
+
+    def append(self, event: Kind, **fields: Any) -> None:
+        """Writes an event; it has left this process when this returns."""
+        with self.writing() as write:
+            write(event, **fields)
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[..., None]]:
+        """Locks the file for several events, after all that others wrote was read."""
+        with self._lock, self.path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(self._read)
+            self._take(file.read())
+            file.truncate(self._read)
+
+            def write(event: Kind, **fields: Any) -> None:
+                made = Event(event=event, time=time.time(), worker=self.worker, **fields)
+                line = encode_line(cast("Line", made))
+                file.write(line)
+                file.flush()
+                self._take(line)
+
+            yield write
+            os.fsync(file.fileno())
+
+    def _take(self, data: bytes) -> list[Event]:
+        found = []
+        for line in data.split(b"\n")[:-1]:
+            fault = check_line(line)
+            try:
+                event = None if fault else _decoder.decode(line)
+            except (msgspec.DecodeError, ValueError) as error:
+                fault = str(error)
+            if fault or event is None:
+                number = len(self.events) + 1
+                raise LogError(f"{self.path}:{number}: not an event of a sweep: {fault}")
+            self._read += len(line) + 1
+            self.events.append(event)
+            self.state.take(event)
+            found.append(event)
+        return found
+
+
+def request(folder: Path, wish: Literal["pause", "stop"]) -> None:
+    """Asks every process that works on a sweep to pause or to stop.
+
+    Raises:
+        LogError: The folder holds no sweep.
+    """
+    if not (folder / PLAN).is_file():
+        raise LogError(f"{folder}: not the folder of a sweep: it holds no {PLAN}")
+    EventLog(folder).append("pause_requested" if wish == "pause" else "stop_requested")
+
+
+def budget_of(limits: Mapping[str, float] | None) -> dict[str, float]:
+    """Checks limits by unit.
+
+    Raises:
+        ValueError: An unknown unit, or a limit that is not positive.
+    """
+    found = {}
+    for unit, limit in (limits or {}).items():
+        if unit not in UNITS:
+            raise ValueError(f"budget: expected a unit out of {', '.join(UNITS)}, got {unit!r}")
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+            raise ValueError(f"budget: expected a positive number of {unit}, got {limit!r}")
+        found[unit] = float(limit)
+    return found
+
+
+UNITS = ("calls", "tokens", "dollars", "seconds")

@@ -1,0 +1,246 @@
+"""What a sweep is: sweep.json, written once and never changed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.configuration import at_least
+from evo.log import LogBusyError, LogError, check_folder
+from evo.records import Limits, Record, TaskRecord
+from evo.sweeping.fields import Configuration, configure
+from evo.sweeping.space import Space, SpaceError, check_field, parse_space
+from evo.sweeping.strategies import Strategy, build_strategy
+from evo.task import Task, load_task
+
+PLAN = "sweep.json"
+RUNS = "runs"
+TOML_KEYS = ("task", "space", "strategy", "trials", "seeds", "seed", "base", "budget")
+
+
+class SweepTask(Record, frozen=True, kw_only=True):
+    """A task as a sweep embeds it, so that any machine can go on."""
+
+    record: TaskRecord
+    limits: Limits
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    """What identifies a sweep.
+
+    Attributes:
+        schema: Of this file.
+        tasks: By the name that values of the field `task` have.
+        base: Values that hold where the space has none.
+        space: As given.
+        strategy: Name.
+        options: Of the strategy.
+        trials: Number; None: the strategy's own.
+        seeds: Of the runs of each configuration.
+        seed: Key of the strategy's draws.
+    """
+
+    schema: int = 1
+    tasks: dict[str, SweepTask]
+    base: dict[str, Any]
+    space: dict[str, Any]
+    strategy: str
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    trials: int | None = None
+    seeds: tuple[int, ...]
+    seed: int = 0
+
+    def configure(self, values: Mapping[str, Any]) -> Configuration:
+        """Returns the configuration of a trial; raises a ValueError where there can be none."""
+        tasks = {name: Task(each.record, each.limits) for name, each in self.tasks.items()}
+        return configure({**self.base, **values}, tasks)
+
+    def parsed_space(self) -> Space:
+        """Returns the space."""
+        return parse_space(self.space)
+
+    def build_strategy(self) -> Strategy:
+        """Returns the strategy, with nothing told."""
+        return build_strategy(
+            self.strategy, self.options, self.parsed_space(), seed=self.seed, trials=self.trials
+        )
+
+
+def make_plan(
+    space: Mapping[str, Any],
+    *,
+    task: str | os.PathLike[str] | Task | None,
+    strategy: str | Mapping[str, Any],
+    trials: int | None,
+    seeds: Iterable[int],
+    seed: int,
+    base: Mapping[str, Any],
+) -> Plan:
+    """Checks what is to be swept, each value of the space by itself included.
+
+    Raises:
+        ValueError: A mistake; the message names the field and lists what exists.
+    """
+    tasks: dict[str, SweepTask] = {}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Task | os.PathLike):
+            loaded = load_task(value)
+            name = loaded.name if isinstance(value, Task) else os.fspath(value)
+            tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
+            return name
+        if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+            return value.tolist()
+        raise NotImplementedError(f"expected plain values, got {value!r}")
+
+    given = {**base, **({"task": task} if task is not None else {})}
+    for name in given:
+        check_field(name)
+    given, named = (msgspec.to_builtins(each, enc_hook=plain) for each in (given, dict(space)))
+    parsed = parse_space(named)
+    if "task" not in given and "task" not in named:
+        raise ValueError("task: expected a name or a folder; see `evo tasks`")
+    names = [d.values or () for d in parsed.dimensions if d.name == "task"]
+    for name in [given.get("task"), *(names[0] if names else ())]:
+        if name is not None and name not in tasks:
+            loaded = load_task(name)
+            tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
+    given.setdefault("task", next(iter(tasks)))
+    options = dict(strategy) if isinstance(strategy, Mapping) else {"name": strategy}
+    plan = Plan(
+        tasks=tasks,
+        base=given,
+        space=named,
+        strategy=str(options.pop("name", "")),
+        options=options,
+        trials=trials,
+        seeds=_seeds(seeds),
+        seed=at_least("seed", seed, 0),
+    )
+    plan.build_strategy()
+    plan.configure({})
+    for dimension in parsed.dimensions:
+        for value in dimension.ends():
+            try:
+                plan.configure({dimension.name: value})
+            except (ValueError, TypeError) as error:
+                if not dimension.when:  # else it may do together with what it depends on
+                    raise SpaceError(f"{dimension.name} = {value!r}: {error}") from None
+    return plan
+
+
+def _seeds(seeds: Iterable[int] | str) -> tuple[int, ...]:
+    if isinstance(seeds, str):
+        match = re.fullmatch(r"(\d+):(\d+)", seeds)
+        if match is None:
+            raise ValueError(f'seeds: expected a list, or "40:50" for 40 ... 49, got {seeds!r}')
+        seeds = range(int(match[1]), int(match[2]))
+    found = tuple(at_least("seeds", seed, 0) for seed in seeds)
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"seeds: expected at least one and all different, got {list(found)!r}")
+    return found
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Reads a sweep.toml: the arguments of `evo.sweep`, with those of the base in [base].
+
+    A task that is a folder beside the file is found there.
+
+    Raises:
+        ValueError: No TOML, or an unknown key.
+    """
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not TOML: {error}") from None
+    if unknown := [key for key in given if key not in TOML_KEYS]:
+        raise ValueError(f"{path}: unknown key {unknown[0]!r} (known: {', '.join(TOML_KEYS)})")
+    task = given.get("task")
+    if isinstance(task, str) and (path.parent / task).is_dir():
+        given["task"] = path.parent / task
+    space, base = _dotted(given.pop("space", {})), _dotted(given.pop("base", {}))
+    return {"space": space, **given, **base}
+
+
+def _dotted(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Gives `sampling.temperature` that name, which TOML reads as a table in a table."""
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        if name in ("sampling", "limits") and isinstance(value, dict):
+            found |= {f"{name}.{key}": inner for key, inner in value.items()}
+        elif name == "model" and isinstance(value, dict) and set(value) == {"extra_body"}:
+            found["model.extra_body"] = value["extra_body"]
+        else:
+            found[name] = value
+    return found
+
+
+def read_plan(folder: Path) -> Plan:
+    """Reads sweep.json.
+
+    Raises:
+        LogError: The folder holds none, or it is damaged.
+    """
+    path = folder / PLAN
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Plan)
+    except OSError as error:
+        raise LogError(f"{folder}: not the folder of a sweep: {error.strerror} ({PLAN})") from None
+    except (msgspec.DecodeError, ValueError) as error:
+        raise LogError(f"{path}: not the plan of a sweep: {error}") from None
+
+
+def keep_plan(folder: Path, plan: Plan) -> None:
+    """Writes sweep.json, whole or not at all; one that is there must say the same.
+
+    Raises:
+        ValueError: The folder holds another sweep; the message names what differs.
+        LogError: It cannot be written.
+    """
+    check_folder(folder / RUNS)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".sweep") as file:
+        file.write(msgspec.json.encode(plan))
+        file.flush()
+        os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(file.name, folder / PLAN)
+            os.chmod(folder / PLAN, 0o644)
+    there = read_plan(folder)
+    for field in plan.__struct_fields__:
+        was, now = getattr(there, field), getattr(plan, field)
+        if was != now and field != "tasks":
+            raise ValueError(
+                f"{folder}: holds a sweep with {field} {was!r}, not {now!r}; give its own "
+                "arguments to go on with it, or another folder"
+            )
+    if there.tasks != plan.tasks:
+        raise ValueError(f"{folder}: holds a sweep of another task, or of another version of it")
+
+
+@contextlib.contextmanager
+def claim(folder: Path, *, alone: bool) -> Iterator[None]:
+    """Says that this process works on a sweep, for the length of the `with` block.
+
+    Several may, unless there is a budget: then one has to see all that is spent.
+
+    Raises:
+        LogBusyError: Others are at it.
+    """
+    with (folder / PLAN).open("rb") as file:
+        try:
+            fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except OSError:
+            raise LogBusyError(
+                f"{folder}: another process works on this sweep, and under a budget only one may; "
+                f"wait for it, or `evo pause {folder}`"
+            ) from None
+        yield

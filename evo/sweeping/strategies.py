@@ -1,0 +1,311 @@
+"""Strategies: which configurations a sweep tries next.
+
+A strategy proposes trials in batches. A batch depends on the seed, on the number of its first
+trial and on the results of all trials before it, and on nothing else: not on the order in which
+runs end, nor on how often the sweep was interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from evo.configuration import at_least
+from evo.sweeping.space import Dimension, Space
+
+if TYPE_CHECKING:
+    import optuna
+
+TRIALS = 100
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial whose runs are over.
+
+    Attributes:
+        values: By field of the space.
+        fitness: Mean over its seeds of the best fitness; None if a run failed or had none.
+    """
+
+    values: Mapping[str, Any]
+    fitness: float | None
+
+
+Batch = list[dict[str, Any]]
+
+
+class Strategy(Protocol):
+    """Proposes batches of trials."""
+
+    @property
+    def planned(self) -> int:
+        """Trials in all."""
+        ...
+
+    def propose(self, history: Sequence[Trial]) -> Batch:
+        """Returns the next batch; empty once all trials were proposed.
+
+        Args:
+            history: Every trial so far, in order.
+        """
+        ...
+
+
+class Grid:
+    """Every combination once, keys sorted."""
+
+    def __init__(self, space: Space, *, seed: int, trials: int | None) -> None:
+        if trials is not None:
+            raise ValueError("trials: a grid tries every combination; random takes a number")
+        self._all = space.grid()
+
+    @property
+    def planned(self) -> int:
+        """Combinations."""
+        return len(self._all)
+
+    def propose(self, history: Sequence[Trial]) -> Batch:
+        """Returns what is left of the grid."""
+        return self._all[len(history) :]
+
+
+class Random:
+    """Independent draws; more trials begin with the same ones."""
+
+    def __init__(self, space: Space, *, seed: int, trials: int | None = TRIALS) -> None:
+        self.planned = TRIALS if trials is None else at_least("trials", trials, 1)
+        self._space, self._seed = space, seed
+
+    def propose(self, history: Sequence[Trial]) -> Batch:
+        """Returns all that are left."""
+        return self.draw(len(history), self.planned)
+
+    def draw(self, first: int, stop: int) -> Batch:
+        """Returns the draws of trials first, ..., stop - 1."""
+        return [self._space.draw(f"{self._seed}/{trial}") for trial in range(first, stop)]
+
+
+class Guided:
+    """Some random trials, then one changed field of the best ones, in turn.
+
+    Args:
+        space: Where to look.
+        seed: Key of the draws.
+        trials: In all.
+        explore_ratio: Share of random trials, which come first; at least one.
+        top_k: How many of the best are changed in turn, which is also the size of a batch.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        trials: int | None = TRIALS,
+        explore_ratio: float = 0.3,
+        top_k: int = 5,
+    ) -> None:
+        if not 0 <= explore_ratio <= 1:
+            raise ValueError(f"explore_ratio: expected a share from 0 to 1, got {explore_ratio!r}")
+        self._random = Random(space, seed=seed, trials=trials)
+        self.planned = self._random.planned
+        self._explored = max(1, int(self.planned * explore_ratio))
+        self._top_k = at_least("top_k", top_k, 1)
+        self._space, self._seed = space, seed
+
+    def propose(self, history: Sequence[Trial]) -> Batch:
+        """Returns the random trials, then a batch of changed ones."""
+        first = len(history)
+        if first < self._explored:
+            return self._random.draw(first, self._explored)
+        stop = min(self.planned, first + self._top_k)
+        best: dict[bytes, Trial] = {}
+        for trial in sorted(
+            (trial for trial in history if trial.fitness is not None),
+            key=lambda trial: -(trial.fitness or 0.0),
+        ):
+            best.setdefault(msgspec.json.encode(trial.values), trial)
+        top = [trial.values for trial in best.values()][: self._top_k]
+        if not top:
+            return self._random.draw(first, stop)
+        return [
+            self._space.perturb(top[(trial - self._explored) % len(top)], f"{self._seed}/{trial}")
+            for trial in range(first, stop)
+        ]
+
+
+Sampler = Literal["tpe", "gp"]
+
+
+class Bayesian:
+    """Optuna's samplers, made anew for every batch from the results so far.
+
+    So a sweep that was interrupted goes on as it would have. Trials without a fitness count as
+    failed ones, which the samplers leave aside.
+
+    Args:
+        space: Where to look.
+        seed: Key of the draws.
+        trials: In all.
+        batch: Trials that are proposed at once, knowing nothing of each other.
+        sampler: `tpe` (tree-structured Parzen estimator), or `gp` (Gaussian process; wants torch).
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        trials: int | None = TRIALS,
+        batch: int = 8,
+        sampler: Sampler = "tpe",
+    ) -> None:
+        _import_optuna()
+        if sampler not in ("tpe", "gp"):
+            raise ValueError(f"sampler: expected 'tpe' or 'gp', got {sampler!r}")
+        self.planned = TRIALS if trials is None else at_least("trials", trials, 1)
+        self._batch = at_least("batch", batch, 1)
+        self._space, self._seed, self._sampler = space, seed, sampler
+
+    def propose(self, history: Sequence[Trial]) -> Batch:
+        """Returns the next batch."""
+        optuna = _import_optuna()
+        first = len(history)
+        key = hashlib.sha256(f"{self._seed}/{first}".encode()).digest()
+        kinds = {"tpe": "TPESampler", "gp": "GPSampler"}
+        with _quiet(optuna):
+            sampler = getattr(optuna.samplers, kinds[self._sampler])(
+                seed=int.from_bytes(key[:4], "big")
+            )
+            study = optuna.create_study(direction="maximize", sampler=sampler)
+            tell_study(study, self._space, history)
+            count = min(self._batch, self.planned - first)
+            return [self._ask(study.ask()) for _ in range(max(0, count))]
+
+    def _ask(self, trial: optuna.Trial) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for dimension in self._space.dimensions:
+            if self._space.active(dimension, values):
+                values[dimension.name] = _suggest(trial, dimension)
+        return dict(sorted(values.items()))
+
+
+def tell_study(study: optuna.Study, space: Space, history: Sequence[Trial]) -> None:
+    """Adds trials to an Optuna study, those without a fitness as failed."""
+    optuna = _import_optuna()
+    for trial in history:
+        dimensions = [d for d in space.dimensions if d.name in trial.values]
+        state = optuna.trial.TrialState.FAIL if trial.fitness is None else None
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=state or optuna.trial.TrialState.COMPLETE,
+                value=trial.fitness,
+                params={d.name: _to_optuna(d, trial.values[d.name]) for d in dimensions},
+                distributions={d.name: _distribution(d) for d in dimensions},
+            )
+        )
+
+
+def _distribution(dimension: Dimension) -> Any:
+    distributions = _import_optuna().distributions
+    values = dimension.values
+    if values is None and dimension.whole:
+        return distributions.IntDistribution(
+            int(dimension.low), int(dimension.high), log=dimension.log
+        )
+    if values is None:
+        return distributions.FloatDistribution(dimension.low, dimension.high, log=dimension.log)
+    if dimension.ordered:  # by place, so that steps keep their exact values
+        return distributions.IntDistribution(0, len(values) - 1)
+    return distributions.CategoricalDistribution([_label(value) for value in values])
+
+
+def _label(value: Any) -> Any:
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return value if plain else msgspec.json.encode(value, order="sorted").decode()
+
+
+def _to_optuna(dimension: Dimension, value: Any) -> Any:
+    if dimension.values is None:
+        return value
+    return dimension.values.index(value) if dimension.ordered else _label(value)
+
+
+def _suggest(trial: optuna.Trial, dimension: Dimension) -> Any:
+    """Asks for a value within `_distribution(dimension)`."""
+    name, values, log = dimension.name, dimension.values, dimension.log
+    if values is None and dimension.whole:
+        return trial.suggest_int(name, int(dimension.low), int(dimension.high), log=log)
+    if values is None:
+        return dimension.rounded(trial.suggest_float(name, dimension.low, dimension.high, log=log))
+    if dimension.ordered:
+        return values[trial.suggest_int(name, 0, len(values) - 1)]
+    label = trial.suggest_categorical(name, [_label(value) for value in values])
+    return next(value for value in values if _label(value) == label)
+
+
+def _import_optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ValueError(
+            "strategy 'bayesian' needs Optuna: pip install 'evo-replay[sweep]'"
+        ) from None
+    return optuna
+
+
+@contextlib.contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Keeps Optuna from announcing every study, and from warning of experimental samplers."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+STRATEGIES: dict[str, Callable[..., Strategy]] = {
+    "grid": Grid,
+    "random": Random,
+    "guided": Guided,
+    "bayesian": Bayesian,
+}
+
+
+def build_strategy(
+    name: str, options: Mapping[str, Any], space: Space, *, seed: int, trials: int | None
+) -> Strategy:
+    """Returns a strategy.
+
+    Args:
+        name: One of `STRATEGIES`.
+        options: Its own parameters.
+        space: Where it looks.
+        seed: Key of its draws.
+        trials: In all; None: 100, or the whole of a grid.
+
+    Raises:
+        ValueError: An unknown name, option or value; the message lists what exists.
+    """
+    if name not in STRATEGIES:
+        raise ValueError(f"unknown strategy {name!r} (known: {', '.join(STRATEGIES)})")
+    build = STRATEGIES[name]
+    known = [
+        key for key in inspect.signature(build).parameters if key not in ("space", "seed", "trials")
+    ]
+    if unknown := [key for key in options if key not in known]:
+        have = ", ".join(known) or "none"
+        raise ValueError(f"strategy {name}: unknown option {unknown[0]!r} (known: {have})")
+    return build(space, seed=seed, trials=trials, **options)
