@@ -11,6 +11,7 @@ _HOMES = {
     "allocation_effect": "replay.effects",
     "attempts": "replay.table",
     "backtest": "replay.pilots",
+    "browse": "replay.explorers",
     "children": "replay.table",
     "compare": "replay.statistics",
     "cost_matrices": "replay.table",
@@ -21,7 +22,10 @@ _HOMES = {
     "fit_bilinear": "replay.bilinear",
     "fit_kernel": "replay.kernel",
     "fitness_matrix": "replay.table",
+    "instances": "replay.table",
+    "follow": "replay.explorers",
     "interval": "replay.statistics",
+    "lineage": "replay.ancestry",
     "load": "replay.table",
     "load_tables": "replay.table",
     "plan": "replay.planner",
@@ -38,6 +42,7 @@ __all__ = [
     "allocation_effect",
     "attempts",
     "backtest",
+    "browse",
     "children",
     "compare",
     "cost_matrices",
@@ -48,7 +53,10 @@ __all__ = [
     "fit_bilinear",
     "fit_kernel",
     "fitness_matrix",
+    "follow",
+    "instances",
     "interval",
+    "lineage",
     "load",
     "load_tables",
     "plan",
@@ -61,9 +69,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from evo.policies import POLICIES
+    from replay.ancestry import lineage
     from replay.bilinear import fit_bilinear
     from replay.effects import allocation_effect, pool_effect, time_to_threshold
-    from replay.explorers import explore
+    from replay.explorers import browse, explore, follow
     from replay.frontier import envelope
     from replay.grid import depth_breadth
     from replay.hindsight import HINDSIGHT
@@ -74,7 +83,15 @@ if TYPE_CHECKING:
     from replay.simulation import simulate, simulate_many
     from replay.statistics import compare, interval
     from replay.style import show
-    from replay.table import attempts, children, cost_matrices, fitness_matrix, load, load_tables
+    from replay.table import (
+        attempts,
+        children,
+        cost_matrices,
+        fitness_matrix,
+        instances,
+        load,
+        load_tables,
+    )
 
 
 _MODULES = ("claims", "explorers", "figures", "grid_figures", "importers")

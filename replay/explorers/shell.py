@@ -60,6 +60,7 @@ class Subject:
             together.
         scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
         hidden: From settings to the controls that do not matter now.
+        data: First argument of the plain function, as the code names it; empty: none.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Subject:
     adjust: Callable[[str, Settings], Settings]
     scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]]
     hidden: Callable[[Settings], set[str]] = lambda settings: set()
+    data: str = "frame"
 
 
 class Explorer:
@@ -139,12 +141,13 @@ class Explorer:
     def code(self) -> str:
         """The call that gives the picture as a figure."""
         hidden = self._subject.hidden(self._settings)
-        given = ", ".join(
+        given = [self._subject.data] if self._subject.data else []
+        given += [
             f"{name}={value!r}"
             for name, value in self._settings.items()
             if name not in hidden and value != DEFAULT
-        )
-        return f"replay.explorers.{self._subject.function}(frame{', ' if given else ''}{given})"
+        ]
+        return f"replay.explorers.{self._subject.function}({', '.join(given)})"
 
     @property
     def png(self) -> bytes:
@@ -241,27 +244,40 @@ class Explorer:
             ipywidgets.HTML(_spoken(view.words)),
         ]
 
+    def choose(self, **settings: Any) -> None:
+        """Set several controls at once, which draws once."""
+        with self._lock:
+            self._take({**self._settings, **settings})
+
     def _moved(self, name: str) -> None:
         """A control has a new value."""
         with self._lock:
             if self._adjusting:
                 return
             values = {name: control.value for name, control in self.controls.items()}
-            self._settings = self._subject.adjust(name, values)
-            self._adjusting = True
-            try:
-                for other, control in self.controls.items():
-                    if control.value != self._settings[other]:
-                        control.value = self._settings[other]
-            finally:
-                self._adjusting = False
-            self._hide()
-            self._update(coarse=True)
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = threading.Timer(REST, self._rest)
-            self._timer.daemon = True
-            self._timer.start()
+            self._take(self._subject.adjust(name, values))
+
+    def _fit(self, settings: Settings) -> None:
+        """Make room in the controls for settings that they are about to get."""
+
+    def _take(self, settings: Settings) -> None:
+        """Show settings that fit together, in the controls too."""
+        self._settings = settings
+        self._adjusting = True
+        try:
+            self._fit(settings)
+            for name, control in self.controls.items():
+                if control.value != settings[name]:
+                    control.value = settings[name]
+        finally:
+            self._adjusting = False
+        self._hide()
+        self._update(coarse=True)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(REST, self._rest)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _hide(self) -> None:
         """Show the controls that matter."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
 from replay.explorers.lifetime import close_previous, close_tree
-from replay.explorers.shell import Explorer
+from replay.explorers.run_browser import browse
+from replay.explorers.shell import Explorer, notice
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Tabs:
 def explore(
     frame: pd.DataFrame, *, child_table: pd.DataFrame | None = None, theme: Theme = "neutral"
 ) -> Tabs:
-    """Explore logged runs with sliders: budgets and allocations.
+    """Explore logged runs: budgets and allocations with sliders, and each run child by child.
 
     Args:
         frame: Rows of `replay.load`.
@@ -87,5 +89,15 @@ def explore(
                 explore_budget, frame, child_table=child_table, theme=theme
             ),
             "Allocation": functools.partial(explore_allocation, frame, theme=theme),
+            "Runs": functools.partial(_browse, frame, theme),
         }
     )
+
+
+def _browse(frame: pd.DataFrame, theme: Theme) -> Explorer:
+    """The run browser over the logs that the frame names, where they still are."""
+    paths = [Path(source) for source in dict.fromkeys(map(str, frame.get("source", ())))]
+    if there := [path for path in paths if path.is_file()]:
+        return browse(there, theme=theme)
+    text = "The logs of these runs are not on this machine, so there is no run to look into."
+    return notice("run", "run_figure", text, theme)

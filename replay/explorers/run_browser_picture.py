@@ -1,0 +1,256 @@
+"""The picture of a run: every child as a point, failures below, one construction beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.records import STATUSES
+from replay.explorers.run_browser_data import Drawing, NoRun, RunData, RunView
+from replay.figures import construction
+from replay.style import (
+    PALETTE,
+    TEXT_SIZE,
+    THEMES,
+    FloatArray,
+    Theme,
+    head,
+    label_axes,
+    label_rows,
+    prepare,
+    sentence,
+    whole_numbers,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+
+    from replay.ancestry import Place
+
+GREY = "#8C8C8C"
+LOOKS = {
+    "no_reply": ("v", GREY),
+    "no_program": ("P", PALETTE[5]),
+    "invalid": ("s", PALETTE[3]),
+    "error": ("X", PALETTE[4]),
+    "timeout": ("^", PALETTE[2]),
+}
+"""Marker and colour of failures."""
+
+SPREAD = 0.8
+"""Share of a generation's width over which its children are spread."""
+
+FEW = 2_000
+"""More points than this are pixels in an SVG."""
+
+LEFT = 0.67
+"""Share of the width that the run takes; the construction has the rest."""
+
+
+class RunPicture:
+    """A run on the left, what one of its programs returned on the right.
+
+    Args:
+        theme: Inks, see `replay.style`.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        self.theme = theme
+        layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, rect=(0, 0, LEFT, 1))
+        self.figure = Figure(figsize=(9.0, 4.2), dpi=100, layout=layout)
+        self._fitness, self._failures = self.figure.subplots(
+            2, 1, sharex=True, gridspec_kw={"height_ratios": [3.2, 1]}
+        )
+        self._drawing = self.figure.add_axes((LEFT + 0.02, 0.22, 0.96 - LEFT, 0.62))
+        self._data: RunData | None = None
+        self._points: FloatArray = np.empty((0, 2))
+        self._marks: list[Artist] = []
+        self._drawn: Drawing | None = None
+        self.moving: Sequence[Artist] = ()
+
+    def show(self, view: RunView | NoRun) -> bool:
+        """Show a view; the run is set up anew if it is another one or has grown."""
+        if isinstance(view, NoRun):
+            self._say(view.words)
+            return True
+        fresh = view.data is not self._data
+        if fresh:
+            self._set_up(view.data)
+        self._mark(view)
+        if view.drawing is not self._drawn or fresh:
+            self._draw(view.drawing)
+        self.moving = [*self._marks, *self._shapes]
+        return fresh
+
+    def nearest(self, across: float, down: float) -> Place | None:
+        """The program whose point is closest to where one clicked.
+
+        Args:
+            across: From the left edge of the picture, a share of its width.
+            down: From the upper edge, a share of its height.
+
+        Returns:
+            Its place; None beside the run.
+        """
+        if self._data is None or not 0 <= across <= LEFT:
+            return None
+        box = self.figure.bbox
+        at = np.array([across * box.width, (1 - down) * box.height])
+        failed = self._failed(self._data)
+        pixels = np.empty_like(self._points)
+        for ax, members in ((self._fitness, ~failed), (self._failures, failed)):
+            if members.any():
+                pixels[members] = ax.transData.transform(self._points[members])
+        return self._data.places[int(np.hypot(*(pixels - at).T).argmin())]
+
+    @staticmethod
+    def _failed(data: RunData) -> Any:
+        return data.status != STATUSES.index("ok")
+
+    def _say(self, words: str) -> None:
+        self._data = None
+        for ax in (self._fitness, self._failures, self._drawing):
+            ax.clear()
+            ax.set_axis_off()
+        sentence(prepare(self._fitness, self.theme), self.theme, fill(words, 80))
+        self.moving = ()
+
+    def _set_up(self, data: RunData) -> None:
+        self._data = data
+        for ax in (self._fitness, self._failures):
+            ax.clear()
+            ax.set_axis_on()
+            prepare(ax, self.theme)
+        N = data.log.header.children
+        self._points = np.column_stack(
+            [
+                data.generation + SPREAD * ((data.index + 0.5) / N - 0.5) * (data.generation > 0),
+                data.fitness,
+            ]
+        )
+        self._set_up_fitness(data)
+        self._set_up_failures(data)
+        ink = THEMES[self.theme].text
+        self._marks = [
+            mark
+            for ax in (self._fitness, self._failures)
+            for mark in (
+                *ax.plot([], [], ls=":", lw=1.2, color=ink, animated=True),
+                *ax.plot([], [], ls="", marker="s", ms=9, mfc="none", mec=ink, animated=True),
+                *ax.plot(
+                    [], [], ls="", marker="o", ms=13, mfc="none", mec=PALETTE[1], mew=2.2,
+                    animated=True,
+                ),
+            )
+        ]  # fmt: skip
+
+    def _set_up_fitness(self, data: RunData) -> None:
+        ax = self._fitness
+        label_axes(ax, self.theme, x="", y="fitness (1 = best published)")
+        ax.tick_params(labelbottom=False)
+        many = len(data.places) > FEW
+        size = 4.5 if len(data.places) <= 300 else 3.0 if not many else 2.0
+        low, high = _limits(data)
+        np.maximum(self._points[:, 1], low, out=self._points[:, 1])
+        plain = ~data.improved & ~self._failed(data)
+        below = plain & (data.fitness < low)
+        for members, marker, colour, ms in (
+            (plain & ~below, "o", PALETTE[0], size),
+            (below, "v", PALETTE[0], size + 1.5),
+            (data.improved, "D", PALETTE[1], size + 2),
+        ):
+            ax.plot(
+                *self._points[members].T, ls="", marker=marker, ms=ms, color=colour,
+                alpha=0.6 if members is not data.improved else 1, mew=0, rasterized=many, zorder=2,
+            )  # fmt: skip
+        until = np.arange(len(data.trajectory) + 1) + SPREAD / 2
+        ax.step(
+            until, np.append(data.trajectory, data.trajectory[-1]), where="post", zorder=1,
+            color=THEMES[self.theme].text, lw=1.0,
+        )  # fmt: skip
+        room = 0.06 * (high - low or 0.1)
+        ax.set_ylim(low - room, high + room)
+        ax.set_xlim(-0.7, max(len(data.trajectory) - 1, int(data.generation[-1])) + 0.7)
+        clipped = "; triangles: below the axis" if below.any() else ""
+        keys = "dots: ok; diamonds: next parents; line: best so far; ring: shown; square: parent"
+        head(ax, self.theme, data.label, keys + clipped)
+        if np.isnan(data.fitness).all():
+            ax.text(
+                0.5, 0.5, "nothing is ok yet", transform=ax.transAxes, ha="center", va="center",
+                color=THEMES[self.theme].text, fontsize=TEXT_SIZE,
+            )  # fmt: skip
+
+    def _set_up_failures(self, data: RunData) -> None:
+        ax = self._failures
+        label_axes(ax, self.theme, x="generation", y="")
+        whole_numbers(ax)
+        found = [name for name in LOOKS if (data.status == STATUSES.index(name)).any()]
+        many = len(data.places) > FEW
+        for row, name in enumerate(found):
+            members = data.status == STATUSES.index(name)
+            self._points[members, 1] = row
+            marker, colour = LOOKS[name]
+            ax.plot(
+                *self._points[members].T, ls="", marker=marker, color=colour, mew=0,
+                ms=3.0 if many else 6.0, alpha=0.8, rasterized=many,
+            )  # fmt: skip
+        label_rows(ax, found or ["no failures"])
+
+    def _mark(self, view: RunView) -> None:
+        """Ring the program, put a square on its parent, and join them."""
+        number = view.data.number(view.place)
+        parent = None if view.parent is None else view.data.number(view.parent)
+        failed = self._failed(view.data)
+        for k, below in enumerate((False, True)):
+            line, square, ring = (self._xy(self._marks[3 * k + part]) for part in range(3))
+            ends = [n for n in (parent, number) if n is not None and failed[n] == below]
+            line(self._points[ends] if len(ends) == 2 else self._points[:0])
+            square(self._points[[n for n in ends if n == parent and n != number]])
+            ring(self._points[[n for n in ends if n == number]])
+
+    @staticmethod
+    def _xy(mark: Any) -> Any:
+        return lambda points: mark.set_data(points[:, 0], points[:, 1])
+
+    def _draw(self, drawing: Drawing) -> None:
+        """Draw a construction, or say why there is none."""
+        from matplotlib.axis import Axis
+        from matplotlib.spines import Spine
+
+        self._drawn = drawing
+        ax = self._drawing
+        for each in (*ax.collections, *ax.patches, *ax.lines, *ax.texts):
+            each.remove()  # a third of the time that clearing the axes takes
+        ax.set_title("", loc="left")
+        ax.ignore_existing_data_limits = True
+        if drawing.value is None:
+            sentence(ax, self.theme, fill(drawing.reason, 34))
+        else:
+            construction(drawing.picture, drawing.value, ax=ax, theme=self.theme)
+            ax.apply_aspect()
+        shapes = [
+            each
+            for each in ax.get_children()
+            if each is not ax.patch and not isinstance(each, Axis | Spine)
+        ]
+        self._shapes = sorted(shapes, key=lambda artist: artist.get_zorder())
+        for shape in self._shapes:
+            shape.set_animated(True)
+
+    _shapes: Sequence[Artist] = ()
+
+
+def _limits(data: RunData) -> tuple[float, float]:
+    """Of the fitness axis: a few very low values do not squeeze the rest."""
+    known = data.fitness[~np.isnan(data.fitness)]
+    if not known.size:
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    usual = float(np.quantile(known, 0.05))
+    return max(low, usual - 0.5 * (high - usual)), high

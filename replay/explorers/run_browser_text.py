@@ -1,0 +1,177 @@
+"""Texts of a child as HTML. Replies and programs are a stranger's, so everything is escaped."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from evo.cost import cost_of_attempts, usage_tokens
+from replay.ancestry import compare_programs, program_of
+from replay.explorers.run_browser_data import RunView, name
+
+if TYPE_CHECKING:
+    from evo.records import Attempt
+
+LONGEST = 60_000
+"""Characters of a text that are shown."""
+
+_ADDED, _REMOVED, _PLACE = "0,158,115", "213,94,0", "128,128,128"
+_BLOCK = (
+    "max-height:420px;overflow:auto;margin:4px 0;padding:4px;line-height:1.35;"
+    "border:1px solid rgba(128,128,128,.4)"
+)
+_ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+"""Control characters, marks that reorder or hide text, and halves of characters."""
+
+
+def facts(view: RunView) -> str:
+    """Evaluation and cost of a program as a table."""
+    evaluation = view.evaluation
+    rows: list[tuple[str, str]] = [("status", evaluation.status)]
+    if evaluation.fitness is not None:
+        rows.append(("fitness", f"{evaluation.fitness:.9g}"))
+    rows += [(key, f"{value:.9g}") for key, value in evaluation.metrics.items()]
+    if evaluation.seconds is not None:
+        rows.append(("evaluation", f"{evaluation.seconds:.3g} s"))
+    if view.child is not None:
+        header = view.data.log.header
+        cost = cost_of_attempts(view.child.attempts, header.model, header.sampling)
+        rows.append(("seed", str(view.child.seed)))
+        rows.append(("tokens", "unknown" if cost.tokens is None else f"{cost.tokens:,.0f}"))
+        rows.append(("cost", "unknown" if cost.dollars is None else f"${cost.dollars:.6f}"))
+    scores = [
+        (f"instance {each.id}", each.status if each.score is None else f"{each.score:.9g}")
+        for each in evaluation.instances
+    ]
+    said = _text(evaluation.error) if evaluation.error else ""
+    return _table(("", ""), [*rows, *scores]) + said
+
+
+def diff(view: RunView) -> str:
+    """What a child changed of its parent, in colour and with signs."""
+    if view.program is None:
+        return _note(_no_text(view, "program"))
+    if view.place == (0, 0):
+        return _note("The initial program rewrites nothing; see Program.")
+    if view.parent is None:
+        return _note("An imported log does not say which program a child rewrote; see Program.")
+    before = program_of(view.data.log, view.parent)
+    if before is None:
+        return _note("The log does not hold the parent's program; see Program.")
+    try:
+        lines = compare_programs(before, view.program)
+    except ValueError as error:
+        return _note(str(error))
+    if not lines:
+        return _note(f"The same text as {name(view.parent)}.")
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    shown, left = _cut_lines(lines)
+    body = "".join(map(_diff_line, shown))
+    return (
+        _note(f"{added} lines added, {removed} removed, against {name(view.parent)}.")
+        + f"<pre tabindex='0' style='{_BLOCK}'>{body}</pre>"
+        + left
+    )
+
+
+def program(view: RunView) -> str:
+    """The program."""
+    return _note(_no_text(view, "program")) if view.program is None else _text(view.program)
+
+
+def reply(view: RunView) -> str:
+    """The model's reply, and its reasoning where the endpoint gives it apart."""
+    if view.child is None:
+        return _note("No call was made for the initial program.")
+    if view.child.reply is None:
+        return _note(_no_text(view, "reply"))
+    said = _text(view.child.reply)
+    if view.child.reasoning:
+        said += f"<b>Reasoning</b>{_text(view.child.reasoning)}"
+    return said
+
+
+def attempts(view: RunView) -> str:
+    """Every request made for a child."""
+    if view.child is None:
+        return _note("No call was made for the initial program.")
+    if not view.child.attempts:
+        return _note("The log says nothing of the requests.")
+    heads = ("", "status", "seconds", "prompt", "cached", "completion", "finish", "error")
+    rows = [_attempt(number, each) for number, each in enumerate(view.child.attempts, start=1)]
+    return _table(heads, rows) + _note("Prompt, cached and completion are tokens.")
+
+
+def _attempt(number: int, attempt: Attempt) -> tuple[str, ...]:
+    tokens = usage_tokens(attempt.usage)
+    counts = ("unknown",) * 3 if tokens is None else tuple(f"{count:,}" for count in tokens)
+    status = attempt.status if attempt.http_status is None else _with_code(attempt)
+    seconds = "unknown" if attempt.latency is None else f"{attempt.latency:.3g}"
+    cached = " (from the response cache)" if attempt.cached else ""
+    error = attempt.error or ""
+    return (str(number), status + cached, seconds, *counts, attempt.finish_reason or "", error)
+
+
+def _with_code(attempt: Attempt) -> str:
+    return f"{attempt.status} ({attempt.http_status})"
+
+
+def _no_text(view: RunView, what: str) -> str:
+    """Why a text is missing."""
+    if view.data.log.header.compact:
+        return f"This log is compact: it holds no {what}."
+    if view.evaluation.status in ("no_reply", "no_program"):
+        return f"There is no {what}: {view.evaluation.error or view.evaluation.status}"
+    return f"The log holds no {what}."
+
+
+def _diff_line(line: str) -> str:
+    colour = {"+": _ADDED, "-": _REMOVED, "@": _PLACE}.get(line[:1])
+    ground = f"background:rgba({colour},.2);" if colour else ""
+    return f"<span style='display:block;min-height:1.35em;{ground}'>{clean(line)}</span>"
+
+
+def _cut_lines(lines: Sequence[str]) -> tuple[list[str], str]:
+    """As many lines as are shown, and a word on the rest."""
+    shown: list[str] = []
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size > LONGEST:
+            return shown, _note(f"{len(lines) - len(shown):,} further lines are not shown.")
+        shown.append(line)
+    return shown, ""
+
+
+def _text(text: str) -> str:
+    left = len(text) - LONGEST
+    more = _note(f"{left:,} further characters are not shown.") if left > 0 else ""
+    return f"<pre tabindex='0' style='{_BLOCK}'>{clean(text[:LONGEST])}</pre>{more}"
+
+
+def _note(text: str) -> str:
+    return f"<div style='max-width:810px;line-height:1.4'>{clean(text)}</div>"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cell = "style='padding:1px 12px 1px 0;text-align:left;vertical-align:top'"
+    top = "".join(f"<th {cell}>{clean(text)}</th>" for text in heads) if any(heads) else ""
+    body = "".join(
+        "<tr>" + "".join(f"<td {cell}>{clean(text)}</td>" for text in row) + "</tr>" for row in rows
+    )
+    return f"<table style='line-height:1.35'><tr>{top}</tr>{body}</table>"
+
+
+def clean(text: str) -> str:
+    """Escaped, with signs that act on the text around them shown by their number.
+
+    Those are control characters, and the marks that reorder text, with which a program can look
+    other than it is.
+    """
+    shown = _ACTING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
+    return html.escape(shown)
