@@ -14,7 +14,18 @@ import msgspec
 
 from evo.cost import usage_tokens
 from evo.log import BODY, PREFIX, Log, LogError, check_line, decode, read_bytes
-from evo.records import AllocationHeader, End, Generation, Header, Initial, Outcome, Session, Status
+from evo.records import (
+    AllocationHeader,
+    End,
+    Generation,
+    Header,
+    Initial,
+    Instance,
+    InstanceCall,
+    Outcome,
+    Session,
+    Status,
+)
 
 Source = str | os.PathLike[str]
 
@@ -66,6 +77,7 @@ class LeanEvaluation(msgspec.Struct, gc=False):
     fitness: float | None = None
     metrics: Metrics = Metrics()
     seconds: float | None = 0.0
+    instances: tuple[Instance, ...] = ()
 
 
 class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
@@ -77,7 +89,16 @@ class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
     evaluation: LeanEvaluation
 
 
-_decoder = msgspec.json.Decoder(Header | Session | Initial | LeanChild | Generation | End)
+class LeanCall(msgspec.Struct, tag_field="kind", tag="instance_call", gc=False):
+    """`evo.records.InstanceCall` without its reply."""
+
+    generation: int
+    attempts: tuple[LeanAttempt, ...]
+
+
+_decoder = msgspec.json.Decoder(
+    Header | Session | Initial | LeanChild | LeanCall | Generation | End
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +112,7 @@ class LeanRun:
         initial: Generation 0; None where it was not logged.
         children: By generation and index, those of a generation under way included.
         generations: Complete generations: 1, 2, 3, ...
+        calls: Calls that evaluations made on instances.
     """
 
     path: Path
@@ -99,6 +121,7 @@ class LeanRun:
     initial: Initial | None
     children: list[LeanChild]
     generations: list[Generation]
+    calls: list[LeanCall]
 
 
 def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
@@ -200,6 +223,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         initial=next((record for record in records if isinstance(record, Initial)), None),
         children=[record for record in records if isinstance(record, LeanChild)],
         generations=[record for record in records if isinstance(record, Generation)],
+        calls=[record for record in records if isinstance(record, LeanCall)],
     )
     _check_order(run, records)
     run.children.sort(key=lambda child: (child.generation, child.index))
@@ -215,8 +239,8 @@ def _checksums_match(lines: bytes) -> bool:
 
 
 def _lean(record: Any) -> Any:
-    """A child of `evo.log.decode` as it is wanted here; usage that is no count is unknown."""
-    if not isinstance(record, Outcome):
+    """A call of `evo.log.decode` as it is wanted here; usage that is no count is unknown."""
+    if not isinstance(record, Outcome | InstanceCall):
         return record
     attempts = []
     for attempt in record.attempts:
@@ -228,6 +252,8 @@ def _lean(record: Any) -> Any:
         )
         others = {name: getattr(attempt, name) for name in _ATTEMPT_FIELDS}
         attempts.append(LeanAttempt(**others, usage=usage))
+    if isinstance(record, InstanceCall):
+        return LeanCall(generation=record.generation, attempts=tuple(attempts))
     evaluation, metrics = record.evaluation, record.evaluation.metrics
     return LeanChild(
         generation=record.generation,
@@ -238,6 +264,7 @@ def _lean(record: Any) -> Any:
             fitness=evaluation.fitness,
             metrics=Metrics(metrics.get("objective"), metrics.get("strict_fitness")),
             seconds=evaluation.seconds,
+            instances=evaluation.instances,
         ),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -16,13 +17,18 @@ import pandas as pd
 
 from evo.cost import (
     TimeoutRule,
-    assumed_completion,
-    flops_of_tokens,
-    is_turned_away,
-    price_of_tokens,
 )
 from evo.log import Log, LogError
-from replay.reading import LeanRun, Source, Usage, find_logs, name_runs, read_run
+from replay.costs import AttemptColumns, floats
+from replay.reading import (
+    LeanChild,
+    LeanEvaluation,
+    LeanRun,
+    Source,
+    find_logs,
+    name_runs,
+    read_run,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +57,8 @@ def load(
 
     Returns:
         Columns run, task, model, seed, children (N), generation, best_fitness (so far), and of
-        that generation alone generation_best, n_calls, n_ok, n_attempts, n_without_usage,
+        that generation alone generation_best, n_calls (those that evaluations made included, as
+        in all below; generation 0 has no others), n_ok, n_attempts, n_without_usage,
         prompt_tokens, cached_tokens, completion_tokens (as far as reported), tokens (prompt and
         completion under the rule), flops, dollars, call_seconds, evaluation_seconds, seconds
         (wall); source. NaN where unknown.
@@ -95,6 +102,23 @@ def attempts(
         prompt_tokens, cached_tokens, completion_tokens, finish_reason, http_status, error.
     """
     [frame] = _collect(sources, [_attempt_rows], strict, progress)
+    return frame
+
+
+def instances(
+    *sources: Source | Log | Iterable[Source | Log],
+    strict: bool = True,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Reads logs of tasks with a data set into one row per evaluation and instance.
+
+    Arguments as for `load`. Logs of other tasks have no rows.
+
+    Returns:
+        Columns run, task, model, seed, children (N), generation, index, instance (its id), status,
+        score (in [0, 1], NaN unless ok); source. Generation 0 is the initial program, index 0.
+    """
+    [frame] = _collect(sources, [_instance_rows], strict, progress)
     return frame
 
 
@@ -281,99 +305,10 @@ def _run_row(run: LeanRun) -> Rows:
     }
 
 
-def _floats(values: Iterable[float | None], count: int) -> Floats:
-    return np.fromiter((np.nan if v is None else v for v in values), np.float64, count)
-
-
-class _AttemptColumns:
-    """The attempts of a run as arrays, and sums of them by child."""
-
-    def __init__(self, run: LeanRun) -> None:
-        self.run = run
-        self.per_child = np.array([len(child.attempts) for child in run.children], dtype=np.int64)
-        self.attempts = [attempt for child in run.children for attempt in child.attempts]
-        count = len(self.attempts)
-        usages = [_NONE if attempt.usage is None else attempt.usage for attempt in self.attempts]
-        self.prompt = _counts([_first(u.prompt_tokens, u.input_tokens) for u in usages])
-        self.completion = _counts([_first(u.completion_tokens, u.output_tokens) for u in usages])
-        details = (_first(u.prompt_tokens_details, u.input_tokens_details) for u in usages)
-        cached = _counts([None if d is None else d.cached_tokens for d in details])
-        # An endpoint that states its prompt tokens and nothing of a cache has none.
-        cached[np.isnan(cached) & ~np.isnan(self.prompt)] = 0.0
-        self.cached = np.minimum(cached, self.prompt)
-        uncounted = np.isnan(self.prompt) | np.isnan(self.completion)
-        computed = (not a.cached and a.sent and not is_turned_away(a) for a in self.attempts)
-        self.lacking = uncounted & np.fromiter(computed, np.bool_, count)
-        self.free = uncounted & ~self.lacking
-        self.free |= np.fromiter((a.cached for a in self.attempts), np.bool_, count)
-
-    def by_child(self, values: Floats) -> Floats:
-        """Sums known values over each child's attempts; NaN where none is known."""
-        known = ~np.isnan(values)
-        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
-        sums = np.bincount(owner[known], values[known], minlength=len(self.per_child))
-        counts = np.bincount(owner[known], minlength=len(self.per_child))
-        return np.where(counts > 0, sums, np.nan)
-
-    def lacking_by_child(self) -> Floats:
-        """Attempts without usage of each child; NaN where the attempts are unknown."""
-        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
-        counts = np.bincount(owner[self.lacking], minlength=len(self.per_child)).astype(float)
-        return np.where(self.per_child > 0, counts, np.nan)
-
-    def costs_by_child(self, timeouts: TimeoutRule) -> dict[str, Floats]:
-        """Tokens, FLOPs and dollars of each child; NaN where a part is unknown."""
-        header = self.run.header
-        limited = [
-            a.usage.completion_tokens
-            for a in self.attempts
-            if a.finish_reason == "length" and a.usage and a.usage.completion_tokens is not None
-        ]
-        assumed = assumed_completion(
-            timeouts,
-            max_tokens=header.sampling.max_tokens,
-            bounded_completion=float(np.median(limited)) if limited else None,
-        )
-        answered = np.fromiter((a.status == "ok" for a in self.attempts), np.bool_, self.free.size)
-        if timeouts == "exclude":  # an answer without usage did compute something
-            completion = np.where(self.lacking & answered, np.nan, assumed)
-        else:
-            completion = np.full(self.free.size, assumed)
-        completion = np.where(self.lacking, completion, np.where(self.free, 0.0, self.completion))
-        idle = self.lacking | self.free
-        prompt, cached = np.where(idle, 0.0, self.prompt), np.where(idle, 0.0, self.cached)
-        by_attempt = {
-            "tokens": prompt + completion,
-            "flops": flops_of_tokens(prompt, cached, completion, model=header.model),
-            "dollars": price_of_tokens(prompt, cached, completion, model=header.model),
-        }
-        return {unit: self.whole(values) for unit, values in by_attempt.items()}
-
-    def whole(self, values: Floats) -> Floats:
-        """Sums over each child's attempts; NaN where any of them, or their number, is unknown."""
-        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
-        sums = np.bincount(owner, values, minlength=len(self.per_child))
-        return np.where(self.per_child > 0, sums, np.nan)
-
-
-_NONE = Usage()
-
-
-def _first(one: T | None, other: T | None) -> T | None:
-    return other if one is None else one
-
-
-def _counts(values: Sequence[float | None]) -> Floats:
-    """Token counts as an array; NaN where unknown or no count."""
-    counts = _floats(values, len(values))
-    counts[counts < 0] = np.nan
-    return counts
-
-
 def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
-    columns, children = _AttemptColumns(run), run.children
+    columns, children = AttemptColumns(run), run.children
     count = len(children)
-    fitness = _floats((child.evaluation.fitness for child in children), count)
+    fitness = floats((child.evaluation.fitness for child in children), count)
     generation = np.array([child.generation for child in children], dtype=np.int64)
     best = _best_by_generation(run)
     parent = best[np.clip(generation - 1, 0, len(best) - 1)]
@@ -398,11 +333,11 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "finish_reason": last,
         **columns.costs_by_child(timeouts),
         "call_seconds": columns.whole(
-            _floats((attempt.latency for attempt in columns.attempts), len(columns.attempts))
+            floats((attempt.latency for attempt in columns.attempts), len(columns.attempts))
         ),
-        "evaluation_seconds": _floats((child.evaluation.seconds for child in children), count),
-        "objective": _floats((child.evaluation.metrics.objective for child in children), count),
-        "strict_fitness": _floats(
+        "evaluation_seconds": floats((child.evaluation.seconds for child in children), count),
+        "objective": floats((child.evaluation.metrics.objective for child in children), count),
+        "strict_fitness": floats(
             (child.evaluation.metrics.strict_fitness for child in children), count
         ),
         "source": str(run.path),
@@ -412,17 +347,19 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
 def _best_by_generation(run: LeanRun) -> Floats:
     first = run.initial.evaluation.fitness if run.initial else None
     stated = [first, *(generation.best_fitness for generation in run.generations)]
-    return _floats(stated, len(stated))
+    return floats(stated, len(stated))
 
 
 def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
-    child = _child_rows(run, timeouts)
+    nothing = LeanEvaluation(status="ok")
+    calls = [LeanChild(call.generation, -1, call.attempts, nothing) for call in run.calls]
+    child = _child_rows(replace(run, children=[*run.children, *calls]), timeouts)
     last = len(run.generations)
     inside = child["generation"] <= last
     owner = child["generation"][inside]
 
     def total(name: str) -> Floats:
-        """Sums a column over each generation's children. Generation 0 costs 0.
+        """Sums a column over each generation's calls; without any it costs 0.
 
         NaN where a child's value is unknown; of what endpoints report, where every child's is.
         """
@@ -450,15 +387,28 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "n_calls": np.bincount(owner, minlength=last + 1),
         "n_ok": n_ok,
         **{name: total(name) for name in SUMMED},
-        "seconds": _floats(
-            [0.0, *(generation.seconds for generation in run.generations)], last + 1
-        ),
+        "seconds": floats([0.0, *(generation.seconds for generation in run.generations)], last + 1),
+        "source": str(run.path),
+    }
+
+
+def _instance_rows(run: LeanRun) -> Rows:
+    found = [(0, 0, run.initial.evaluation.instances)] if run.initial else []
+    found += [(child.generation, child.index, child.evaluation.instances) for child in run.children]
+    rows = [(generation, index, each) for generation, index, many in found for each in many]
+    return {
+        **_identity(run),
+        "generation": np.array([generation for generation, _, _ in rows], dtype=np.int64),
+        "index": np.array([index for _, index, _ in rows], dtype=np.int64),
+        "instance": [each.id for _, _, each in rows],
+        "status": [each.status for _, _, each in rows],
+        "score": floats((each.score for _, _, each in rows), len(rows)),
         "source": str(run.path),
     }
 
 
 def _attempt_rows(run: LeanRun) -> Rows:
-    columns = _AttemptColumns(run)
+    columns = AttemptColumns(run)
     owners = [child for child in run.children for _ in child.attempts]
     return {
         "run": run.name,
@@ -466,14 +416,12 @@ def _attempt_rows(run: LeanRun) -> Rows:
         "index": np.array([child.index for child in owners], dtype=np.int64),
         "attempt": np.array([k for n in columns.per_child for k in range(n)], dtype=np.int64),
         "status": [attempt.status for attempt in columns.attempts],
-        "latency": _floats(
-            (attempt.latency for attempt in columns.attempts), len(columns.attempts)
-        ),
+        "latency": floats((attempt.latency for attempt in columns.attempts), len(columns.attempts)),
         "prompt_tokens": columns.prompt,
         "cached_tokens": columns.cached,
         "completion_tokens": columns.completion,
         "finish_reason": [attempt.finish_reason for attempt in columns.attempts],
-        "http_status": _floats(
+        "http_status": floats(
             (attempt.http_status for attempt in columns.attempts), len(columns.attempts)
         ),
         "error": [attempt.error for attempt in columns.attempts],

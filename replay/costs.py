@@ -1,0 +1,114 @@
+"""Attempts of a run as arrays, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from evo.cost import (
+    TimeoutRule,
+    assumed_completion,
+    flops_of_tokens,
+    is_turned_away,
+    price_of_tokens,
+)
+from replay.reading import LeanRun, Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+T = TypeVar("T")
+
+
+def floats(values: Iterable[float | None], count: int) -> Floats:
+    """Returns values as an array, NaN for None."""
+    return np.fromiter((np.nan if v is None else v for v in values), np.float64, count)
+
+
+class AttemptColumns:
+    """The attempts of a run as arrays, and sums of them by child."""
+
+    def __init__(self, run: LeanRun) -> None:
+        self.run = run
+        self.per_child = np.array([len(child.attempts) for child in run.children], dtype=np.int64)
+        self.attempts = [attempt for child in run.children for attempt in child.attempts]
+        count = len(self.attempts)
+        usages = [_NONE if attempt.usage is None else attempt.usage for attempt in self.attempts]
+        self.prompt = _counts([_first(u.prompt_tokens, u.input_tokens) for u in usages])
+        self.completion = _counts([_first(u.completion_tokens, u.output_tokens) for u in usages])
+        details = (_first(u.prompt_tokens_details, u.input_tokens_details) for u in usages)
+        cached = _counts([None if d is None else d.cached_tokens for d in details])
+        # An endpoint that states its prompt tokens and nothing of a cache has none.
+        cached[np.isnan(cached) & ~np.isnan(self.prompt)] = 0.0
+        self.cached = np.minimum(cached, self.prompt)
+        uncounted = np.isnan(self.prompt) | np.isnan(self.completion)
+        computed = (not a.cached and a.sent and not is_turned_away(a) for a in self.attempts)
+        self.lacking = uncounted & np.fromiter(computed, np.bool_, count)
+        self.free = uncounted & ~self.lacking
+        self.free |= np.fromiter((a.cached for a in self.attempts), np.bool_, count)
+
+    def by_child(self, values: Floats) -> Floats:
+        """Sums known values over each child's attempts; NaN where none is known."""
+        known = ~np.isnan(values)
+        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
+        sums = np.bincount(owner[known], values[known], minlength=len(self.per_child))
+        counts = np.bincount(owner[known], minlength=len(self.per_child))
+        return np.where(counts > 0, sums, np.nan)
+
+    def lacking_by_child(self) -> Floats:
+        """Attempts without usage of each child; NaN where the attempts are unknown."""
+        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
+        counts = np.bincount(owner[self.lacking], minlength=len(self.per_child)).astype(float)
+        return np.where(self.per_child > 0, counts, np.nan)
+
+    def costs_by_child(self, timeouts: TimeoutRule) -> dict[str, Floats]:
+        """Tokens, FLOPs and dollars of each child; NaN where a part is unknown."""
+        header = self.run.header
+        limited = [
+            a.usage.completion_tokens
+            for a in self.attempts
+            if a.finish_reason == "length" and a.usage and a.usage.completion_tokens is not None
+        ]
+        assumed = assumed_completion(
+            timeouts,
+            max_tokens=header.sampling.max_tokens,
+            bounded_completion=float(np.median(limited)) if limited else None,
+        )
+        answered = np.fromiter((a.status == "ok" for a in self.attempts), np.bool_, self.free.size)
+        if timeouts == "exclude":  # an answer without usage did compute something
+            completion = np.where(self.lacking & answered, np.nan, assumed)
+        else:
+            completion = np.full(self.free.size, assumed)
+        completion = np.where(self.lacking, completion, np.where(self.free, 0.0, self.completion))
+        idle = self.lacking | self.free
+        prompt, cached = np.where(idle, 0.0, self.prompt), np.where(idle, 0.0, self.cached)
+        by_attempt = {
+            "tokens": prompt + completion,
+            "flops": flops_of_tokens(prompt, cached, completion, model=header.model),
+            "dollars": price_of_tokens(prompt, cached, completion, model=header.model),
+        }
+        return {unit: self.whole(values) for unit, values in by_attempt.items()}
+
+    def whole(self, values: Floats) -> Floats:
+        """Sums over each child's attempts; NaN where any of them, or their number, is unknown."""
+        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
+        sums = np.bincount(owner, values, minlength=len(self.per_child))
+        return np.where(self.per_child > 0, sums, np.nan)
+
+
+_NONE = Usage()
+
+
+def _first(one: T | None, other: T | None) -> T | None:
+    return other if one is None else one
+
+
+def _counts(values: Sequence[float | None]) -> Floats:
+    """Token counts as an array; NaN where unknown or no count."""
+    counts = floats(values, len(values))
+    counts[counts < 0] = np.nan
+    return counts
