@@ -19,6 +19,8 @@ _HOMES = {
     "TaskError": "evo.task",
     "Allocation": "evo.live",
     "allocate_live": "evo.live",
+    "ConcurrencyPlan": "evo.concurrency",
+    "plan_concurrency": "evo.concurrency",
     "compact": "evo.upkeep",
     "evaluate": "evo.search",
     "load_task": "evo.task",
@@ -34,12 +36,14 @@ _HOMES = {
     "Sweep": "evo.sweeping.handle",
     "start_sweep": "evo.sweeping.handle",
     "sweep": "evo.sweeping.handle",
+    "start_allocation": "evo.live",
     "stop": "evo.upkeep",
     "verify": "evo.upkeep",
 }
 
 __all__ = [
     "Allocation",
+    "ConcurrencyPlan",
     "Evaluation",
     "Handle",
     "Limits",
@@ -54,6 +58,7 @@ __all__ = [
     "compact",
     "evaluate",
     "load_task",
+    "plan_concurrency",
     "read_log",
     "rerun",
     "rescore",
@@ -63,15 +68,17 @@ __all__ = [
     "run_grid",
     "run_many",
     "start",
+    "start_allocation",
     "start_sweep",
-    "sweep",
     "stop",
+    "sweep",
     "verify",
 ]
 
 if TYPE_CHECKING:
+    from evo.concurrency import ConcurrencyPlan, plan_concurrency
     from evo.configuration import Settings
-    from evo.live import Allocation, allocate_live
+    from evo.live import Allocation, allocate_live, start_allocation
     from evo.log import Log, LogError, read_log
     from evo.records import Evaluation, Limits, Model
     from evo.rerun import rerun, rescore

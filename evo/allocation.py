@@ -1,4 +1,4 @@
-"""The one loop: a policy pulls arms within a budget, live or over logs, one round or several at once.
+"""The one loop: a policy pulls arms within a budget, live or over logs.
 
 With several rounds in flight the policy is asked again before earlier rewards are in. It is asked
 whenever fewer are in flight than may be, so the order in which rounds are told settles everything:

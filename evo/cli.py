@@ -13,7 +13,9 @@ from typing import NoReturn
 
 from evo import commands
 from evo.commands import FAILURE, MISTAKE
+from evo.commands.bench import bench
 from evo.commands.sweep import pause, stop, sweep
+from evo.concurrency import PRESETS
 
 GOES_ON = {
     "run": "stopped; `evo resume LOG` goes on where a log was",
@@ -73,9 +75,14 @@ def at_least(low: int) -> Callable[[str], int]:
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how it works (not part of the run's identity)")
     group.add_argument(
-        "--max-concurrent", type=at_least(1), default=20, metavar="CALLS",
-        help="calls in flight at most; 1 works in order (default 20)",
+        "--max-concurrent", type=at_least(1), metavar="CALLS",
+        help="calls in flight at most; 1 works in order (default: the preset's, else 20)",
     )  # fmt: skip
+    group.add_argument(
+        "--preset", choices=tuple(PRESETS), help="how hard to go at an endpoint, --rpm included"
+    )
+    group.add_argument("--rpm", type=at_least(1), help="requests per minute (default: no limit)")
+    group.add_argument("--tpm", type=at_least(1), help="tokens per minute (default: no limit)")
     group.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS",
         help="of one attempt (default 600)",
@@ -84,8 +91,14 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         "--retries", type=at_least(0), default=5, help="attempts beyond the first (default 5)"
     )
     group.add_argument(
-        "--workers", type=at_least(1), help="evaluations at a time (default: one per core)"
-    )
+        "--workers", type=at_least(1),
+        help="evaluations at a time (default: one per core, or per thread of a cluster's workers)",
+    )  # fmt: skip
+    group.add_argument(
+        "--backend", choices=("local", "dask"), default="local",
+        help="where programs are evaluated: here, or on the workers of a Dask scheduler",
+    )  # fmt: skip
+    group.add_argument("--scheduler", metavar="ADDRESS", help="of Dask, such as tcp://host:8786")
     group.add_argument(
         "--evaluations", type=Path, metavar="DIR", help="folder of evaluations shared by runs"
     )
@@ -193,6 +206,15 @@ def build_parser() -> argparse.ArgumentParser:
         help="a parameter of the policy, such as c=0.1",
     )  # fmt: skip
     one.add_argument("--arms", type=at_least(1), default=10, help="K, parallel runs (default 10)")
+    one.add_argument(
+        "--arm", action="append", default=[], metavar="NAME=VALUE,...", dest="own_arms",
+        help="instead of --arms, once per arm: what differs for it, such as "
+        "model=gpt-4o,temperature=0.2,children=8; or a log to go on from",
+    )  # fmt: skip
+    one.add_argument(
+        "--in-flight", type=at_least(1), default=1, metavar="ROUNDS",
+        help="rounds at once; the policy is asked before earlier rewards are in (default 1)",
+    )  # fmt: skip
     one.add_argument("--rounds", type=at_least(1), default=64, help="pulls (default 64)")
     one.add_argument("--reward", default="best_fitness", help="what the policy is told")
     one.add_argument("--seed", type=at_least(0), default=0, help="of the policy (default 0)")
@@ -204,6 +226,29 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     one.add_argument("--log-dir", help="folder of the logs; one that exists is gone on with")
     _add_settings(one)
+
+    one = command("bench", bench, "measure parallel calls, or find an endpoint's best concurrency")
+    one.add_argument("--endpoint", metavar="URL", help="base URL of an endpoint to try")
+    one.add_argument("--model", help="of the endpoint, or one of `evo models`; none: offline")
+    one.add_argument(
+        "--calls", type=at_least(1), default=16,
+        help="at each concurrency of an endpoint; also the highest one (default 16)",
+    )  # fmt: skip
+    one.add_argument(
+        "--max-tokens", type=at_least(1), default=256, help="of an endpoint's reply (default 256)"
+    )
+    one.add_argument(
+        "--timeout", type=float, default=600.0, metavar="SECONDS", help="of a call (default 600)"
+    )
+    one.add_argument(
+        "--max-concurrent", type=at_least(1), default=20, metavar="CALLS",
+        help="slots of the offline model (default 20)",
+    )  # fmt: skip
+    one.add_argument(
+        "--latency", type=float, default=1.0, metavar="SECONDS",
+        help="median latency of the offline model (default 1)",
+    )  # fmt: skip
+    one.add_argument("--sigma", type=float, default=0.0, help="of its logarithm (default 0)")
 
     one = command("sweep", sweep, "try many configurations on the same seeds")
     one.add_argument("file", metavar="FILE", help="sweep.toml, or the folder of a sweep to go on")

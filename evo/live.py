@@ -11,28 +11,29 @@ import functools
 import inspect
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.allocation import Outcome, allocate
-from evo.arm import Arm, Resources
-from evo.configuration import LOCAL, Settings, at_least, differences, make_header, split_settings
-from evo.cost import cost_of_children
+import msgspec
+
+from evo.allocation import Allocations, allocate
+from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
 from evo.journal import JournalWatcher, open_journal
-from evo.log import Log, LogError, LogWriter, read_log
+from evo.live_arms import LiveArms, LiveFlights, open_arm
+from evo.log import Log, read_log
 from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
-from evo.records import AllocationHeader, ArmRecord, Child, End, Header
+from evo.records import AllocationHeader, ArmRecord, Header, TaskRecord
 from evo.rewards import find_reward
-from evo.session import begin_session, open_resources, with_model
+from evo.sandbox import EvaluatorClosed
+from evo.search import Handle, Plan, Stoppable
+from evo.session import open_resources
 from evo.task import Task, load_task
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from evo.policies.base import Bools, Floats, Ints
 
 UNITS = ("calls", "tokens", "flops", "dollars", "seconds")
 Configuration = Mapping[str, Any]
@@ -45,10 +46,13 @@ class Allocation:
     """What a live allocation did.
 
     Attributes:
-        pulls: (rounds,), the arm pulled; -1 once the budget was spent.
+        pulls: (rounds,), the arm pulled; -1 once the budget was spent or a stop was asked for.
         rewards: (rounds,), what the policy was told; NaN once over.
-        best_fitness: (rounds,), best over the arms so far, the initial program included.
-        spent: By unit, (rounds,), what was spent so far.
+        best_fitness: (rounds,), best over the arms, the initial program included, after so many
+            rounds were told.
+        spent: By unit, (rounds,), what was spent after so many rounds were told.
+        told: Rounds in the order told: with several in flight, a replay repeats the allocation if
+            it is given this order.
         arms: The arms' logs.
         path: Folder of the allocation.
     """
@@ -57,13 +61,13 @@ class Allocation:
     rewards: NDArray[np.float64]
     best_fitness: NDArray[np.float64]
     spent: dict[str, NDArray[np.float64]]
+    told: NDArray[np.intp]
     arms: list[Log]
     path: Path
 
     def __repr__(self) -> str:
-        made = int((self.pulls >= 0).sum())
         return (
-            f"<Allocation {self.path}: {made} rounds over {len(self.arms)} arms, "
+            f"<Allocation {self.path}: {len(self.told)} rounds over {len(self.arms)} arms, "
             f"best fitness {self.best_fitness[-1]:.6g}>"
         )
 
@@ -80,6 +84,7 @@ def allocate_live(
     cap: int | None = None,
     reward: str = "best_fitness",
     budget: Mapping[str, float] | None = None,
+    in_flight: int = 1,
     log_dir: str | os.PathLike[str] | None = None,
     settings: Settings | None = None,
     **configuration: Any,
@@ -92,15 +97,19 @@ def allocate_live(
     Args:
         task: Name, alias, folder or Task.
         policy: Name, or a callable as in `replay.simulate`; `functools.partial` sets parameters.
-        arms: K, or a list of seeds, logs to go on from, or configurations (fields of
-            `make_header`). A generation that such a log holds already costs nothing.
+        arms: K, or a list of seeds, logs to go on from, or configurations: fields of
+            `make_header` that differ for that arm, such as model, temperature or children, or a
+            `task` with another statement. A generation that a log holds already costs nothing.
         rounds: Pulls at most.
         children: N of each arm.
         seed: Of the policy; apart from those of the arms.
         arm_seed: Arm k is the run with seed arm_seed + k, unless it says otherwise.
         cap: Generations of an arm at most.
         reward: Name out of `evo.rewards.REWARDS`.
-        budget: Limits by unit: calls, tokens, flops, dollars, seconds.
+        budget: Limits by unit: calls, tokens, flops, dollars, seconds. No round begins once what
+            is spent has reached one of them, so it is exceeded by what is then in flight at most.
+        in_flight: Rounds at once: with more than one the policy is asked again before earlier
+            rewards are in. An arm has one in flight at most.
         log_dir: Folder of the arms' logs and allocation.jsonl; None: a new one in logs/local.
         settings: A whole Settings value instead of its fields as keywords.
         **configuration: As for `evo.run`.
@@ -110,6 +119,63 @@ def allocate_live(
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
+    plan = _plan(
+        task=task,
+        policy=policy,
+        arms=arms,
+        rounds=rounds,
+        children=children,
+        seed=seed,
+        arm_seed=arm_seed,
+        cap=cap,
+        reward=reward,
+        budget=budget,
+        in_flight=in_flight,
+        log_dir=log_dir,
+        settings=settings,
+        **configuration,
+    )
+    made: Allocation = plan.work(lambda _: None)
+    return made
+
+
+def start_allocation(
+    task: str | os.PathLike[str] | Task, policy: str | PolicyClass, **arguments: Any
+) -> Handle:
+    """Starts `allocate_live` in the background and returns a handle, whose `log` are the arms'.
+
+    Stopped, it gives an unfinished Allocation, and the same call goes on with it. A mistake in
+    the arguments is raised here, before anything starts.
+
+    Args:
+        task: Name, alias, folder or Task.
+        policy: As for `allocate_live`.
+        **arguments: Those of `allocate_live`.
+    """
+    call = inspect.signature(allocate_live).bind(task, policy, **arguments)
+    call.apply_defaults()
+    given = dict(call.arguments)
+    return Handle(_plan(**given.pop("configuration"), **given), many=True)
+
+
+def _plan(
+    *,
+    task: str | os.PathLike[str] | Task,
+    policy: str | PolicyClass,
+    arms: int | Sequence[ArmSource],
+    rounds: int,
+    children: int,
+    seed: int,
+    arm_seed: int,
+    cap: int | None,
+    reward: str,
+    budget: Mapping[str, float] | None,
+    in_flight: int,
+    log_dir: str | os.PathLike[str] | None,
+    settings: Settings | None,
+    **configuration: Any,
+) -> Plan:
+    """Checks the arguments of `allocate_live` and returns its work."""
     settings, configuration = split_settings(settings, configuration)
     rounds = at_least("rounds", rounds, 1)
     cap = None if cap is None else at_least("cap", cap, 1)
@@ -131,37 +197,70 @@ def allocate_live(
         seed=seed,
         budget=dict(budget or {}),
         cap=cap,
+        in_flight=at_least("in_flight", in_flight, 1),
         arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
     )
+
+    def work(hook: Callable[[Stoppable], None]) -> Allocation:
+        done = _allocate(allocator, header, sources, settings, folder, hook)
+        return Allocation(
+            pulls=done.pulls[0],
+            rewards=done.rewards[0],
+            best_fitness=done.best_fitness[0],
+            spent={unit: amounts[0] for unit, amounts in done.spent.items()},
+            told=done.told,
+            arms=[read_log(folder / record.log) for record in header.arms],
+            path=folder,
+        )
+
+    return Plan([folder / record.log for record in header.arms], work)
+
+
+def _allocate(
+    policy: Policy,
+    header: AllocationHeader,
+    sources: Sequence[Header | Log],
+    settings: Settings,
+    folder: Path,
+    hook: Callable[[Stoppable], None],
+) -> Allocations:
+    """Opens journal, arms and models, and lets the policy pull them."""
     with contextlib.ExitStack() as stack:
         writer, journal = open_journal(folder, header, stack)
         header = journal.header
         resources = stack.enter_context(open_resources(_header_of(sources[0]), settings))
-        live = LiveArms(cap)
+        live = LiveArms(header.cap, resources)
+        hook(live)
         for source, record in zip(sources, header.arms, strict=True):
-            live.add(_open_arm(folder, record, source, settings, resources, stack))
+            path, run = folder / record.log, _header_of(source)
+            try:
+                live.add(open_arm(path, run, settings, resources, stack, free=record.logged))
+            except EvaluatorClosed:
+                raise RuntimeError(f"stopped before all arms of {folder} had begun") from None
         initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
         watcher = JournalWatcher(
             writer,
             journal,
-            allocator,
-            rounds,
+            policy,
+            header.rounds,
             best_fitness=max(initial, default=None),
             shown=settings.progress,
         )
         stack.callback(watcher.close)
+        flights = LiveFlights(live, journal.told, header.in_flight)
+        stack.callback(flights.close)
         done = allocate(
-            allocator, live, rounds=rounds, budget=header.budget, reward=reward, watcher=watcher
+            policy,
+            live,
+            rounds=header.rounds,
+            budget=header.budget,
+            reward=header.reward,
+            in_flight=header.in_flight,
+            flights=flights,
+            watcher=watcher,
         )
         live.end()
-    return Allocation(
-        pulls=done.pulls[0],
-        rewards=done.rewards[0],
-        best_fitness=done.best_fitness[0],
-        spent={unit: amounts[0] for unit, amounts in done.spent.items()},
-        arms=[read_log(folder / record.log) for record in header.arms],
-        path=folder,
-    )
+    return done
 
 
 def _describe(policy: str | PolicyClass, build: PolicyClass) -> tuple[str, dict[str, Any]]:
@@ -212,14 +311,25 @@ def _arm_sources(
     for k, arm in enumerate(arms):
         if isinstance(arm, Log | str | os.PathLike):
             log = read_log(arm)
-            if log.header.task.hash != task.record.hash:
+            if _judged(log.header.task) != _judged(task.record):
                 raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
             sources.append(log)
         elif isinstance(arm, Mapping):
-            sources.append(make_header(task, **{"seed": arm_seed + k, **common, **arm}))
+            own = dict(arm)
+            of_arm = load_task(own.pop("task", task))
+            if _judged(of_arm.record) != _judged(task.record):
+                raise ValueError(f"arm {k}: its task may differ from {task.name} in the statement")
+            split_settings(Settings(), own)
+            sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **own}))
         else:
             sources.append(make_header(task, seed=arm, **common))
     return sources
+
+
+def _judged(task: TaskRecord) -> TaskRecord:
+    """Returns all of a task but what the prompt says of it: fitness compares where it is equal."""
+    files = {name: text for name, text in task.files.items() if name != "task.toml"}
+    return msgspec.structs.replace(task, name="", hash="", statement="", files=files)
 
 
 def _header_of(source: Header | Log) -> Header:
@@ -231,143 +341,3 @@ def _arm_record(folder: Path, k: int, source: Header | Log) -> ArmRecord:
         place = os.path.relpath(source.path, folder)
         return ArmRecord(log=place, seed=source.header.seed, logged=len(source.generations))
     return ArmRecord(log=f"arm-{k:02}.jsonl", seed=source.seed)
-
-
-class LiveArm:
-    """An arm that plays its log as far as it reaches and asks the model beyond.
-
-    Attributes:
-        arm: The run; None for a compact log, which ends where it ends.
-        fitness: Best so far after each generation that is logged, NaN while nothing is ok.
-        costs: By generation from 1, what it cost by unit.
-        played: Generations that this allocation has pulled.
-    """
-
-    def __init__(self, log: Log, arm: Arm | None, *, free: int) -> None:
-        self.arm = arm
-        self.fitness: list[float] = log.trajectory.tolist()
-        by_generation: dict[int, list[Any]] = {}
-        for outcome in log.outcomes:
-            by_generation.setdefault(outcome.generation, []).append(outcome)
-        self.costs = [
-            _costs(log.header, by_generation[g.generation], g.seconds) for g in log.generations
-        ]
-        for k in range(min(free, len(self.costs))):
-            self.costs[k] = dict.fromkeys(self.costs[k], 0.0)
-        self.played = 0
-
-    @property
-    def open(self) -> bool:
-        """Whether it has a next generation."""
-        return self.arm is not None or self.played < len(self.costs)
-
-    def pull(self) -> dict[str, float]:
-        """Goes on by one generation and returns what it cost."""
-        if self.played == len(self.costs):
-            assert self.arm is not None
-            made: list[Child] = []
-            generation = self.arm.advance(made.append)
-            best = generation.best_fitness
-            self.fitness.append(float("nan") if best is None else best)
-            logged = read_log(self.arm.path) if len(made) < self.arm.header.children else None
-            members = (
-                [o for o in logged.outcomes if o.generation == generation.generation]
-                if logged
-                else made
-            )
-            self.costs.append(_costs(self.arm.header, members, generation.seconds))
-        self.played += 1
-        return self.costs[self.played - 1]
-
-
-def _costs(header: Header, children: Sequence[Any], seconds: float | None) -> dict[str, float]:
-    """Returns what a generation cost by unit; NaN where unknown."""
-    cost = cost_of_children(children, header.model, header.sampling)
-    known = {
-        "calls": float(cost.calls),
-        "tokens": cost.tokens,
-        "flops": cost.flops,
-        "dollars": cost.dollars,
-        "seconds": seconds,
-    }
-    return {unit: float("nan") if value is None else value for unit, value in known.items()}
-
-
-class LiveArms:
-    """Live runs as the arms of one replicate; see `evo.allocation.Arms`."""
-
-    def __init__(self, cap: int | None) -> None:
-        self._cap = cap
-        self._arms: list[LiveArm] = []
-
-    def add(self, arm: LiveArm) -> None:
-        """Adds the next arm."""
-        self._arms.append(arm)
-
-    def end(self) -> None:
-        """Notes in each arm's log that the session ended in an orderly way."""
-        for arm in self._arms:
-            if arm.arm is not None:
-                arm.arm.end(End(reason="completed"))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(1, arms)."""
-        return 1, len(self._arms)
-
-    def open_arms(self) -> Bools:
-        """(1, arms), the arms below their cap that can go on."""
-        import numpy as np
-
-        return np.array(
-            [[arm.open and (self._cap is None or arm.played < self._cap) for arm in self._arms]]
-        )
-
-    def fitness(self) -> Floats:
-        """(1, arms), each arm's fitness so far."""
-        import numpy as np
-
-        return np.array([[arm.fitness[arm.played] for arm in self._arms]])
-
-    def pull(self, arm: Ints, active: Bools) -> Outcome:
-        """Advances an arm by one generation."""
-        import numpy as np
-
-        chosen = self._arms[int(arm[0])]
-        before = chosen.fitness[chosen.played]
-        costs = chosen.pull()
-        return Outcome(
-            arm=arm,
-            before=np.array([before]),
-            after=np.array([chosen.fitness[chosen.played]]),
-            known=self.fitness,
-            made=active.copy(),
-            costs={unit: np.array([cost]) for unit, cost in costs.items()},
-        )
-
-
-def _open_arm(
-    folder: Path,
-    record: ArmRecord,
-    source: Header | Log,
-    settings: Settings,
-    first: Resources,
-    stack: contextlib.ExitStack,
-) -> LiveArm:
-    """Opens an arm's log for writing, new or old, and its model."""
-    path, header = folder / record.log, _header_of(source)
-    if header.compact:
-        return LiveArm(read_log(path), None, free=record.logged)
-    if path.exists():
-        writer, log = LogWriter.reopen(path)
-        stack.callback(writer.close)
-        if other := differences(log.header, header):
-            raise LogError(f"{path}: holds another run than this arm's: {', '.join(other)} differ")
-    else:
-        writer, log = LogWriter.create(path, header), None
-        stack.callback(writer.close)
-    resources = with_model(first, header, settings, stack)
-    arm = Arm(writer, header, resources)
-    writer.append(begin_session(None, settings, resources))
-    arm.begin(log)
-    return LiveArm(read_log(path), arm, free=record.logged)

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +46,24 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         timeout=arguments.timeout,
         retries=arguments.retries,
         workers=arguments.workers,
+        scheduler=_scheduler_of(arguments),
         evaluations=arguments.evaluations,
         cache=arguments.cache,
         progress=not arguments.quiet,
+        preset=arguments.preset,
+        requests_per_minute=arguments.rpm,
+        tokens_per_minute=arguments.tpm,
     )
+
+
+def _scheduler_of(arguments: argparse.Namespace) -> str | None:
+    if (arguments.backend == "dask") != (arguments.scheduler is not None):
+        raise ValueError(
+            "--backend dask and --scheduler ADDRESS go together, such as "
+            "--backend dask --scheduler tcp://host:8786"
+        )
+    scheduler: str | None = arguments.scheduler
+    return scheduler
 
 
 def configuration_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -343,7 +357,7 @@ def allocate(arguments: argparse.Namespace) -> int:
     allocation = allocate_live(
         task,
         policy,
-        arms=arguments.arms,
+        arms=[_arm(text) for text in arguments.own_arms] or arguments.arms,
         rounds=arguments.rounds,
         children=arguments.children,
         seed=arguments.seed,
@@ -351,19 +365,46 @@ def allocate(arguments: argparse.Namespace) -> int:
         cap=arguments.cap,
         reward=arguments.reward,
         budget=numbers("--budget", arguments.budgets),
+        in_flight=arguments.in_flight,
         log_dir=arguments.log_dir,
         settings=settings_of(arguments),
         **configuration_of(arguments),
     )
     pulls = allocation.pulls.tolist()
     rows = [
-        (k, log.header.seed, pulls.count(k), f"{log.trajectory[-1]:.5f}", log.path)
+        (
+            k,
+            log.header.model.name,
+            log.header.children,
+            log.header.seed,
+            pulls.count(k),
+            f"{log.trajectory[-1]:.5f}",
+            log.path,
+        )
         for k, log in enumerate(allocation.arms)
     ]
-    print(table(rows, ("arm", "seed", "pulls", "best fitness", "log")))
+    print(table(rows, ("arm", "model", "N", "seed", "pulls", "best fitness", "log")))
     spent = ", ".join(f"{amount[-1]:.6g} {unit}" for unit, amount in allocation.spent.items())
     print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}; {allocation.path}")
     return 0
+
+
+def _arm(text: str) -> str | dict[str, Any]:
+    """Parses an arm: NAME=VALUE pairs, or the path of a log."""
+    if Path(text).exists() or "=" not in text:
+        return text
+    types: dict[str, Callable[[str], Any]] = {"model": str, "task": str}
+    types |= dict.fromkeys(("children", "seed", "max_tokens"), int)
+    own: dict[str, Any] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            own[name.strip()] = types.get(name.strip(), float)(value)
+        except ValueError:
+            raise ValueError(
+                f"--arm: expected NAME=VALUE,... such as model=offline,children=8, got {part!r}"
+            ) from None
+    return own
 
 
 def numbers(option: str, texts: Sequence[str]) -> dict[str, float]:
