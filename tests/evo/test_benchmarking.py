@@ -1,0 +1,99 @@
+"""The measurements of parallel calls: their schedule, what they ask, what they recommend."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evo import benchmarking
+from evo.benchmarking import Level, knee, levels_for, list_schedule, measure_loads, probe
+from evo.cli import main
+from evo.llm.client import EndpointDown
+from evo.llm.offline.latency import Latency
+from evo.llm.server import OfflineServer
+from evo.records import Model
+
+times = st.lists(st.floats(0.0, 100.0), min_size=1, max_size=40)
+
+
+@given(times, st.integers(1, 50))
+def test_a_list_schedule_lies_within_its_bounds(seconds: list[float], slots: int) -> None:
+    length = list_schedule(seconds, slots)
+    work, longest = math.fsum(seconds), max(seconds)
+    assert max(work / slots, longest) <= length * (1 + 1e-9)
+    assert length <= (work / slots + longest) * (1 + 1e-9)
+    if slots == 1:
+        assert length == pytest.approx(work)
+    if slots >= len(seconds):
+        assert length == longest
+    assert list_schedule(seconds * slots, slots) >= length
+
+
+def test_loads_keep_to_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmarking, "SHRINK", 250)
+    loads = list(measure_loads(Latency(0.002, 1.0), 20))
+    assert [(load.genomes, load.problems) for load in loads] == [(30, 50), (50, 100), (100, 100)]
+    for load in loads:
+        assert load.calls * benchmarking.SHRINK == load.genomes * load.problems
+        assert load.ideal <= load.parallel
+        assert 0 < load.utilisation <= load.ideal_utilisation <= 1 + 1e-9
+
+
+def level(concurrency: int, rate: float, limited: int = 0) -> Level:
+    return Level(concurrency, 10, 10 / rate, 10 - limited, limited, 0, 1.0)
+
+
+def test_the_knee_is_the_least_that_gives_nearly_the_most() -> None:
+    assert knee([level(1, 1.0), level(2, 2.0), level(4, 3.9), level(8, 4.0)]) == 4
+    assert knee([level(1, 1.0), level(2, 2.0), level(4, 4.0, limited=1)]) == 2
+    assert knee([level(1, 1.0, limited=3)]) == 1
+    assert knee([level(1, 1.0), level(2, 1.0)]) == 1
+
+
+def test_levels_double_up_to_the_calls() -> None:
+    assert levels_for(1) == [1]
+    assert levels_for(16) == [1, 2, 4, 8, 16]
+    assert levels_for(20) == [1, 2, 4, 8, 16]
+
+
+def test_a_probe_asks_no_more_than_it_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    requests = tmp_path / "requests.jsonl"
+    latency = Latency(0.1)
+    with OfflineServer(request_log=requests, latency=latency) as server:
+        assert main(["bench", "--endpoint", server.url, "--model", "offline", "--calls", "4"]) == 0
+    first, *levels, last = capsys.readouterr().out.splitlines()
+    assert "At most 12 calls to offline: 4 each with 1, 2, 4 in flight" in first
+    asked = [json.loads(line) for line in requests.read_text().splitlines()]
+    assert len(asked) == 4 * len(levels) <= 12
+    assert len({each["seed"] for each in asked}) == len(asked)
+    assert max(each["in_flight"] for each in asked) <= 2 ** (len(levels) - 1)
+    assert last.removeprefix("--max-concurrent ") in ("1", "2", "4")
+
+
+def test_a_probe_ends_where_the_endpoint_limits() -> None:
+    with OfflineServer(rpm=6) as server:
+        model = Model(name="x", id="offline", base_url=server.url)
+        levels = list(probe(model, calls=4, max_tokens=100))
+    assert not levels[0].limited
+    assert levels[-1].limited
+    assert sum(level.replies for level in levels) == 6
+    assert knee(levels) == 1
+
+
+def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, text in (
+        (["--endpoint", "http://localhost:1/v1"], "goes with --model NAME"),
+        (["--model", "nobody"], "unknown model 'nobody'"),
+        (["--endpoint", "localhost", "--model", "x"], "looks like https://host/v1"),
+        (["--latency", "-1"], "median must be"),
+    ):
+        assert main(["bench", *arguments]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert text in line
+    with pytest.raises(EndpointDown):
+        list(probe(Model(name="x", base_url="http://127.0.0.1:1/v1"), calls=1, max_tokens=10))
