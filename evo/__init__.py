@@ -14,6 +14,8 @@ _HOMES = {
     "Log": "evo.log",
     "LogError": "evo.log",
     "Model": "evo.records",
+    "SELECTORS": "evo.selectors",
+    "Selection": "evo.selected",
     "Settings": "evo.configuration",
     "Task": "evo.task",
     "TaskError": "evo.task",
@@ -32,6 +34,7 @@ _HOMES = {
     "run": "evo.search",
     "run_grid": "evo.search",
     "run_many": "evo.search",
+    "select_best": "evo.selection",
     "start": "evo.search",
     "Sweep": "evo.sweeping.handle",
     "start_sweep": "evo.sweeping.handle",
@@ -42,6 +45,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "SELECTORS",
     "Allocation",
     "ConcurrencyPlan",
     "Evaluation",
@@ -50,6 +54,7 @@ __all__ = [
     "Log",
     "LogError",
     "Model",
+    "Selection",
     "Settings",
     "Sweep",
     "Task",
@@ -67,6 +72,7 @@ __all__ = [
     "run",
     "run_grid",
     "run_many",
+    "select_best",
     "start",
     "start_allocation",
     "start_sweep",
@@ -92,6 +98,9 @@ if TYPE_CHECKING:
         run_many,
         start,
     )
+    from evo.selected import Selection
+    from evo.selection import select_best
+    from evo.selectors import SELECTORS
     from evo.sweeping.handle import Sweep, start_sweep, sweep
     from evo.task import Task, TaskError, load_task
     from evo.upkeep import compact, stop, verify

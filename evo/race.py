@@ -39,6 +39,10 @@ class Samples(Protocol):
     def shape(self) -> tuple[int, int]:
         """(replicates, configurations)."""
 
+    @property
+    def sizes(self) -> Ints:
+        """(configurations,), how many samples there are of each."""
+
     def take(self, first: Ints, number: Ints) -> Taken:
         """The samples first ... first + number - 1 of each; both (replicates, configurations)."""
 
@@ -110,20 +114,21 @@ def race(
         if not limit > 0:
             raise ValueError(f"budget: expected a positive number of {unit}, got {limit!r}")
     spent: dict[str, Floats] = {"samples": np.zeros(samples.shape)}
-    over = np.zeros(samples.shape[0], dtype=bool)
+    broke = np.zeros(samples.shape[0], dtype=bool)
+    over = broke.copy()
     rounds = 0
     while (wanted := np.where(over[:, None], 0, selector.ask())).any():
-        take = _within(wanted, limits.get("samples"), spent["samples"])
-        over |= wanted.any(axis=1) & ~take.any(axis=1)
-        if not take.any():
-            break
+        there = np.clip(samples.sizes - selector.count, 0, wanted)
+        over |= (there < wanted).any(axis=1)
+        take = _within(there, limits.get("samples"), spent["samples"])
         taken = samples.take(selector.count, take)
         for unit, cost in {"samples": take.astype(float), **taken.costs}.items():
             spent[unit] = spent.get(unit, 0.0) + np.where(take > 0, cost, 0.0)
         first_cost = next(iter(taken.costs.values()), take.astype(float))
         selector.tell(take, taken.values, first_cost)
         rounds += 1
-        over |= ~selector.certain & _reached(limits, spent)
+        broke |= ~selector.certain & _reached(limits, spent)
+        over |= broke
         if watcher:
             watcher(standing_of(selector))
     standing = standing_of(selector)
@@ -132,7 +137,7 @@ def race(
         survivors=standing.alive & (standing.count > 0),
         standing=standing,
         spent=spent,
-        end=np.where(selector.certain, 0, np.where(over, 2, 1)),
+        end=np.where(selector.certain, 0, np.where(broke, 2, 1)),
         rounds=rounds,
     )
 
@@ -179,16 +184,23 @@ class Matrix:
     Args:
         rewards: (replicates, configurations, samples), or without the first for all replicates.
         replicates: Number of replicates, where `rewards` has no axis for them.
+        sizes: (configurations,), how many samples there are of each; None: as many as columns.
         costs: By unit, (configurations, samples) or what is broadcast to it.
     """
 
     def __init__(
-        self, rewards: Floats, *, replicates: int = 1, costs: Mapping[str, Floats] | None = None
+        self,
+        rewards: Floats,
+        *,
+        replicates: int = 1,
+        sizes: Ints | None = None,
+        costs: Mapping[str, Floats] | None = None,
     ) -> None:
         if rewards.ndim == 2:
             rewards = np.broadcast_to(rewards, (replicates, *rewards.shape))
         self._rewards = rewards
         self.shape = (rewards.shape[0], rewards.shape[1])
+        self.sizes = np.full(rewards.shape[1], rewards.shape[2]) if sizes is None else sizes
         self._totals = {
             unit: np.cumsum(np.broadcast_to(cost, rewards.shape[1:]), axis=1)
             for unit, cost in (costs or {}).items()
