@@ -17,12 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from evo.evaluations import Evaluates, EvaluationMemory, Sandbox, program_digest
 from evo.instances import InstanceEvaluator
 from evo.llm.client import CallCancelled, Caller, EndpointRefused
 from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
 from evo.log import Best, Log, LogError, LogWriter
+from evo.metrics import Tally
 from evo.prompt import Message, build_messages, parse_reply
 from evo.records import (
     Child,
@@ -59,6 +62,7 @@ class Resources:
         max_concurrent: Calls in flight at most; 1 works in order.
         evaluations: Folder of evaluations shared by runs; None: not shared.
         stopping: Set once no further call may begin.
+        tally: What the session's calls came to.
     """
 
     caller: Caller
@@ -67,6 +71,7 @@ class Resources:
     max_concurrent: int
     evaluations: Path | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
+    tally: Tally = field(default_factory=Tally)
 
     def close(self) -> None:
         """Ends calls and evaluations at once."""
@@ -181,6 +186,7 @@ class Arm:
 
     def _log_call(self, call: InstanceCall) -> None:
         self._writer.append(call)
+        self._resources.tally.add(call.attempts, self.header)
         self.instance_calls.append(call)
 
     def _evaluate_initial(self, program: str) -> Evaluation:
@@ -299,6 +305,7 @@ class Arm:
         """Call -> parse -> evaluate: one child, and whether the endpoint refused its request."""
         seed = child_seed(self.header.seed, self.header.children, number, index)
         call = self._resources.caller.call(messages, seed=seed, generation=number, index=index)
+        self._resources.tally.add(call.attempts, self.header)
         program = parse_reply(
             call.reply, finish_reason=call.finish_reason, evolves=self.header.task.evolves
         )
@@ -355,8 +362,9 @@ class Arm:
         )
 
     def end(self, end: End) -> None:
-        """Logs that the session ended in an orderly way."""
-        self._writer.append(end)
+        """Logs that the session ended in an orderly way, with what its calls came to."""
+        session = self._resources.tally.stats(self._resources.slots.load)
+        self._writer.append(msgspec.structs.replace(end, stats=end.stats | session))
 
     def close(self) -> None:
         """Closes the log."""

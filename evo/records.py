@@ -365,7 +365,13 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     Attributes:
         reason: Why.
         message: The same in words, where there is more to say.
-        stats: Named figures of the session, such as calls, tokens and seconds.
+        stats: Named figures. `generations` made are this run's; all others are those of the whole
+            session so far, its other runs included: `calls`, `attempts`, `retries`,
+            `failed_429` and so on by HTTP status, `cached` calls, `tokens` and `dollars` as far
+            as the endpoint gave usage, `seconds` of wall time, `calls_per_second`,
+            `tokens_per_second`, `utilisation` of the slots while any call waited or flew,
+            `queued_seconds` that calls waited for a slot, and `limited_seconds` during which
+            limits held calls back while slots were free.
     """
 
     reason: EndReason

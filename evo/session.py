@@ -24,10 +24,10 @@ from evo.configuration import (
     differences,
     software_versions,
 )
-from evo.cost import usage_tokens
 from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
 from evo.log import Log, LogError, LogWriter, check_folder, check_free, read_log
+from evo.metrics import watch
 from evo.records import Child, End, EndReason, Header, Session
 from evo.sandbox import EvaluatorClosed
 from evo.upkeep import require_whole, stop_file
@@ -109,24 +109,28 @@ def with_model(
 
 
 class _Progress:
-    """The progress bar of one or several runs: generations, best fitness, children, tokens."""
+    """The progress bar of one or several runs: generations, best fitness, and `watch`."""
 
-    def __init__(self, label: str, total: int, *, shown: bool) -> None:
+    def __init__(self, label: str, total: int, resources: Resources, *, shown: bool) -> None:
         from tqdm.auto import tqdm
+
+        self._tally, self._slots = resources.tally, resources.slots
 
         self._bar: tqdm[Any] = tqdm(total=total, desc=label, unit="child", disable=not shown)
         self._lock = threading.Lock()
-        self._ok = self._failed = self._tokens = 0
+        self._ok = self._failed = 0
+        self._left = total
         self._best: float | None = None
+        self._at = "T 0"
 
     def child(self, child: Child) -> None:
-        used = [usage_tokens(attempt.usage) for attempt in child.attempts]
         with self._lock:
-            self._tokens += sum((t.prompt or 0) + (t.completion or 0) for t in used if t)
             if child.evaluation.status == "ok":
                 self._ok += 1
             else:
                 self._failed += 1
+            self._left -= 1
+            self._show()
             self._bar.update(1)
 
     def generation(self, arm: Arm, goal: int) -> None:
@@ -134,13 +138,21 @@ class _Progress:
             if arm.best_fitness is not None:
                 known = (arm.best_fitness, self._best)
                 self._best = max(fitness for fitness in known if fitness is not None)
-            self._bar.set_postfix_str(
-                f"T {arm.generation}/{goal}, best {_format(self._best)}, "
-                f"{self._ok} ok, {self._failed} failed, {self._tokens:,} tokens"
-            )
+            self._at = f"T {arm.generation}/{goal}"
+            self._show()
+
+    def _show(self) -> None:
+        done = self._ok + self._failed
+        figures = watch(self._tally, self._slots.load, done=done, left=self._left)
+        self._bar.set_postfix_str(
+            f"{self._at}, best {_format(self._best)}, {self._failed} failed, {figures}",
+            refresh=False,
+        )
 
     def skip(self, children: int) -> None:
-        self._bar.update(children)
+        with self._lock:
+            self._left -= children
+            self._bar.update(children)
 
     def close(self) -> None:
         self._bar.close()
@@ -301,7 +313,7 @@ def run_jobs(
     opened = contextlib.nullcontext(resources) if resources else open_resources(first, settings)
     with (
         opened as shared,
-        contextlib.closing(_Progress(label, total, shown=settings.progress)) as progress,
+        contextlib.closing(_Progress(label, total, shared, shown=settings.progress)) as progress,
     ):
         hook(shared)
         active: set[Path] = set()
@@ -344,4 +356,4 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> None:
 def _runs_at_once(jobs: Sequence[Job], settings: Settings) -> int:
     """Enough runs that slots and cores stay busy while a generation waits for its last child."""
     smallest = min(job.children for job in jobs)
-    return min(len(jobs), max(3, 2 * settings.max_concurrent // smallest))
+    return min(len(jobs), 4 + 4 * settings.max_concurrent // smallest)

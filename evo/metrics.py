@@ -1,0 +1,120 @@
+"""Figures that people watch: calls, tokens, retries, waits and costs of a session or a log."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from evo.cost import cost_of_attempts
+from evo.llm.limits import Load
+from evo.records import Attempt, Header
+
+
+class Tally:
+    """Adds up what calls were made of; any thread may add.
+
+    Attributes:
+        calls: Calls of children and of evaluations.
+        attempts: HTTP requests made for them.
+        failures: Attempts without a reply, by HTTP status, else `timeout` or `error`.
+        cached: Calls that the response cache answered; they cost nothing.
+        tokens: Prompts and replies as far as usage was given; attempts without are left out.
+        dollars: Likewise; None: the model has no prices.
+    """
+
+    def __init__(self) -> None:
+        self.calls = self.attempts = self.cached = 0
+        self.failures: Counter[str] = Counter()
+        self.tokens = 0.0
+        self.dollars: float | None = 0.0
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+
+    def add(self, attempts: Sequence[Attempt], header: Header) -> None:
+        """Adds one call of a run."""
+        cost = cost_of_attempts(attempts, header.model, header.sampling, rule="exclude")
+        with self._lock:
+            self.calls += 1
+            self.cached += any(attempt.cached for attempt in attempts)
+            self.attempts += sum(not attempt.cached for attempt in attempts)
+            for attempt in attempts:
+                if attempt.status != "ok":
+                    self.failures[str(attempt.http_status or attempt.status)] += 1
+            self.tokens += cost.tokens or 0.0
+            known = self.dollars is not None and cost.dollars is not None
+            self.dollars = (self.dollars or 0.0) + (cost.dollars or 0.0) if known else None
+
+    @property
+    def retries(self) -> int:
+        """Attempts beyond the first of each call."""
+        return max(0, self.attempts + self.cached - self.calls)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the tally began."""
+        return time.monotonic() - self._began
+
+    def stats(self, load: Load) -> dict[str, float]:
+        """Returns the figures by name, for the closing line of a log; see `evo.records.End`.
+
+        Args:
+            load: Of the session's slots.
+        """
+        with self._lock:
+            failures = {f"failed_{name}": float(n) for name, n in sorted(self.failures.items())}
+            seconds = self.seconds
+            figures: dict[str, float | None] = {
+                "calls": self.calls,
+                "attempts": self.attempts,
+                "retries": self.retries,
+                **failures,
+                "cached": self.cached,
+                "tokens": self.tokens,
+                "dollars": self.dollars,
+                "seconds": seconds,
+                "calls_per_second": self.calls / seconds,
+                "tokens_per_second": self.tokens / seconds,
+                "utilisation": load.utilisation if load.open else None,
+                "queued_seconds": load.queued,
+                "limited_seconds": load.limited,
+            }
+        return {name: round(value, 6) for name, value in figures.items() if value is not None}
+
+
+def short(number: float) -> str:
+    """Returns a number in a few characters: 950, 4.1k, 1.2M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
+    """Returns the figures of a session in one short line.
+
+    Args:
+        tally: Of the session.
+        load: Of its slots.
+        done: Children that this session made.
+        left: Children that are missing yet; cost goes on as it was, by child.
+    """
+    share = 1 + left / done if done else 1.0
+    parts = [
+        f"{short(tally.calls / tally.seconds)} calls/s",
+        f"{short(tally.tokens / tally.seconds)} tokens/s",
+    ]
+    if load.open:
+        parts.append(f"slots {load.utilisation:.0%}")
+    if tally.retries:
+        parts.append(f"{tally.retries} retries")
+    if load.limited >= 1:
+        parts.append(f"limited {load.limited:.0f} s")
+    if tally.cached:
+        parts.append(f"{tally.cached} cached")
+    if tally.dollars is not None:
+        parts.append(f"${short(tally.dollars)} of about ${short(tally.dollars * share)}")
+    else:
+        parts.append(f"{short(tally.tokens)} of about {short(tally.tokens * share)} tokens")
+    return ", ".join(parts)
