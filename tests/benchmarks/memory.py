@@ -1,0 +1,97 @@
+"""How much the driver grows with every child of a session: the offline model, several runs.
+
+    python tests/benchmarks/memory.py                  # 4,000 children, some minutes
+    python tests/benchmarks/memory.py --children 20000
+
+The resident memory of this process alone is read, twice a second while the session runs; programs
+are evaluated in processes of their own. The slope is that of a straight line through what was
+read after the first fifth, by when libraries, threads and buffers are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import evo
+from evo.configuration import Settings, make_header
+from evo.session import Job, run_jobs
+
+PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"
+EVALUATOR = """
+def evaluate(program_path):
+    with open(program_path) as file:
+        return {"combined_score": (hash(file.read()) % 1000) / 1e9}
+"""
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def resident() -> float:
+    """Resident memory of this process, MiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 2**20
+
+
+def main() -> None:
+    """Prints memory by children, and the growth per 1,000."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--children", type=int, default=4000, help="in all")
+    parser.add_argument("--per-generation", type=int, default=50, help="N")
+    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--task", help="instead of a trivial one")
+    options = parser.parse_args()
+    generations = options.children // options.per_generation // options.runs
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "initial_program.py").write_text(PROGRAM)
+        (folder / "evaluator.py").write_text(EVALUATOR)
+        task = evo.load_task(options.task or folder)
+        paths = [folder / f"{seed}.jsonl" for seed in range(options.runs)]
+        jobs = [
+            Job(path, make_header(task, children=options.per_generation, seed=seed),
+                generations, options.per_generation)
+            for seed, path in enumerate(paths)
+        ]  # fmt: skip
+        done = threading.Event()
+        children = 0
+        seen: list[tuple[int, float]] = []
+        sizes = dict.fromkeys(paths, 0)
+
+        def watch() -> None:
+            nonlocal children
+            while not done.wait(0.5):
+                for path in paths:
+                    if path.exists():
+                        with path.open("rb") as file:
+                            file.seek(sizes[path])
+                            while part := file.read(1 << 20):
+                                children += part.count(b'"kind":"child"')
+                                sizes[path] += len(part)
+                seen.append((children, resident()))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        started = time.perf_counter()
+        before = resident()
+        logs = run_jobs(jobs, Settings(progress=False))
+        seconds = time.perf_counter() - started
+        done.set()
+        watcher.join()
+        total = sum(len(log.outcomes) for log in logs)
+        print(f"{total:,} children in {seconds:.0f} s; {before:.0f} MiB before")
+        counts, sizes_seen = np.array(seen).T
+        for share in np.linspace(0.1, 1, 10):
+            at = int(np.searchsorted(counts, share * counts[-1]))
+            print(f"{int(counts[at]):8,} children  {sizes_seen[at]:7.1f} MiB")
+        late = counts > counts[-1] / 5
+        slope = 1000 * np.polyfit(counts[late], sizes_seen[late], 1)[0]
+        print(f"{slope:.2f} MiB per 1,000 children; {resident():.1f} MiB with all logs read")
+
+
+if __name__ == "__main__":
+    main()
