@@ -25,6 +25,7 @@ _HOMES = {
     "plan_concurrency": "evo.concurrency",
     "compact": "evo.upkeep",
     "evaluate": "evo.search",
+    "instance_matrix": "evo.selected",
     "load_task": "evo.task",
     "read_log": "evo.log",
     "rerun": "evo.rerun",
@@ -62,6 +63,7 @@ __all__ = [
     "allocate_live",
     "compact",
     "evaluate",
+    "instance_matrix",
     "load_task",
     "plan_concurrency",
     "read_log",
@@ -98,7 +100,7 @@ if TYPE_CHECKING:
         run_many,
         start,
     )
-    from evo.selected import Selection
+    from evo.selected import Selection, instance_matrix
     from evo.selection import select_best
     from evo.selectors import SELECTORS
     from evo.sweeping.handle import Sweep, start_sweep, sweep

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evo.log import Log
 from evo.policies.base import Bools, Floats, Ints
 from evo.race import ENDS, End, Races, Standing
+from evo.records import Evaluation
 from evo.selectors import Terms
 
 if TYPE_CHECKING:
@@ -73,8 +75,8 @@ class Selection:
         terms: What it was held to; `terms.size` is how many samples brute force takes of each.
         rounds: Where the race stood after each round; arrays of (1, configurations).
         outcomes: (configurations, size), as they came: NaN for failures and what was not sampled.
-        orders: (orders,), samples in all under other orders of the seeds, as far as was asked.
-        orders_winner: (orders,), who won there; -1 for none.
+        shuffled: (shuffles,), samples in all under other orders of the seeds, where asked for.
+        shuffled_winner: (shuffles,), who won there; -1 for none.
     """
 
     winner: int | None
@@ -92,8 +94,8 @@ class Selection:
     terms: Terms
     rounds: tuple[Standing, ...]
     outcomes: Floats
-    orders: Ints
-    orders_winner: Ints
+    shuffled: Ints
+    shuffled_winner: Ints
 
     def __repr__(self) -> str:
         total, most = int(self.samples.sum()), self.samples.size * self.terms.size
@@ -135,7 +137,13 @@ class Selection:
 
 
 def selection_of(
-    races: Races, rounds: Sequence[Standing], outcomes: Floats, rewards: Rewards, **rest: Any
+    races: Races,
+    rounds: Sequence[Standing],
+    outcomes: Floats,
+    rewards: Rewards,
+    *,
+    more: Sequence[Races] = (),
+    **rest: Any,
 ) -> Selection:
     """The selection that replicate 0 of a race makes.
 
@@ -144,6 +152,7 @@ def selection_of(
         rounds: Where they stood after each round; the first replicate is kept.
         outcomes: (configurations, size), NaN for failures.
         rewards: What became of them, of the same shape.
+        more: Races of further orders.
         **rest: labels, selector and terms.
     """
     counts = races.standing.count
@@ -170,7 +179,35 @@ def selection_of(
         spent={unit: cost[0] for unit, cost in races.spent.items()},
         rounds=tuple(kept[:last]),
         outcomes=np.where(taken, outcomes, np.nan),
-        orders=counts[1:].sum(axis=1),
-        orders_winner=races.winner[1:],
+        shuffled=np.concatenate([each.standing.count.sum(axis=1) for each in (races, *more)])[1:],
+        shuffled_winner=np.concatenate([each.winner for each in (races, *more)])[1:],
         **rest,
     )
+
+
+def instance_matrix(sources: Sequence[Evaluation | Log]) -> Floats:
+    """Scores on the instances of a data set, as `replay.select` takes them: a sample per problem.
+
+    Args:
+        sources: Evaluations of programs or texts on the same data set, or logs, of which the best
+            program counts.
+
+    Returns:
+        (sources, instances), in the order of the first source's instances; NaN where an instance
+        has no score.
+
+    Raises:
+        ValueError: A source has no instances, or others than the first.
+    """
+    found = [each.best.evaluation if isinstance(each, Log) else each for each in sources]
+    ids = [instance.id for instance in found[0].instances] if found else []
+    rows = []
+    for place, evaluation in enumerate(found):
+        scores = {each.id: each.score for each in evaluation.instances}
+        if not scores or scores.keys() != set(ids):
+            raise ValueError(
+                f"source {place}: expected scores on the {len(ids)} instances of the first, got "
+                f"{len(scores)}"
+            )
+        rows.append([np.nan if scores[id_] is None else scores[id_] for id_ in ids])
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(ids))

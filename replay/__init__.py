@@ -30,6 +30,7 @@ _HOMES = {
     "load_tables": "replay.table",
     "plan": "replay.planner",
     "pool_effect": "replay.effects",
+    "select": "replay.selection",
     "show": "replay.style",
     "simulate": "replay.simulation",
     "simulate_many": "replay.simulation",
@@ -61,6 +62,7 @@ __all__ = [
     "load_tables",
     "plan",
     "pool_effect",
+    "select",
     "show",
     "simulate",
     "simulate_many",
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     from replay.pilots import backtest
     from replay.planner import plan
     from replay.reading import find_logs
+    from replay.selection import select
     from replay.simulation import simulate, simulate_many
     from replay.statistics import compare, interval
     from replay.style import show

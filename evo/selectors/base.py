@@ -216,7 +216,8 @@ class BaseSelector(ABC):
         self.total += unit.sum(axis=2)
         self._squares += (unit**2).sum(axis=2)
         self.count += take
-        self.cost += np.where(take > 0, cost, 0.0)
+        known = np.where(np.isnan(cost), np.inf, cost)  # unknown costs lose ties
+        self.cost += np.where(take > 0, known, 0.0)
         self.retire()
 
     @property
