@@ -1,7 +1,9 @@
 """Slots: never too many, never one idle, by priority and then by arrival."""
 
+import math
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -135,3 +137,116 @@ def test_an_interrupt_while_waiting_does_not_lose_the_slot(monkeypatch, granted)
 def test_no_slots_are_refused(number):
     with pytest.raises(ValueError, match="at least 1"):
         Slots(number)
+
+
+# --- limits of endpoints
+
+
+def hold(slots: Slots, endpoint: str = "", *, seconds: float = 0.0, **settled: object) -> None:
+    with slots.slot((1,), endpoint=endpoint, tokens=10) as lease:
+        time.sleep(seconds)
+        lease.settle(1, **settled)
+
+
+def together(slots: Slots, count: int, work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (slots.in_flight, slots.waiting) == (0, 0)
+
+
+def test_a_limit_per_minute_lets_waiters_through_as_it_opens():
+    slots, sent = Slots(50, requests_per_minute=5, window=0.2), list[float]()
+
+    def work(_: int) -> None:
+        with slots.slot():
+            sent.append(time.monotonic())
+
+    together(slots, 15, work)
+    sent.sort()
+    assert all(later - sooner >= 0.2 for sooner, later in zip(sent, sent[5:], strict=False))
+    assert slots.load.limited > 0.3
+
+
+def test_a_pause_holds_up_its_own_endpoint_alone():
+    slots = Slots(4)
+    hold(slots, "busy", answered=False, turned_away=True, pause=0.5)
+    started = time.monotonic()
+    hold(slots, "free")
+    free = time.monotonic() - started
+    hold(slots, "busy")
+    assert free < 0.5 <= time.monotonic() - started + 0.05
+    assert slots.load.limited > 0.3
+
+
+def test_slots_are_shared_by_endpoints_and_older_generations_go_first():
+    slots, order = Slots(1), list[str]()
+
+    def work(number: int) -> None:
+        with slots.slot((3 - number,), endpoint=f"{number}"):
+            order.append(f"{number}")
+
+    with slots.slot():
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+        for thread in threads:
+            thread.start()
+        while slots.waiting < 3:
+            time.sleep(0.0005)
+    for thread in threads:
+        thread.join()
+    assert order == ["2", "1", "0"]
+
+
+def test_after_a_refusal_fewer_fly_and_later_as_many_as_before():
+    slots, most, lock = Slots(8), [0], threading.Lock()
+
+    def work(_: int) -> None:
+        with slots.slot() as lease:
+            with lock:
+                most[0] = max(most[0], slots.in_flight)
+            time.sleep(0.003)
+            lease.settle(1)
+
+    hold(slots, answered=False, turned_away=True)
+    together(slots, 5, work)
+    assert most[0] <= 6
+    together(slots, 60, work)
+    assert most[0] == 8
+
+
+def test_an_owner_who_cancelled_gets_no_slot_any_more():
+    slots, owner = Slots(2), object()
+    slots.cancel(owner)
+    with pytest.raises(SlotCancelled), slots.slot(owner=owner):
+        pass
+    with slots.slot(owner=object()):
+        assert slots.in_flight == 1
+
+
+def test_cancelling_ends_a_wait_for_a_limit():
+    slots, owner = Slots(2, requests_per_minute=1), object()
+    hold(slots)
+    threads, outcomes = waiters(slots, [owner])
+    slots.cancel(owner)
+    threads[0].join(2)
+    assert outcomes == ["cancelled"]
+
+
+def test_the_load_adds_up():
+    slots = Slots(2)
+    assert math.isnan(slots.load.utilisation)
+    together(slots, 4, lambda _: hold(slots, seconds=0.05))
+    time.sleep(0.05)  # nobody wants anything: counts for nothing
+    load = slots.load
+    assert 0.2 <= load.busy <= 2 * load.open
+    assert load.utilisation == load.busy / (2 * load.open)
+    assert load.queued > 0
+    assert load.limited == 0
+
+
+@pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
+def test_limits_below_one_are_refused(name):
+    with pytest.raises(ValueError, match=name):
+        Slots(1, **{name: 0})

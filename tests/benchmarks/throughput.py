@@ -1,0 +1,263 @@
+"""How well the slots of a session are used, and what limits and faults of an endpoint cost.
+
+    python tests/benchmarks/throughput.py slots
+    python tests/benchmarks/throughput.py limits
+
+`slots`: arms of N children over some generations, lognormal latency, all through one `Slots`.
+Beside it, list schedules of the very same latencies: the ideal (each arm's generations in order,
+no overhead), the barrier way (one run after the other, each with a semaphore of its own), and the
+static two-level split of `evo.plan_concurrency`.
+
+`limits`: `evo serve` with faults and limits per minute in a process of its own; the limits are
+checked on its request log. What the limit allows is the time in which requests may be sent at all:
+a full minute's worth at once, the next a minute later.
+
+Evaluations take no time here, so that calls are measured alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import httpx2
+
+import evo
+from evo.arm import Resources
+from evo.configuration import Settings, make_header
+from evo.llm.client import ModelClient
+from evo.llm.limits import Slots
+from evo.llm.offline.latency import Latency
+from evo.records import Evaluation, Model
+from evo.session import Job, open_resources, run_jobs
+
+Latencies = dict[tuple[int, int], list[float]]
+"""Seconds by (arm, generation)."""
+
+
+class Instant:
+    """An evaluator that takes no time and finds nothing better."""
+
+    protections = ()
+
+    def evaluate(self, *_: object) -> Evaluation:
+        return Evaluation(status="ok", fitness=0.0)
+
+    def close(self) -> None:
+        pass
+
+
+class Answers(httpx2.BaseTransport):
+    """Answers every request alike after its latency; notes how many are being answered."""
+
+    def __init__(self, latency: Latency) -> None:
+        self.busy, self.latency, self._lock = 0, latency, threading.Lock()
+        message = {"role": "assistant", "content": "```python\npass\n```"}
+        usage = {"prompt_tokens": 900, "completion_tokens": 500}
+        body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        self._content = json.dumps(body).encode()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        seconds = self.latency.seconds(request.read())
+        with self._lock:
+            self.busy += 1
+        time.sleep(seconds)
+        with self._lock:
+            self.busy -= 1
+        headers = {"content-type": "application/json"}
+        return httpx2.Response(200, headers=headers, content=self._content)
+
+
+class Watch(threading.Thread):
+    """Samples the share of slots that the endpoint works on while calls wait for one."""
+
+    def __init__(self, slots: Slots, answers: Answers) -> None:
+        super().__init__(daemon=True)
+        self.slots, self.answers, self.shares = slots, answers, list[float]()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while not self.over.wait(0.005):
+            if self.slots.waiting:
+                self.shares.append(self.answers.busy / self.slots.max_concurrent)
+
+
+def schedule(latencies: Latencies, slots: int, at_once: int) -> float:
+    """Length of a list schedule, seconds: older generations first, an arm's in order."""
+    arms = sorted({arm for arm, _ in latencies})
+    waiting: list[tuple[int, int, int]] = []
+    flying: list[tuple[float, int, int]] = []
+    left: dict[tuple[int, int], int] = {}
+    now = 0.0
+
+    def submit(arm: int, generation: int) -> None:
+        left[arm, generation] = len(latencies[arm, generation])
+        for index in range(left[arm, generation]):
+            heapq.heappush(waiting, (generation, index, arm))
+
+    for _ in range(min(at_once, len(arms))):
+        submit(arms.pop(0), 1)
+    while waiting or flying:
+        while waiting and len(flying) < slots:
+            generation, index, arm = heapq.heappop(waiting)
+            end = now + latencies[arm, generation][index]
+            heapq.heappush(flying, (end, arm, generation))
+        now, arm, generation = heapq.heappop(flying)
+        left[arm, generation] -= 1
+        if not left[arm, generation]:
+            if (arm, generation + 1) in latencies:
+                submit(arm, generation + 1)
+            elif arms:
+                submit(arms.pop(0), 1)
+    return now
+
+
+def measure(
+    arms: int, children: int, generations: int, slots: Slots, latency: Latency
+) -> tuple[float, float, Latencies]:
+    """Returns wall time, utilisation while calls wait, and the latencies of a real session."""
+    count = slots.max_concurrent
+    with tempfile.TemporaryDirectory() as folder:
+        headers = [make_header("mmd", children=children, seed=seed) for seed in range(arms)]
+        answers = Answers(latency)
+        first = headers[0]
+        client = ModelClient(first.model, first.sampling, slots=slots, transport=answers)
+        client.call([{"role": "user", "content": "warm"}], seed=0)
+        jobs = [
+            Job(Path(folder) / f"{k}.jsonl", header, generations, children)
+            for k, header in enumerate(headers)
+        ]
+        watch = Watch(slots, answers)
+        watch.start()
+        started = time.perf_counter()
+        logs = run_jobs(
+            jobs,
+            Settings(max_concurrent=count, progress=False),
+            resources=Resources(client, slots, Instant(), count),
+        )
+        wall = time.perf_counter() - started
+        watch.over.set()
+        watch.join()
+        latencies: Latencies = {}
+        for arm, log in enumerate(logs):
+            for outcome in log.outcomes:
+                times = latencies.setdefault((arm, outcome.generation), [])
+                times.append(outcome.attempts[0].latency or 0.0)
+    return wall, sum(watch.shares) / len(watch.shares), latencies
+
+
+def show_slots(options: argparse.Namespace) -> None:
+    latency = Latency(options.median, options.sigma)
+    print("arms x N x T, slots     wall s  used while calls wait  ideal s  ratio", end="")
+    print("  barrier s  ratio  static split s  ratio")
+    for arms, children, count in ((4, 64, 16), (4, 11, 20)):
+        wall, used, latencies = measure(arms, children, 5, Slots(count), latency)
+        plan = evo.plan_concurrency(count, children)
+        ideal = schedule(latencies, count, arms)
+        barrier = schedule(latencies, count, 1)
+        static = schedule(latencies, plan.arms * plan.children, plan.arms)
+        print(f"{arms} x {children:2} x 5, {count} slots    {wall:7.2f}  {used:21.1%}", end="")
+        print(
+            f"  {ideal:7.2f}  {wall / ideal:5.3f}  {barrier:9.2f}  {barrier / ideal:5.3f}", end=""
+        )
+        print(f"  {static:8.2f} ({plan})  {static / ideal:5.3f}")
+
+
+def most_in_a_minute(requests: list[tuple[float, int]]) -> tuple[int, int]:
+    """Returns the most requests and the most tokens in any sliding minute."""
+    requests, first, tokens, most = sorted(requests), 0, 0, (0, 0)
+    for last, (received, used) in enumerate(requests):
+        tokens += used
+        while received - requests[first][0] >= 60:
+            tokens -= requests[first][1]
+            first += 1
+        most = (max(most[0], last - first + 1), max(most[1], tokens))
+    return most
+
+
+def show_limits(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "requests.jsonl"
+        command = [sys.executable, "-m", "evo", "serve", "--port", "0", "--request-log", str(log)]
+        command += ["--faults", "rate_limit:0.1,server_error:0.05", "--latency", "0.3,1"]
+        command += ["--rpm", str(options.rpm), "--tpm", str(options.tpm)]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout is not None
+            url = next(part for part in server.stdout.readline().split() if "://" in part)
+            run_against(url.rstrip(";"), log, Path(folder), options)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def run_against(url: str, request_log: Path, folder: Path, options: argparse.Namespace) -> None:
+    arms, generations = 4, 3
+    children = options.calls // (arms * generations)
+    model = Model(name="offline", base_url=url)
+    jobs = [
+        Job(
+            folder / f"{seed}.jsonl",
+            make_header("mmd", model=model, children=children, seed=seed, max_tokens=2000),
+            generations,
+            children,
+        )
+        for seed in range(arms)
+    ]
+    settings = Settings(
+        max_concurrent=16,
+        progress=False,
+        requests_per_minute=options.rpm,
+        tokens_per_minute=options.tpm,
+    )
+    header = jobs[0].header
+    assert header is not None
+    with open_resources(header, settings) as opened:
+        opened.evaluator.close()
+        resources = Resources(opened.caller, opened.slots, Instant(), 16)
+        started = time.perf_counter()
+        logs = run_jobs(jobs, settings, resources=resources)
+        wall = time.perf_counter() - started
+        load = opened.slots.load
+    lines = [json.loads(line) for line in request_log.read_text().splitlines()]
+    seen = [(line["received"], (line["usage"] or {}).get("total_tokens", 0)) for line in lines]
+    requests, tokens = most_in_a_minute(seen)
+    statuses = [outcome.evaluation.status for log in logs for outcome in log.outcomes]
+    attempts = [a for log in logs for outcome in log.outcomes for a in outcome.attempts]
+    turned = {s: sum(a.http_status == s for a in attempts) for s in (200, 429, 500)}
+    minutes = max(len(seen) / options.rpm, sum(used for _, used in seen) / options.tpm)
+    busy = sum(line["answered"] - line["received"] for line in lines)
+    allowed = 60 * int(minutes) + busy / 16 * (minutes % 1) / minutes
+    print(
+        f"{len(statuses)} children, {statuses.count('ok')} ok, {len(attempts)} attempts logged",
+        end="",
+    )
+    print(f" ({turned}), {len(seen)} requests on the server's log")
+    print(f"most in a sliding minute: {requests} requests of {options.rpm}, ", end="")
+    print(f"{tokens:,} tokens of {options.tpm:,}")
+    print(f"wall {wall:.1f} s, the limit allows {allowed:.1f} s: {allowed / wall:.1%}; ", end="")
+    print(f"held back {load.limited:.1f} s, load average {os.getloadavg()[0]:.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("slots", "limits"))
+    parser.add_argument("--median", type=float, default=0.5, help="seconds of latency")
+    parser.add_argument("--sigma", type=float, default=1.0)
+    parser.add_argument("--rpm", type=int, default=360)
+    parser.add_argument("--tpm", type=int, default=140_000)
+    parser.add_argument("--calls", type=int, default=480)
+    options = parser.parse_args()
+    (show_slots if options.what == "slots" else show_limits)(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Presets and the two-level split."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evo
+from evo.concurrency import PRESETS
+from evo.configuration import Settings
+
+
+@pytest.mark.parametrize(
+    ("slots", "batch", "arms", "children", "wasted"),
+    [
+        (20, 5, 4, 5, 0),
+        (20, 100, 1, 20, 0),
+        (20, 1, 20, 1, 0),
+        (10, 10, 1, 10, 0),
+        (20, 11, 1, 11, 9),
+    ],
+)
+def test_the_table_of_splits(slots, batch, arms, children, wasted):
+    plan = evo.plan_concurrency(slots, batch)
+    assert (plan.arms, plan.children, plan.wasted) == (arms, children, wasted)
+
+
+@given(st.integers(1, 500), st.integers(1, 500))
+def test_a_split_never_exceeds_the_slots_and_no_further_arm_would_fit(slots, batch):
+    plan = evo.plan_concurrency(slots, batch)
+    assert plan.arms * plan.children + plan.wasted == slots
+    assert 1 <= plan.children <= batch
+    assert 0 <= plan.wasted < plan.children
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (-1, 5)])
+def test_splits_of_nothing_are_refused(numbers):
+    with pytest.raises(ValueError, match="expected at least 1"):
+        evo.plan_concurrency(*numbers)
+
+
+def test_the_table_of_presets():
+    rows = {name: dataclasses.astuple(preset) for name, preset in PRESETS.items()}
+    assert rows == {
+        "conservative": (5, 2000, 10, 5, 3),
+        "balanced": (10, 3500, 20, 10, 5),
+        "aggressive": (15, 3500, 30, 15, 8),
+    }
+    with pytest.raises(TypeError):
+        PRESETS["reckless"] = PRESETS["aggressive"]
+
+
+def test_a_preset_stands_in_for_what_is_not_given():
+    plain, preset = Settings(), Settings(preset="balanced")
+    assert (plain.max_concurrent, plain.requests_per_minute) == (20, None)
+    assert (preset.max_concurrent, preset.requests_per_minute) == (10, 3500)
+    own = Settings(preset="balanced", max_concurrent=20, requests_per_minute=7)
+    assert (own.max_concurrent, own.requests_per_minute) == (20, 7)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"preset": "fast"}, {"requests_per_minute": 0}, {"tokens_per_minute": 0}],
+)
+def test_settings_out_of_range_are_refused(fields):
+    with pytest.raises(ValueError, match=next(iter(fields))):
+        Settings(**fields)
