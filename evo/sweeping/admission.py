@@ -6,8 +6,8 @@ fit. While no call is admitted one may go as long as anything is left. So what i
 budget by no more than what was in flight when it ran out, and a budget in calls is kept to the
 call. Once it has its slot it asks again, and is refused if the sweep was paused or stopped since.
 
-A call is expected to spend as much as the largest of its model so far; the first, its whole
-`max_tokens` and a prompt of one token per three bytes.
+A call is expected to spend as much as the largest of its model so far; of the first twenty each its
+whole `max_tokens` and a prompt of one token per three bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from evo.llm.limits import SlotCancelled, Slots
 from evo.records import Child, Header, Model, Sampling
 
 BYTES_PER_TOKEN = 3
+KNOWN = 20  # calls of a model after which the largest of them tells what to expect
 
 Amounts = dict[str, float]
 """By unit of a budget."""
@@ -48,7 +49,7 @@ class Admission:
         self._spent = dict.fromkeys(limits, 0.0)
         self._reserved = dict.fromkeys(limits, 0.0)
         self._admitted = 0
-        self._largest: dict[str, Amounts] = {}
+        self._known: dict[str, tuple[int, Amounts]] = {}  # by model: calls, the largest by unit
         self._changed = threading.Condition()
         self._asking = threading.local()
         self._deadline = math.inf
@@ -101,7 +102,8 @@ class Admission:
                 if self._exhausted():
                     self.halt("budget")
                 self._refuse(ticket)
-                expected = self._largest.get(ticket.caller.model.name, ticket.expected)
+                count, largest = self._known.get(ticket.caller.model.name, (0, {}))
+                expected = largest if count >= KNOWN else ticket.expected
                 if self._admitted == 0 or self._fits(expected):
                     break
                 self._changed.wait()
@@ -154,10 +156,10 @@ class Admission:
                 self._reserved[unit] -= reserved.get(unit, 0.0)
                 self._spent[unit] += used.get(unit, 0.0)
             if used:
-                before = self._largest.get(ticket.caller.model.name, {})
-                self._largest[ticket.caller.model.name] = {
-                    unit: max(amount, before.get(unit, 0.0)) for unit, amount in used.items()
-                }
+                name = ticket.caller.model.name
+                count, before = self._known.get(name, (0, {}))
+                largest = {unit: max(used[unit], before.get(unit, 0.0)) for unit in used}
+                self._known[name] = (count + 1, largest)
             self._changed.notify_all()
 
 

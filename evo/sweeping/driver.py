@@ -275,7 +275,7 @@ class Driver:
         key = (repr(model), sampling)
         with self._lock:
             if key not in self._clients:
-                self._clients[key] = open_caller(lane.header, self._settings, self._resources.slots)
+                self._clients[key] = open_caller(lane.header, self._settings, resources.slots)
             return self._clients[key]
 
     def _close_clients(self) -> None:
@@ -295,9 +295,7 @@ class Driver:
         total: dict[str, float] = {"seconds": self._events.state.seconds}
         for log in logs_of(self._folder):
             for unit, amount in amounts(cost_of_log(log), {}).items():
-                if unit != "calls":
-                    total[unit] = total.get(unit, 0.0) + amount
-            total["calls"] = total.get("calls", 0.0) + cost_of_log(log).calls
+                total[unit] = total.get(unit, 0.0) + amount
         return total
 
     def _watch(self, bar: tqdm[Any]) -> None:
