@@ -1,0 +1,414 @@
+"""Rounds in flight: what may be asked when, what is told, and that logs and replays repeat it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_search import timeless
+
+import evo
+import replay
+from evo.allocation import Allocations, InOrder, allocate, state_digest
+from evo.journal import read_journal
+from evo.policies import POLICIES, Draws, IndexPolicy
+from evo.policies.base import Bools, Floats, Ints
+from replay.hindsight import Logged
+from replay.simulation import LoggedArms, simulate
+
+pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+
+NAN = np.nan
+
+
+def trajectories(runs: int, generations: int, seed: int = 0) -> Floats:
+    """Random non-decreasing rows, multiples of 1/64."""
+    rng = np.random.default_rng(seed)
+    jumps = rng.integers(0, 20, (runs, generations)) * (rng.random((runs, generations)) < 0.3)
+    return np.c_[np.full(runs, 0.25), 0.25 + jumps.cumsum(axis=1) / 64]
+
+
+class Notes:
+    """A watcher that keeps what it is told, in order."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+        self.lines: list[tuple[str, int, int, str]] = []
+
+    def asked(self, round_index: int, arm: Ints) -> None:
+        self.lines.append(("asked", round_index, int(arm[0]), state_digest(self.policy)))
+
+    def told(self, round_index: int, reward: Floats, outcome: Any) -> None:
+        self.lines.append(("told", round_index, int(outcome.arm[0]), state_digest(self.policy)))
+
+
+class Shuffled(InOrder):
+    """Flights whose latencies are drawn."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.rng = np.random.default_rng(seed)
+
+    def first(self, flying: Sequence[int]) -> int:
+        return int(self.rng.choice(flying))
+
+
+def play(
+    name: str,
+    fitness: Floats,
+    *,
+    rounds: int,
+    in_flight: int,
+    flights: InOrder | None = None,
+    **others: Any,
+) -> tuple[Allocations, list[tuple[str, int, int, str]]]:
+    """One replicate over all rows, and what a watcher saw of it."""
+    lengths = (~np.isnan(fitness)).sum(axis=1) - 1
+    costs = {"calls": np.full(fitness.shape, 4.0)}
+    policy = POLICIES[name]((1, len(fitness)), rounds=rounds, rng=Draws(3, 1))
+    notes = Notes(policy)
+    done = allocate(
+        policy,
+        LoggedArms(Logged(fitness, lengths, costs), np.arange(len(fitness))[None, :]),
+        rounds=rounds,
+        in_flight=in_flight,
+        flights=flights,
+        watcher=notes,
+        **others,
+    )
+    return done, notes.lines
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    name=st.sampled_from(sorted(POLICIES)),
+    runs=st.integers(1, 6),
+    rounds=st.integers(1, 40),
+    in_flight=st.integers(1, 8),
+    seed=st.integers(0, 1000),
+)
+def test_an_arm_flies_once_and_as_many_fly_as_may(
+    name: str, runs: int, rounds: int, in_flight: int, seed: int
+) -> None:
+    fitness = trajectories(runs, 8, seed)
+    done, lines = play(
+        name, fitness, rounds=rounds, in_flight=in_flight, flights=Shuffled(seed), reward="rank"
+    )
+    flying: dict[int, int] = {}
+    depth = np.zeros(runs, dtype=int)
+    asked = 0
+    for (what, index, arm, _), following in itertools.zip_longest(lines, lines[1:]):
+        if what == "asked":
+            assert index == asked
+            assert arm not in flying.values()
+            flying[index] = arm
+            asked += 1
+        else:
+            assert flying.pop(index) == arm
+            depth[arm] += 1
+        free = [k for k in range(runs) if depth[k] < 8 and k not in flying.values()]
+        asks = len(flying) < in_flight and asked < rounds and bool(free)
+        assert (following is not None and following[0] == "asked") == asks
+    assert not flying
+    assert asked == min(rounds, runs * 8) == len(done.told)
+    assert done.best_fitness[0, -1] == fitness[np.arange(runs), depth].max()
+    assert (np.diff(done.best_fitness[0]) >= 0).all()
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_the_order_told_repeats_an_allocation_whatever_its_latencies(name: str) -> None:
+    fitness = trajectories(5, 30)
+    fitness[1, 4:], fitness[3, 9:] = NAN, NAN
+    done, lines = play(name, fitness, rounds=40, in_flight=3, flights=Shuffled(7))
+    again, same = play(name, fitness, rounds=40, in_flight=3, flights=InOrder(done.told.tolist()))
+    assert lines == same  # interleaving and digests
+    assert again.pulls.tolist() == done.pulls.tolist()
+    part, first = play(name, fitness, rounds=40, in_flight=3, flights=InOrder(done.told[:11]))
+    cut = [line[:2] for line in lines].index(("told", int(done.told[10]))) + 1
+    assert first[:cut] == lines[:cut]
+    assert len(part.told) == len(done.told)
+
+
+def test_an_order_of_another_allocation_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"round 3 is to be told next, but only rounds \[0, 1\]"):
+        play("random", trajectories(4, 9), rounds=9, in_flight=2, flights=InOrder([3]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    name=st.sampled_from(sorted(POLICIES)),
+    in_flight=st.integers(1, 6),
+    lengths=st.lists(st.integers(1, 12), min_size=2, max_size=6),
+    arms=st.sampled_from([None, 3]),
+    budget=st.sampled_from([{}, {"tokens": 31.0}]),
+    seed=st.integers(0, 1000),
+)
+def test_replicates_of_a_delayed_replay_are_allocations_of_their_own(
+    name: str,
+    in_flight: int,
+    lengths: list[int],
+    arms: int | None,
+    budget: dict[str, float],
+    seed: int,
+) -> None:
+    """Arms that close early make replicates wait at different rounds."""
+    fitness = trajectories(len(lengths), 12, seed)
+    fitness[np.arange(13) > np.array(lengths)[:, None]] = NAN
+    costs = {"tokens": np.random.default_rng(seed).integers(1, 9, fitness.shape).astype(float)}
+    setting: dict[str, Any] = {
+        "rounds": 20, "seed": seed, "in_flight": in_flight, "reward": "scaled",
+        "costs": costs, "budget": budget,
+    }  # fmt: skip
+    many = simulate(fitness, name, arms=arms, replicates=70, **setting)
+    few = simulate(fitness, name, arms=arms, replicates=3, **setting)
+    for part in ("pulls", "best_fitness", "rewards"):
+        np.testing.assert_array_equal(getattr(few, part), getattr(many, part)[:3])
+    np.testing.assert_array_equal(few.spent["tokens"], many.spent["tokens"][:3])
+    if not budget:
+        total = np.array(lengths)[many.arms].sum(axis=1)
+        assert ((many.pulls >= 0).sum(axis=1) == np.minimum(20, total)).all()
+    alone = allocate(
+        POLICIES[name]((1, many.arms.shape[1]), rounds=20, rng=Draws(seed, 1, first=65)),
+        LoggedArms(Logged(fitness, np.array(lengths), costs), many.arms[65:66]),
+        rounds=20,
+        budget=budget,
+        reward="scaled",
+        in_flight=in_flight,
+    )
+    assert alone.best_fitness[0].tolist() == many.best_fitness[65].tolist()
+    assert alone.rewards[0].tolist() == pytest.approx(many.rewards[65].tolist(), nan_ok=True)
+
+
+class Late(IndexPolicy):
+    """A policy as a user writes one: it knows nothing of delays."""
+
+    def __init__(self, shape: tuple[int, int], **others: Any) -> None:
+        super().__init__(shape, **others)
+        self.known: list[float] = []
+
+    def ask(self, open_arms: Bools) -> Ints:
+        self.known.append(float(self.pulls[0].sum()))
+        return super().ask(open_arms)
+
+    def index(self) -> Floats:
+        return -self.pulls
+
+
+@pytest.mark.parametrize("in_flight", [1, 2, 4, 9])
+def test_round_r_is_asked_when_all_but_the_last_rounds_are_told(in_flight: int) -> None:
+    policy = Late((1, 4), rounds=20, rng=Draws(0, 1))
+    fitness = trajectories(4, 20)
+    arms = LoggedArms(Logged(fitness, np.full(4, 20), {}), np.arange(4)[None, :])
+    done = allocate(policy, arms, rounds=20, in_flight=in_flight)
+    flying = min(in_flight, 4)
+    assert policy.known == [max(0, r - flying + 1) for r in range(20)]
+    assert done.told.tolist() == list(range(20))
+
+
+def test_more_in_flight_than_arms_are_as_many_as_arms() -> None:
+    fitness = trajectories(5, 40)
+    for name in POLICIES:
+        five = simulate(fitness, name, rounds=40, replicates=10, in_flight=5)
+        more = simulate(fitness, name, rounds=40, replicates=10, in_flight=50)
+        assert five.pulls.tolist() == more.pulls.tolist()
+
+
+@pytest.mark.parametrize("name", ["exp3p", "exp3ix", "exp3_mixed"])
+def test_a_late_reward_is_weighted_by_the_probability_at_its_ask(name: str) -> None:
+    """The estimate of an arm rises by f(gain, p at the ask), whatever was asked meanwhile."""
+    parameters = {"eta": 0.3, "gamma": 0.2} | ({"beta": 0.0} if name == "exp3p" else {})
+    cls: Any = POLICIES[name]
+    policy = cls((1, 4), rounds=50, rng=Draws(5, 1), **parameters)
+    rng = np.random.default_rng(1)
+    flying: dict[int, float] = {}
+    for _ in range(200):
+        if len(flying) < 3:
+            free = np.array([[k not in flying for k in range(4)]])
+            weights = np.where(free[0], np.exp(0.3 * (policy.gains[0] - policy.gains[0].max())), 0)
+            mix = 0.0 if name == "exp3ix" else 0.2
+            p = (1 - mix) * weights / weights.sum() + mix * free[0] / free[0].sum()
+            arm = int(policy.ask(free)[0])
+            flying[arm] = float(p[arm])
+        else:
+            arm = int(rng.choice(list(flying)))
+            before, gain, p_asked = policy.gains.copy(), float(rng.random()), flying.pop(arm)
+            policy.tell(np.array([arm]), np.array([gain]))
+            expected = (gain - 1) / (p_asked + 0.2) if name == "exp3ix" else gain / p_asked
+            rise = policy.gains[0] - before[0]
+            assert rise[arm] == pytest.approx(expected, rel=1e-9)
+            assert np.delete(rise, arm).tolist() == [0, 0, 0]
+
+
+def test_what_is_in_flight_when_the_budget_is_reached_is_told() -> None:
+    fitness = trajectories(6, 30)
+    for in_flight in (1, 2, 5):
+        done, lines = play(
+            "round_robin", fitness, rounds=30, in_flight=in_flight, budget={"calls": 40.0}
+        )
+        assert len(done.told) == 10 + in_flight - 1
+        assert done.spent["calls"][0, -1] == 40 + 4 * (in_flight - 1)
+        crossed = [line[:2] for line in lines].index(("told", 9))
+        assert {line[0] for line in lines[crossed + 1 :]} <= {"told"}
+
+
+def test_bounds_in_hindsight_know_no_delay() -> None:
+    with pytest.raises(ValueError, match="bound for one round in flight"):
+        simulate(trajectories(3, 5), "oracle_arm", rounds=5, in_flight=2)
+    with pytest.raises(ValueError, match="in_flight: expected at least 1"):
+        simulate(trajectories(3, 5), "random", rounds=5, in_flight=0)
+
+
+# Live, on a task whose evaluation takes no time.
+
+TASK_FILES = {
+    "initial_program.py": "def solve():\n    return [1.0, 2.0]\n",
+    "evaluator.py": (
+        "def score(value):\n"
+        "    total = sum(float(x) for x in value)\n"
+        "    return {'fitness': total / (1 + abs(total)), 'objective': total}\n"
+    ),
+    "task.toml": "entry = ['solve']\n",
+}
+"""The offline model rewrites constants of such a program."""
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> evo.Task:
+    folder = tmp_path_factory.mktemp("tasks") / "toy"
+    folder.mkdir()
+    for name, text in TASK_FILES.items():
+        (folder / name).write_text(text)
+    return evo.load_task(folder)
+
+
+LIVE: dict[str, Any] = {"arms": 4, "rounds": 14, "children": 2, "in_flight": 3, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def live(task: evo.Task, tmp_path_factory: pytest.TempPathFactory) -> evo.Allocation:
+    return evo.allocate_live(task, "exp3p", log_dir=tmp_path_factory.mktemp("live"), **LIVE)
+
+
+def interleaving(folder: Path) -> list[tuple[str, int, int]]:
+    """Kind, round and arm of each line of the journal."""
+    import json
+
+    lines = (folder / "allocation.jsonl").read_text().splitlines()[1:]
+    return [(each["kind"], each["round"], each["arm"]) for each in map(json.loads, lines)]
+
+
+def test_the_journal_keeps_ask_order_and_tell_order(live: evo.Allocation) -> None:
+    lines = interleaving(live.path)
+    assert [index for kind, index, _ in lines if kind == "asked"] == list(range(14))
+    assert [index for kind, index, _ in lines if kind == "told"] == live.told.tolist()
+    in_flight = list(itertools.accumulate(1 if kind == "asked" else -1 for kind, *_ in lines))
+    assert max(in_flight) == 3
+    assert in_flight[2:-3] == [3 - k % 2 for k in range(len(lines) - 5)]
+    header = read_journal(live.path / "allocation.jsonl").header
+    assert header.in_flight == 3
+
+
+def test_a_replay_in_the_order_told_repeats_the_live_allocation(live: evo.Allocation) -> None:
+    matrix = replay.fitness_matrix(replay.load(live.path))
+    setting = {"rounds": 14, "replicates": 1, "in_flight": 3}
+    again = replay.simulate(matrix, "exp3p", missing="stop", told=live.told.tolist(), **setting)
+    assert again.pulls[0].tolist() == live.pulls.tolist()
+    assert again.rewards[0].tolist() == live.rewards.tolist()
+    assert again.best_fitness[0].tolist() == live.best_fitness.tolist()
+    policy = POLICIES["exp3p"]((1, 4), rounds=14, rng=Draws(0, 1))
+    notes = Notes(policy)
+    lengths = (~np.isnan(matrix)).sum(axis=1) - 1
+    allocate(
+        policy,
+        LoggedArms(Logged(matrix, lengths, {}), np.arange(4)[None, :], missing="stop"),
+        rounds=14,
+        in_flight=3,
+        flights=InOrder(live.told.tolist()),
+        watcher=notes,
+    )
+    told = read_journal(live.path / "allocation.jsonl").told
+    digests = [digest for what, *_, digest in notes.lines if what == "told"]
+    assert digests == [record.digest for record in told.values()]
+    assert [line[:3] for line in notes.lines] == interleaving(live.path)
+
+
+def test_arms_in_flight_are_the_runs_of_their_seeds(
+    live: evo.Allocation, task: evo.Task, tmp_path: Path
+) -> None:
+    for k, log in enumerate(live.arms[:2]):
+        made = len(log.generations)
+        if made:
+            path = tmp_path / f"{k}.jsonl"
+            run = evo.run(task, generations=made, children=2, seed=40 + k, log=path, progress=False)
+            assert timeless(run.children) == timeless(log.children)
+
+
+@pytest.mark.parametrize("kept", [1, 3, 4, 9, 20, 28])
+def test_a_killed_allocation_repeats_its_journal_and_goes_on(
+    kept: int, live: evo.Allocation, task: evo.Task, tmp_path: Path
+) -> None:
+    journal = (live.path / "allocation.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "allocation.jsonl").write_bytes(b"".join(journal[:kept]))
+    for log in live.arms[: kept % 4]:  # some arms' logs are there, and torn
+        (tmp_path / log.path.name).write_bytes(log.path.read_bytes()[:-40])
+    again = evo.allocate_live(task, "exp3p", log_dir=tmp_path, **LIVE)
+    before = interleaving(live.path)
+    assert interleaving(tmp_path)[: kept - 1] == before[: kept - 1]
+    assert len(again.told) == 14
+    if again.told.tolist() == live.told.tolist():
+        assert again.pulls.tolist() == live.pulls.tolist()
+    lines = (tmp_path / "allocation.jsonl").read_bytes().splitlines(keepends=True)
+    assert lines[:kept] == journal[:kept]
+
+
+def test_one_in_flight_leaves_the_journal_as_it_was(task: evo.Task, tmp_path: Path) -> None:
+    setting = {**LIVE, "rounds": 4, "in_flight": 1}
+    evo.allocate_live(task, "ucb1", log_dir=tmp_path, **setting)
+    assert b"in_flight" not in (tmp_path / "allocation.jsonl").read_bytes()
+    kinds = [kind for kind, *_ in interleaving(tmp_path)]
+    assert kinds == ["asked", "told"] * 4
+    with pytest.raises(ValueError, match="in_flight 1, not 2"):
+        evo.allocate_live(task, "ucb1", log_dir=tmp_path, **{**setting, "in_flight": 2})
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_a_stopped_allocation_goes_on(in_flight: int, task: evo.Task, tmp_path: Path) -> None:
+    setting = {**LIVE, "rounds": 24, "in_flight": in_flight, "log_dir": tmp_path}
+    handle = evo.start_allocation(task, "thompson", **setting)
+    journal = tmp_path / "allocation.jsonl"
+    while not journal.exists() or journal.read_bytes().count(b"told") < 3:
+        assert handle.running
+    handle.stop()
+    stopped = handle.wait(60)
+    made = len(stopped.told)
+    assert 3 <= made < 24
+    assert (stopped.pulls >= 0).sum() == made
+    assert {log.ends[-1].reason for log in stopped.arms} == {"interrupted"}
+    assert {log.path for log in handle.log} == {log.path for log in stopped.arms}
+    finished = evo.allocate_live(task, "thompson", **setting)
+    assert finished.told[:made].tolist() == stopped.told.tolist()
+    uninterrupted = replay.simulate(
+        replay.fitness_matrix(replay.load(tmp_path)),
+        "thompson",
+        rounds=24,
+        replicates=1,
+        missing="stop",
+        in_flight=in_flight,
+        told=finished.told.tolist(),
+    )
+    assert finished.pulls.tolist() == uninterrupted.pulls[0].tolist()
+    assert finished.best_fitness.tolist() == uninterrupted.best_fitness[0].tolist()
+
+
+def test_a_mistake_is_raised_before_anything_starts(task: evo.Task, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="euros"):
+        evo.start_allocation(task, "ucb1", budget={"euros": 1}, log_dir=tmp_path / "a", **LIVE)
+    with pytest.raises(TypeError, match="colour"):
+        evo.start_allocation(task, "ucb1", colour="red", log_dir=tmp_path / "a")
+    assert not (tmp_path / "a").exists()
