@@ -14,6 +14,7 @@ from typing import NoReturn
 from evo import commands
 from evo.commands import FAILURE, MISTAKE
 from evo.commands.bench import bench
+from evo.commands.stats import show_stats
 from evo.commands.sweep import pause, stop, sweep
 from evo.concurrency import PRESETS
 
@@ -128,6 +129,10 @@ def _add_configuration(parser: argparse.ArgumentParser, *, shape: bool = True) -
     )
     parser.add_argument("--program", metavar="FILE", help="initial program of a folder")
     parser.add_argument("--evaluator", metavar="FILE", help="evaluator of a folder")
+    parser.add_argument(
+        "--instances", type=at_least(1), metavar="COUNT",
+        help="of the task's data set, the first ones (default: all)",
+    )  # fmt: skip
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -175,6 +180,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     one = command("show", commands.show_logs, "show what logs hold")
     one.add_argument("logs", nargs="+", metavar="LOG")
+
+    one = command("stats", show_stats, "show what the calls of logs came to")
+    one.add_argument("logs", nargs="+", metavar="LOG", help="or a folder of logs")
 
     one = command("best", commands.write_best, "write out the best program of a log")
     one.add_argument("log", metavar="LOG")

@@ -210,7 +210,9 @@ def _with_instances(task: Task, count: int | None) -> Task:
     if count is None:
         return task
     record = task.record
-    have = len(read_instances(record)) if record.instances_file else 0
+    if not record.instances_file:
+        raise TaskError(f"{record.name}: instances: this task has no data set, got {count!r}")
+    have = len(read_instances(record))
     if not 1 <= count <= have:
         raise TaskError(f"{record.name}: instances: expected 1 to {have}, got {count!r}")
     lines = filter(str.strip, record.files[record.instances_file].split("\n"))

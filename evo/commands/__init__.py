@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evo.configuration import Settings
     from evo.log import Log
+    from evo.task import Task
 
 MISTAKE = 2  # exit code of a mistake in the arguments or the input
 FAILURE = 1  # exit code where the work itself failed
@@ -72,6 +73,18 @@ def configuration_of(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in names}
 
 
+def task_of(arguments: argparse.Namespace) -> Task:
+    """Returns the task that the arguments name."""
+    from evo.task import load_task
+
+    return load_task(
+        arguments.task,
+        program=arguments.program,
+        evaluator=arguments.evaluator,
+        instances=arguments.instances,
+    )
+
+
 def print_logs(logs: Sequence[Log]) -> None:
     """Prints one line per log."""
     rows = []
@@ -98,9 +111,8 @@ def print_logs(logs: Sequence[Log]) -> None:
 def run_searches(arguments: argparse.Namespace) -> int:
     """`evo run`."""
     from evo.search import run, run_many
-    from evo.task import load_task
 
-    task = load_task(arguments.task, program=arguments.program, evaluator=arguments.evaluator)
+    task = task_of(arguments)
     common: dict[str, Any] = {
         "generations": arguments.generations,
         "children": arguments.children,
@@ -320,9 +332,8 @@ def serve_offline(arguments: argparse.Namespace) -> int:
 def make_grid(arguments: argparse.Namespace) -> int:
     """`evo grid`."""
     from evo.search import run_grid
-    from evo.task import load_task
 
-    task = load_task(arguments.task, program=arguments.program, evaluator=arguments.evaluator)
+    task = task_of(arguments)
     logs = run_grid(
         task,
         budget=arguments.budget,
@@ -348,9 +359,8 @@ def allocate(arguments: argparse.Namespace) -> int:
     """`evo allocate`."""
     from evo.live import allocate_live
     from evo.policies import find_policy
-    from evo.task import load_task
 
-    task = load_task(arguments.task, program=arguments.program, evaluator=arguments.evaluator)
+    task = task_of(arguments)
     parameters = numbers("--set", arguments.parameters)
     build: Any = find_policy(arguments.policy)
     policy = functools.partial(build, **parameters) if parameters else arguments.policy
