@@ -185,7 +185,7 @@ def most_in_a_minute(requests: list[tuple[float, int]]) -> tuple[int, int]:
 
 def show_limits(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "requests.jsonl"
+        log = options.request_log or Path(folder) / "requests.jsonl"
         command = [sys.executable, "-m", "evo", "serve", "--port", "0", "--request-log", str(log)]
         command += ["--faults", "rate_limit:0.1,server_error:0.05", "--latency", "0.3,1"]
         command += ["--rpm", str(options.rpm), "--tpm", str(options.tpm)]
@@ -223,6 +223,7 @@ def run_against(url: str, request_log: Path, folder: Path, options: argparse.Nam
     with open_resources(header, settings) as opened:
         opened.evaluator.close()
         resources = Resources(opened.caller, opened.slots, Instant(), 16)
+        opened.caller.call([{"role": "user", "content": "warm"}], seed=0, generation=0, index=0)
         started = time.perf_counter()
         logs = run_jobs(jobs, settings, resources=resources)
         wall = time.perf_counter() - started
@@ -252,9 +253,10 @@ def main() -> None:
     parser.add_argument("what", choices=("slots", "limits"))
     parser.add_argument("--median", type=float, default=0.5, help="seconds of latency")
     parser.add_argument("--sigma", type=float, default=1.0)
-    parser.add_argument("--rpm", type=int, default=360)
-    parser.add_argument("--tpm", type=int, default=140_000)
-    parser.add_argument("--calls", type=int, default=480)
+    parser.add_argument("--rpm", type=int, default=120)
+    parser.add_argument("--tpm", type=int, default=60_000)
+    parser.add_argument("--request-log", type=Path, help="keep the server's log here")
+    parser.add_argument("--calls", type=int, default=204)
     options = parser.parse_args()
     (show_slots if options.what == "slots" else show_limits)(options)
 

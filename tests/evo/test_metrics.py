@@ -1,0 +1,108 @@
+"""Figures of sessions and logs: they agree with what the attempts say."""
+
+import re
+
+import msgspec
+import pytest
+
+import evo
+from evo.cli import main
+from evo.llm.limits import Load, Slots
+from evo.metrics import Tally, short, watch
+from evo.records import Attempt
+
+USAGE = {"prompt_tokens": 70, "completion_tokens": 30}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> list[evo.Log]:
+    folder = tmp_path_factory.mktemp("logs")
+    return evo.run_many(
+        "mmd", seeds=[1, 2], generations=2, children=3, log_dir=folder, progress=False
+    )
+
+
+def tally_of(header, *calls: tuple[Attempt, ...]) -> Tally:
+    tally = Tally()
+    for attempts in calls:
+        tally.add(attempts, header)
+    return tally
+
+
+ok = Attempt(status="ok", latency=1.0, usage=USAGE, http_status=200)
+busy = Attempt(status="error", latency=0.1, http_status=429)
+late = Attempt(status="timeout", latency=9.0)
+hit = Attempt(status="ok", latency=0.0, usage=USAGE, http_status=200, cached=True)
+
+
+def test_a_tally_adds_up_and_hits_cost_nothing(logs):
+    header = logs[0].header
+    tally = tally_of(header, (ok,), (busy, busy, ok), (late, ok), (hit,))
+    assert (tally.calls, tally.attempts, tally.retries, tally.cached) == (4, 6, 3, 1)
+    assert tally.failures == {"429": 2, "timeout": 1}
+    assert tally.tokens == 300
+    once = tally_of(header, (ok,))
+    assert tally.dollars == pytest.approx(3 * once.dollars)
+
+
+def test_dollars_are_unknown_without_prices(logs):
+    model = msgspec.structs.replace(logs[0].header.model, input_price=None)
+    tally = tally_of(msgspec.structs.replace(logs[0].header, model=model), (ok,))
+    assert tally.dollars is None
+    assert "dollars" not in tally.stats(Load(slots=1))
+    assert "100 of about 300 tokens" in watch(tally, Load(slots=1), done=1, left=2)
+
+
+def test_the_line_to_watch_names_only_what_happened(logs):
+    quiet = watch(tally_of(logs[0].header, (ok,)), Load(slots=2), done=1, left=0)
+    assert not re.search("retries|limited|cached", quiet)
+    load = Load(slots=2, open=10.0, busy=19.0, limited=3.0)
+    busy_line = watch(tally_of(logs[0].header, (busy, ok), (hit,)), load, done=2, left=2)
+    for part in ("slots 95%", "1 retries", "limited 3 s", "1 cached", "of about $"):
+        assert part in busy_line
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (9.87, "9.87"), (950, "950"), (4123, "4.12k"), (1.5e6, "1.5M")]
+)
+def test_numbers_are_short(number, text):
+    assert short(number) == text
+
+
+def test_the_closing_line_holds_the_whole_sessions_figures(logs):
+    last = max((log.ends[-1].stats for log in logs), key=lambda stats: stats["seconds"])
+    assert last["generations"] == 2
+    assert last["calls"] == last["attempts"] == 12
+    attempts = [a for log in logs for o in log.outcomes for a in o.attempts]
+    assert last["tokens"] == sum(a.usage["total_tokens"] for a in attempts)
+    assert 0 < last["utilisation"] <= 1
+    assert last["calls_per_second"] == pytest.approx(12 / last["seconds"], rel=1e-3)
+    assert all(type(value) in (float, int) for value in last.values())
+
+
+def test_stats_has_a_row_for_each_log_and_a_total(logs, capsys):
+    assert main(["stats", str(logs[0].path), str(logs[1].path)]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines()[1:4]]
+    assert [row[0] for row in rows] == [str(logs[0].path), str(logs[1].path), "total"]
+    assert [row[1:3] for row in rows] == [["6", "6"], ["6", "6"], ["12", "12"]]
+    assert main(["stats", str(logs[0].path.parent)]) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_stats_of_a_folder_without_logs_is_a_mistake(tmp_path, capsys):
+    assert main(["stats", str(tmp_path)]) == 2
+    assert "folder of logs" in capsys.readouterr().err
+
+
+def test_settings_of_the_command_line_reach_the_slots(tmp_path, monkeypatch, capsys):
+    made: list[Slots] = []
+    monkeypatch.setattr(
+        "evo.session.Slots", lambda *a, **b: made.append(Slots(*a, **b)) or made[-1]
+    )
+    arguments = ["run", "mmd", "-T", "1", "-N", "2", "-q", "--log", str(tmp_path / "a.jsonl")]
+    assert main([*arguments, "--preset", "conservative", "--rpm", "600", "--tpm", "90000"]) == 0
+    assert made[0].max_concurrent == 5
+    door = next(iter(made[0]._doors.values()))
+    assert (door._requests, door._tokens) == (600, 90000)
+    assert re.search(r"\.jsonl", capsys.readouterr().out)
