@@ -14,6 +14,7 @@ from typing import NoReturn
 from evo import commands
 from evo.commands import FAILURE, MISTAKE
 from evo.commands.bench import bench
+from evo.commands.select import select
 from evo.commands.stats import show_stats
 from evo.commands.sweep import pause, stop, sweep
 from evo.concurrency import PRESETS
@@ -23,6 +24,7 @@ GOES_ON = {
     "resume": "stopped; `evo resume LOG` goes on where a log was",
     "grid": "stopped; the same command goes on where it was",
     "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",
+    "select": "stopped; `evo select` with the same arguments and --log-dir goes on",
     "sweep": "paused; the same command goes on where it was",
 }
 """What a command says when it was stopped."""
@@ -267,6 +269,32 @@ def build_parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--log-dir", help="folder (default logs/local/sweep-NAME); one that exists is gone on with"
     )
+    _add_settings(one)
+
+    one = command("select", select, "find the best configuration in few runs, at a confidence")
+    _add_configuration(one)
+    one.add_argument(
+        "--vary", action="append", required=True, metavar="FIELD=VALUE,...",
+        help="values of a field, such as children=4,16; several fields make a grid",
+    )  # fmt: skip
+    one.add_argument("--selector", default="arm_elimination", help="default arm_elimination")
+    one.add_argument(
+        "--set", action="append", default=[], metavar="NAME=NUMBER", dest="parameters",
+        help="a parameter of the selector, such as threshold=0.9",
+    )  # fmt: skip
+    one.add_argument("--seeds", type=seed_range, default=seed_range("40:60"))
+    one.add_argument("--delta", type=float, default=0.05, help="chance to be wrong (default 0.05)")
+    one.add_argument("--batch", type=at_least(1), default=1, help="runs of each in a round")
+    one.add_argument("--low", type=float, default=0.0, help="least fitness there is (default 0)")
+    one.add_argument("--high", type=float, default=1.0, help="largest, for clipping (default 1)")
+    one.add_argument("--failure-value", type=float, help="of a run without fitness (default low)")
+    one.add_argument("--interval", choices=("anytime", "compat"), default="anytime")
+    one.add_argument("--seed", type=at_least(0), default=0, help="of the selector (default 0)")
+    one.add_argument(
+        "--budget", action="append", default=[], metavar="UNIT=NUMBER", dest="budgets",
+        help="end once so much is spent: samples, calls, tokens, flops, dollars or seconds",
+    )  # fmt: skip
+    one.add_argument("--log-dir", help="folder of the logs; one that exists is gone on with")
     _add_settings(one)
 
     one = command("pause", pause, "pause sweeps, on whatever machine: calls in flight finish")

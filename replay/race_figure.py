@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay.style import TEXT_SIZE, THEMES, Theme, head, label_axes, label_ends, look, prepare
+from replay.style import (
+    PALETTE,
+    TEXT_SIZE,
+    THEMES,
+    Theme,
+    head,
+    label_axes,
+    label_rows,
+    prepare,
+    subplots,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,72 +30,78 @@ def selection_race(
     selection: Selection,
     *,
     rounds: int | None = None,
-    named: int = 8,
+    named: int = 12,
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw each configuration's mean and interval after every round; a cross where it is retired.
+    """Draw a row per configuration in which its interval narrows from round to round, downwards.
 
     Args:
         selection: What `replay.select` or `evo.select_best` returns.
-        rounds: Draw the first so many; None: all. The axes stay those of the whole race.
-        named: How many configurations have a name and a band, those best at that point.
+        rounds: Draw the first so many; None: all. Rows and axes stay those of the whole race.
+        named: Rows at most: those that stay longest, best mean first.
         ax: Axes to draw on.
         theme: See `replay.style`.
+
+    Raises:
+        ValueError: There are not so many rounds.
     """
     shown = len(selection.rounds) if rounds is None else rounds
     if not 1 <= shown <= len(selection.rounds):
         raise ValueError(f"rounds: expected from 1 to {len(selection.rounds)}, got {rounds!r}")
-    ax = prepare(ax, theme)
-    label_axes(ax, theme, x="samples taken in all", y="mean reward")
-    past = selection.rounds[:shown]
-    position = np.array([each.count.sum() for each in selection.rounds])
-    mean, lower, upper = (
-        np.array([getattr(each, name)[0] for each in past]) for name in ("mean", "lower", "upper")
+    alive = np.array([each.alive[0] for each in selection.rounds])
+    mean, lower, upper, count = (
+        np.array([getattr(each, name)[0] for each in selection.rounds])
+        for name in ("mean", "lower", "upper", "count")
     )
-    alive = np.array([each.alive[0] for each in past])
-    ax.set_xlim(0, 1.02 * position[-1])
-    ax.set_ylim(selection.terms.low, selection.terms.high)
-    order = np.argsort(-np.nan_to_num(np.where(alive[-1], mean[-1], mean[-1] - 1e9), nan=-np.inf))
-    ends = []
-    for place, k in enumerate(order.tolist()):
-        # A retired one is drawn up to the round in which it was retired.
+    order = np.lexsort((-np.nan_to_num(mean[-1], nan=-np.inf), -alive.sum(axis=0)))[:named]
+    ax = subplots(height=1.6 + 0.42 * len(order))[1][0] if ax is None else ax
+    ax = prepare(ax, theme)
+    ink = THEMES[theme]
+    depth = np.linspace(-0.4, 0.4, len(selection.rounds) + 1)
+    names = []
+    for row, k in enumerate(order.tolist()):
+        retired = not alive[shown - 1, k]
         until = min(shown, int(alive[:, k].sum()) + 1)
-        x, y = position[:until], mean[:until, k]
-        if place >= named:
-            ax.plot(x, y, color=THEMES[theme].faint, lw=0.8)
-            continue
-        colour, style = look(place)
-        ax.plot(x, y, color=colour, ls=style, lw=1.8, marker="o", ms=3)
-        ax.fill_between(x, lower[:until, k], upper[:until, k], color=colour, alpha=0.12, lw=0)
-        if not alive[-1, k]:
-            ax.plot(x[-1:], y[-1:], color=colour, marker="X", ms=9)
-        ends.append((float(y[-1]), f"{selection.labels[k]} (n = {past[-1].count[0, k]})", colour))
-    label_ends(ax, theme, ends)
-    _head(ax, theme, selection, shown, int(alive[-1].sum()))
+        colour = ink.faint if retired else PALETTE[2] if k == selection.winner else PALETTE[0]
+        # Each round is as deep as the others and shows what was known after it.
+        y = row + depth[: until + 1]
+        low, high, middle = (
+            np.append(each[:until, k], each[until - 1, k]) for each in (lower, upper, mean)
+        )
+        ax.fill_betweenx(y, low, high, step="post", color=colour, alpha=0.35, lw=0)
+        ax.plot(middle, y, color=colour, lw=1.6, drawstyle="steps-pre")
+        if retired:
+            ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
+        names.append(f"{selection.labels[k]} (n = {count[shown - 1, k]})")
+    label_rows(ax, names)
+    margin = 0.03 * (selection.terms.high - selection.terms.low)
+    ax.set_xlim(selection.terms.low - margin, selection.terms.high + margin)
+    _head(ax, theme, selection, shown, len(order))
     return ax
 
 
-def _head(ax: Axes, theme: Theme, selection: Selection, shown: int, left: int) -> None:
+def _head(ax: Axes, theme: Theme, selection: Selection, shown: int, drawn: int) -> None:
     """Title, and what the picture rests on."""
     terms, total = selection.terms, len(selection.labels)
+    left = int(selection.rounds[shown - 1].alive.sum())
     kind = (
-        f"intervals that hold together at {1 - terms.delta:.3g} whenever one looks"
+        f"intervals together at {1 - terms.delta:.3g} at any time"
         if terms.interval == "anytime"
-        else f"mean ± {terms.c:g} SE, which do not hold when looked at again and again"
+        else f"mean ± {terms.c:g} SE, which do not hold at each look"
     )
     if shown < len(selection.rounds):
         state = f"round {shown} of {len(selection.rounds)}"
     else:
         who = "none" if selection.winner is None else selection.labels[selection.winner]
         state = f"winner {who}, {selection.end}"
-    counts = [("failed", selection.failures), ("clipped", selection.clipped)]
-    notes = "".join(f"; {each.sum()} samples {name}" for name, each in counts if each.any())
-    head(
-        ax,
-        theme,
-        f"Race by {selection.selector}: {state}",
-        f"{left} of {total} configurations left, X: retired; {kind}; rewards within "
-        f"[{terms.low:g}, {terms.high:g}]{notes}",
-    )
+    notes = [
+        f"within [{terms.low:g}, {terms.high:g}]",
+        *([f"{total - drawn} more configurations not drawn"] if total > drawn else []),
+        *([f"failed samples: {selection.failures.sum()}"] if selection.failures.any() else []),
+        *([f"clipped samples: {selection.clipped.sum()}"] if selection.clipped.any() else []),
+    ]
+    label_axes(ax, theme, x=f"mean reward ({', '.join(notes)})", y="")
+    text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}"
+    head(ax, theme, f"Race by {selection.selector}: {state}", text)
     ax.tick_params(labelsize=TEXT_SIZE)
