@@ -280,7 +280,7 @@ class RunBrowser(Explorer):
             layout={"flex": "1 1 480px", "min_width": "0", "max_width": "560px"},
         )
         guide, controls, _, words, tools, code, scrubbed = self.widget.children
-        scrubbed.close()
+        close_tree(scrubbed)
         self.widget.children = (
             *(guide, controls, ipywidgets.Box(buttons, layout={"flex_flow": "row wrap"})),
             *(stack, words, tools),

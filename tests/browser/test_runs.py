@@ -1,0 +1,109 @@
+"""The run browser and the live view in a real JupyterLab: read off the screen."""
+
+from __future__ import annotations
+
+import pytest
+from browser import lab
+
+import evo
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
+
+LIVE = """
+import evo, replay
+handle = evo.start("mmd", generations=200, children=4, log="live.jsonl", progress=False)
+view = replay.follow(handle, every=0.3)
+view
+"""
+
+
+@pytest.fixture(scope="module")
+def run(notebooks):
+    """A short run beside the notebooks."""
+    _, folder, _ = notebooks
+    return evo.run(
+        "circle_packing", generations=6, children=6, seed=3, log=folder / "run.jsonl",
+        progress=False,
+    )  # fmt: skip
+
+
+def sees(page, words: str) -> None:
+    """The words line says this."""
+    page.get_by_role("status").filter(has_text=words).first.wait_for()
+
+
+def fits(page) -> None:
+    """Nothing is cropped on the right."""
+    outside = page.evaluate(
+        """() => {
+          const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
+          return [...document.querySelectorAll('img.widget-image, .widget-tab, .widget-button')]
+            .filter(e => e.offsetParent)
+            .map(e => e.getBoundingClientRect().right - cell.right).filter(d => d > 1);
+        }"""
+    )
+    assert not outside
+
+
+def named(place: tuple[int, int]) -> str:
+    """As the words line begins."""
+    return f"Child {place[1]} of generation {place[0]}:"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_run_browser(notebooks, run, screenshots, dark):
+    url, folder, log = notebooks
+    name = f"runs{'-dark' if dark else ''}"
+    lab.write_notebook(folder / f"{name}.ipynb", ["import replay\nreplay.browse('run.jsonl')"])
+    with lab.browser(width=900 if dark else 1280, height=1300) as (page, errors):
+        lab.open_notebook(page, url, f"{name}.ipynb", dark=dark)
+        lab.shown(page)
+        best = (run.best.generation, run.best.index)
+        sees(page, named(best))
+        improving = [each.best for each in run.generations if each.improved]
+        picture = page.locator(".run-browser [role=application]")
+        picture.focus()
+        picture.press("ArrowDown")
+        sees(page, named(improving[-2]))
+        picture.press("ArrowUp")
+        sees(page, named(best))
+        picture.press("ArrowLeft")
+        before = [(o.generation, o.index) for o in run.outcomes if (o.generation, o.index) < best]
+        sees(page, named(before[-1]))
+        page.get_by_role("button", name="◀ improvement").click()
+        sees(page, named(max(place for place in improving if place < before[-1])))
+        box = picture.bounding_box()
+        failed = [o for o in run.outcomes if o.evaluation.status != "ok"]
+        page.mouse.click(box["x"] + 0.62 * box["width"], box["y"] + 0.98 * box["height"])
+        sees(page, named((failed[-1].generation, failed[-1].index)))
+        lab.handle(page, "generation").press("Home")
+        sees(page, "The initial program: ok")
+        picture.press("ArrowRight")
+        sees(page, named((1, 0)))
+        picture.press("ArrowUp")
+        lab.wait_for(page, f"generation={improving[0][0]}, index={improving[0][1]}")
+        page.wait_for_timeout(4000)  # its construction is drawn
+        assert page.evaluate("() => document.querySelectorAll('.run-browser pre').length") > 0
+        fits(page)
+        page.screenshot(path=screenshots / f"{name}.png")
+        assert not [error for error in errors if "favicon" not in error]
+    assert "Traceback" not in log.read_text()
+
+
+def test_the_live_view(notebooks, screenshots):
+    url, folder, log = notebooks
+    lab.write_notebook(folder / "live.ipynb", [LIVE, "1 + 1"])
+    with lab.browser(width=900, height=900) as (page, errors):
+        lab.open_notebook(page, url, "live.ipynb", dark=True)
+        lab.shown(page)
+        page.get_by_text("2", exact=True).first.wait_for()  # the kernel is free
+        sees(page, "Under way after 3 of 200")
+        page.screenshot(path=screenshots / "live-dark.png")
+        page.get_by_role("button", name="Stop").click()
+        sees(page, "Ended (interrupted), can be resumed")
+        assert page.get_by_role("button", name="Stop").is_disabled()
+        fits(page)
+        page.screenshot(path=screenshots / "live-stopped-dark.png")
+        assert not [error for error in errors if "favicon" not in error]
+    assert not evo.read_log(folder / "live.jsonl").finished
+    assert "Traceback" not in log.read_text()

@@ -1,0 +1,103 @@
+import time
+
+import pytest
+from odd_logs import odd_logs
+from samples import make_log_bytes
+
+import evo
+import replay
+from evo.upkeep import stop_file
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def follow():
+    made = []
+
+    def make(*args, **settings):
+        made.append(replay.follow(*args, every=0.02, **settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+        each._thread.join(60)
+        assert not each._thread.is_alive()
+
+
+def test_it_follows_a_log_as_it_grows(tmp_path, follow):
+    data, path = make_log_bytes(generations=4, children=3), tmp_path / "a.jsonl"
+    view = follow(path)
+    assert "does not exist yet" in view.words
+    lines = data.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3]))
+    wait_until(lambda: "after 0 of 4 generations:" in view.words)
+    with path.open("ab") as file:
+        file.write(b"".join(lines[3:5]) + lines[5][:20])
+        file.flush()
+        wait_until(lambda: "0 of 4 generations and 2 of 3 children of the next" in view.words)
+        assert not view.stop_button.disabled
+        file.write(lines[5][20:] + b"".join(lines[6:]))
+    wait_until(lambda: "Completed after 4 of 4 generations" in view.words)
+    wait_until(lambda: view.stop_button.disabled)
+    best = evo.read_log(path).best
+    assert f"child {best.index} of generation {best.generation}" in view.words
+    assert "tokens, $" in view.words
+
+
+def test_it_stops_the_session_that_writes_a_log(tmp_path, follow):
+    path = tmp_path / "a.jsonl"
+    view = follow(path)
+    view.stop()
+    assert "no such log" in view._status.value
+    path.write_bytes(make_log_bytes(generations=2)[:-40])
+    view.stop_button.click()
+    assert stop_file(path).exists()
+
+
+@pytest.mark.slow
+def test_it_stops_a_search_in_the_background(tmp_path, follow):
+    path = tmp_path / "a.jsonl"
+    handle = evo.start("mmd", generations=500, children=2, log=path, progress=False)
+    view = follow(handle)
+    wait_until(lambda: "Under way after" in view.words and "after 0 " not in view.words)
+    view.stop_button.click()
+    assert not handle.wait(60).finished
+    wait_until(lambda: "Ended (interrupted), can be resumed" in view.words)
+    view.save(tmp_path / "view.png")
+
+
+def test_odd_logs_give_a_sentence(tmp_path, follow):
+    for path in odd_logs(tmp_path):
+        view = follow(path)
+        assert view.words
+        assert view.png
+
+
+def test_a_log_that_goes_away_is_said(tmp_path, follow):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(make_log_bytes(generations=2))
+    view = follow(path)
+    path.unlink()
+    wait_until(lambda: "cannot read the log" in view.words or "not exist" in view.words)
+    path.write_bytes(make_log_bytes(generations=1))
+    wait_until(lambda: "of 1 generations" in view.words)
+
+
+def test_closing_frees_every_widget(tmp_path):
+    from ipywidgets.widgets.widget import _instances
+
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(make_log_bytes())
+    before = set(_instances)
+    view = replay.follow(path, every=0.02)
+    assert set(_instances) - before
+    view.close()
+    view._thread.join(30)
+    assert not set(_instances) - before

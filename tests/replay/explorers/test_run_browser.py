@@ -1,0 +1,270 @@
+import gzip
+import io
+import random
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from odd_logs import odd_logs, write
+from PIL import Image
+from samples import sample_child, sample_header, sample_lines, write_sample
+
+import replay
+from evo.log import read_log
+from evo.records import STATUSES, Child, Evaluation
+from evo.upkeep import compact
+from replay import explorers
+from replay.explorers.run_browser import HOPS
+from replay.explorers.run_browser_data import RunData
+from replay.explorers.run_browser_picture import LEFT, RunPicture
+from replay.explorers.run_browser_text import clean
+
+NASTY = "<script>alert('x')</script>\n# \u202egnp.exe & \x1b[31m"
+
+
+@pytest.fixture
+def log(tmp_path):
+    return read_log(write_sample(tmp_path / "run.jsonl", generations=6, children=4, seed=3))
+
+
+@pytest.fixture
+def browser(log):
+    made = replay.browse(log)
+    yield made
+    made.finish()
+    made.close()
+
+
+def press(browser, key):
+    browser._wire.value = f"key {key} {random.random()}"
+
+
+def click(browser, across, down):
+    browser._wire.value = f"at {across} {down} {random.random()}"
+
+
+def test_it_begins_at_the_best(browser, log):
+    assert browser.place == (log.best.generation, log.best.index)
+    assert f"fitness {log.best.evaluation.fitness:.6g}" in browser.words
+    assert "it became the next parent" in browser.words
+
+
+def test_hops_visit_everything_of_a_sort_in_order(browser, log):
+    every = [(0, 0), *((o.generation, o.index) for o in log.outcomes)]
+    improving = [each.best for each in log.generations if each.improved]
+    failing = [(o.generation, o.index) for o in log.outcomes if o.evaluation.status != "ok"]
+    for to, places in (("child", every), ("improvement", improving), ("failure", failing)):
+        browser.choose(generation=0, index=0)
+        seen = [browser.place] if to == "child" else []
+        while browser.hop(to):
+            seen.append(browser.place)
+        assert seen == places
+        assert "no further" in browser._status.value
+        back = [browser.place]
+        while browser.hop(to, -1):
+            back.append(browser.place)
+        assert back == places[::-1]
+
+
+def test_keys_and_buttons_do_the_same(browser):
+    browser.choose(generation=2, index=1)
+    press(browser, "ArrowRight")
+    assert browser.place == (2, 2)
+    press(browser, "ArrowLeft")
+    assert browser.place == (2, 1)
+    press(browser, "Escape")
+    assert browser.place == (2, 1)
+    browser.hop("failure")
+    there = browser.place
+    browser.choose(generation=2, index=1)
+    press(browser, "f")
+    assert browser.place == there
+    names = [each.description for each in browser.widget.children[2].children]
+    assert names == list(HOPS)
+
+
+def test_a_click_finds_the_point_that_is_there(browser, log):
+    data, picture = RunData(log), browser._canvas.picture
+    box = picture.figure.bbox
+    for number in random.Random(1).sample(range(len(data.places)), 8):
+        ax = picture._failures if np.isnan(data.fitness[number]) else picture._fitness
+        x, y = ax.transData.transform(picture._points[number])
+        click(browser, x / box.width, 1 - y / box.height)
+        assert browser.place == data.places[number]
+    before = browser.place
+    click(browser, LEFT + 0.1, 0.5)
+    assert browser.place == before
+
+
+def test_sliders_go_where_there_is_a_program(browser):
+    browser.controls["generation"].value = 0
+    assert browser.place == (0, 0)
+    assert "initial program" in browser.words
+    browser.controls["generation"].value = 3
+    browser.controls["index"].value = 3
+    assert browser.place == (3, 3)
+    assert browser.controls["index"].max == 3
+
+
+def test_what_moves_is_as_if_all_were_drawn_anew(browser):
+    for place in ((3, 1), (0, 0), (5, 2)):
+        browser.choose(generation=place[0], index=place[1])
+    browser.finish()
+    blitted = np.asarray(Image.open(io.BytesIO(browser.png))).astype(int)
+    browser._canvas.forget()
+    browser._update(coarse=True)
+    anew = np.asarray(Image.open(io.BytesIO(browser.png))).astype(int)
+    assert np.abs(blitted - anew).max() <= 1
+
+
+def test_the_code_gives_the_picture_as_a_figure(browser):
+    browser.choose(generation=0, index=0)
+    browser.finish()
+    figure = eval(browser.code, {"replay": replay})
+    assert figure.axes[2].get_title(loc="left").startswith("Distance ratio")
+    assert Image.open(io.BytesIO(browser.png)).text["Source"] == browser.code
+    again = [patch.get_window_extent() for patch in figure.axes[2].lines]
+    assert len(again) == len(browser._canvas.picture._drawing.lines)
+
+
+def test_what_is_saved(browser, tmp_path):
+    for suffix in ("png", "svg", "csv"):
+        assert browser.save(tmp_path / f"view.{suffix}").stat().st_size > 200
+    table = pd.read_csv(tmp_path / "view.csv")
+    assert len(table) == 25
+    assert (table["fitness"].isna() == (table["status"] != "ok")).all()
+
+
+def test_texts_of_strangers_stay_texts(tmp_path):
+    child = msgspec.structs.replace(
+        sample_child(1, 0, None),
+        reply=NASTY,
+        program=NASTY,
+        reasoning=NASTY,
+        evaluation=Evaluation(status="error", error=NASTY),
+    )
+    header = sample_header(1)
+    path = write(tmp_path / "a<b>.jsonl", header, sample_lines()[2], child)
+    browser = replay.browse(path)
+    browser.choose(generation=1, index=0)
+    shown = "".join(page.value for page in (*browser._pages.values(), browser._facts))
+    shown += browser._words.value + browser._code.value
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "\u202e" not in shown
+    assert "⟨U+202E⟩" in shown
+    browser.close()
+    assert clean("a\tb\r\nc\n") == "a\tb\nc\n"
+
+
+def test_every_page_says_something_of_every_child(browser, log):
+    for outcome in log.outcomes:
+        browser.choose(generation=outcome.generation, index=outcome.index)
+        assert all(page.value for page in browser._pages.values())
+        assert outcome.evaluation.status in browser._facts.value
+        child = log.child(outcome.generation, outcome.index)
+        assert (child.reply or "no reply") in browser._pages["Reply"].value
+
+
+def test_a_compact_log_says_what_it_lacks(log, tmp_path):
+    browser = replay.browse(compact(log.path, tmp_path / "small.jsonl.gz"))
+    browser.finish()
+    assert "compact" in browser._pages["Diff"].value
+    assert "compact" in browser._pages["Reply"].value
+    assert "compact log holds no programs" in browser._view.drawing.reason
+    browser.close()
+
+
+def test_an_imported_log_says_what_it_lacks(tmp_path):
+    header = sample_header(2, source="openevolve")
+    bare = msgspec.structs.replace(header.task, picture="", files={})
+    lines = [msgspec.structs.replace(header, task=bare), *sample_lines(children=2)[2:]]
+    browser = replay.browse(write(tmp_path / "a.jsonl", *lines))
+    assert "imported" in browser._pages["Diff"].value
+    assert "program 2" in browser._pages["Program"].value
+    assert "imported" in browser._view.drawing.reason
+    browser.close()
+
+
+def test_odd_logs_give_a_sentence_and_no_traceback(tmp_path):
+    paths = list(odd_logs(tmp_path))
+    browser = replay.browse(paths)
+    for path in paths:
+        browser.controls["log"].value = str(path)
+        browser.settle()
+        assert browser.words
+        assert browser.png
+        for make in (explorers.run_figure, explorers.live_figure):
+            if path.stem == "damaged":
+                with pytest.raises(ValueError, match="checksum"):
+                    read_log(path)
+            FigureCanvasAgg(make(path)).draw()
+    assert "checksum" in browser.words
+    browser.controls["log"].value = str(paths[3])
+    assert browser.place == (1, 1)
+    browser.finish()
+    browser.close()
+
+
+def test_programs_that_are_not_there_are_named(log):
+    with pytest.raises(ValueError, match="generations 0 to 6"):
+        explorers.run_figure(log, generation=7)
+
+
+def test_a_compressed_log_looks_alike(log, browser, tmp_path):
+    packed = tmp_path / "run2.jsonl.gz"
+    packed.write_bytes(gzip.compress(log.path.read_bytes()))
+    other = replay.browse(packed)
+    for _ in range(3):
+        assert other.words == browser.words
+        assert {k: v.value for k, v in other._pages.items()} == {
+            k: v.value for k, v in browser._pages.items()
+        }
+        assert other.hop("child", -1) == browser.hop("child", -1)
+    other.finish()
+    other.close()
+
+
+def test_very_low_values_do_not_squeeze_the_rest(tmp_path):
+    lines = sample_lines(generations=12, children=5)
+    low = Evaluation(status="ok", fitness=-1e9)
+    position = next(k for k, line in enumerate(lines) if isinstance(line, Child))
+    lines[position] = msgspec.structs.replace(lines[position], evaluation=low)
+    data = RunData(read_log(write(tmp_path / "a.jsonl", *lines)))
+    picture = RunPicture("light")
+    picture._set_up(data)
+    assert picture._fitness.get_ylim()[0] > -5
+    assert np.isfinite(picture._points).all()
+    assert "below the axis" in picture._fitness.texts[0].get_text()
+
+
+def test_closing_frees_every_widget(log):
+    from ipywidgets.widgets.widget import _instances
+
+    before = set(_instances)
+    made = replay.browse(log)
+    made.hop("child", -1)
+    made.finish()
+    assert set(_instances) - before
+    made.close()
+    assert not set(_instances) - before
+
+
+def test_a_frame_leads_to_its_runs(log):
+    tabs = explorers.explore(replay.load(log, progress=False))
+    assert tabs["Runs"].place == (log.best.generation, log.best.index)
+    tabs["Runs"].finish()
+    tabs.close()
+    frame = replay.load(log, progress=False).assign(source="gone.jsonl")
+    tabs = explorers.explore(frame)
+    assert "not on this machine" in tabs["Runs"].words
+    tabs.close()
+
+
+def test_every_status_has_a_look():
+    from replay.explorers.run_browser_picture import LOOKS
+
+    assert set(LOOKS) == set(STATUSES) - {"ok"}
+    assert len({marker for marker, _ in LOOKS.values()}) == len(LOOKS)

@@ -1,0 +1,67 @@
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import write_sample
+
+import replay
+from evo.log import read_log
+from evo.upkeep import compact
+from replay.ancestry import MOST_LINES, compare_programs, parent_of, program_of
+
+texts = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=12).map("\n".join)
+
+
+@pytest.fixture
+def log(tmp_path: Path):
+    return read_log(write_sample(tmp_path / "a.jsonl", generations=6, children=4, seed=3))
+
+
+@given(texts, texts)
+def test_a_diff_takes_the_parent_to_the_child(before: str, after: str) -> None:
+    lines = compare_programs(before, after, context=1_000)
+    body = [line for line in lines if not line.startswith("@@")]
+    if not lines:
+        assert before.splitlines() == after.splitlines()
+        return
+    assert [line[1:] for line in body if line[0] in " -"] == before.splitlines()
+    assert [line[1:] for line in body if line[0] in " +"] == after.splitlines()
+
+
+def test_programs_of_any_length_take_little_time() -> None:
+    with pytest.raises(ValueError, match="too long to compare"):
+        compare_programs("", "x\n" * (MOST_LINES + 1))
+
+
+def test_every_child_rewrites_the_best_before_it(log) -> None:
+    best, place = log.initial.evaluation.fitness, (0, 0)
+    for generation in log.generations:
+        assert parent_of(log, generation.generation) == place
+        if generation.improved:
+            assert log.child(*generation.best).evaluation.fitness > best
+            best, place = generation.best_fitness, generation.best
+    assert parent_of(log, len(log.generations) + 1) == place
+    assert parent_of(log, len(log.generations) + 2) is None
+    assert parent_of(log, 0) is None
+
+
+def test_the_lineage_leads_from_the_initial_program_to_the_best(log) -> None:
+    table = replay.lineage(log)
+    assert len(table) == 1 + sum(each.improved for each in log.generations) > 2
+    assert table["program"].iloc[-1] == log.best.program
+    assert table["program"].iloc[0] == program_of(log, (0, 0))
+    assert math.isclose(table["fitness"].iloc[0] + table["gain"].sum(), log.best.evaluation.fitness)
+    assert table["calls"].sum() == log.best.generation * log.header.children
+    assert (table["gain"][1:] > 0).all()
+    changed = table[["added", "removed"]][1:]
+    assert (changed.sum(axis=1) > 0).all()
+
+
+def test_without_programs_only_the_changes_are_unknown(log, tmp_path: Path) -> None:
+    small = replay.lineage(compact(log.path, tmp_path / "small.jsonl"))
+    whole = replay.lineage(log)
+    known = ["generation", "index", "fitness", "gain", "calls"]
+    assert small[known].equals(whole[known])
+    assert small["added"].isna().all()
