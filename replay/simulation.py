@@ -150,7 +150,8 @@ def simulate(
         lengths: (runs,), last logged generation of each row, for rows without any number.
         in_flight: Rounds in flight: the policy is asked for round r before it is told of round
             r - in_flight + 1, as if every pull took as long. An arm has one in flight at most, so
-            more than there are open arms are never in flight. With 1 nothing is delayed.
+            more than there are open arms are never in flight. With 1 nothing is delayed. Where
+            runs end early, replicates that have to wait for it are simulated one by one: slowly.
         told: Rounds in the order told instead, as a live allocation states them; after its end
             the oldest in flight comes first.
         n_jobs: Processes (joblib), worth it from some 10,000 replicates on.

@@ -49,6 +49,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["verify", "README.md"], "not a log of evo"),
         (["allocate", "mmd", "--policy", "luck"], "expected a policy"),
         (["allocate", "mmd", "--policy", "ucb1", "--set", "c"], "expected NAME=NUMBER"),
+        (["allocate", "mmd", "--policy", "ucb1", "--arm", "children=few"], "got 'children=few'"),
+        (["allocate", "mmd", "--policy", "ucb1", "--arm", "hue=1"], "unknown argument 'hue'"),
+        (["allocate", "mmd", "--policy", "ucb1", "--in-flight", "0"], "expected at least 1"),
         (["frobnicate"], "invalid choice"),
     ],
 )
@@ -134,6 +137,18 @@ def test_folder_of_evaluations_is_checked_before_a_log_begins(
     assert call("run", "mmd", "-q", "--evaluations", evaluations, "--log", str(log)) == 2
     assert "cannot write there" in one_line(capsys)
     assert not log.exists()
+
+
+def test_arms_of_an_allocation_differ_as_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = ["--arm", "temperature=0.2,children=1", "--arm", "model=offline,seed=7"]
+    rest = ["--rounds", "3", "-N", "2", "--in-flight", "2", "--log-dir", str(tmp_path), "-q"]
+    assert call("allocate", "mmd", "--policy", "round_robin", *arms, *rest) == 0
+    headers = [evo.read_log(tmp_path / f"arm-0{k}.jsonl").header for k in range(2)]
+    assert [(h.children, h.seed) for h in headers] == [(1, 40), (2, 7)]
+    assert headers[0].sampling.temperature == 0.2
+    assert "offline" in capsys.readouterr().out
 
 
 def test_journal_of_an_allocation_is_verified_and_not_taken_for_a_run(

@@ -1,4 +1,5 @@
 import functools
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from test_search import timeless
 import evo
 import replay
 from evo.journal import read_journal
+from evo.llm.client import EndpointDown
+from evo.llm.server import OfflineServer
 from evo.policies import POLICIES, UCB1, PolicyWarning
 
 SMALL = {"rounds": 12, "children": 2, "progress": False}
@@ -130,6 +133,85 @@ def test_arms_of_their_own_configuration(tmp_path: Path) -> None:
     assert [log.header.children for log in allocation.arms] == [1, 3]
     assert [log.header.seed for log in allocation.arms] == [40, 41]
     assert allocation.spent["calls"].tolist() == [1, 4, 5, 8]
+
+
+MODELS = """
+["cheap"]
+id = "offline"
+base_url = "{url}"
+active_parameters = 1000
+input_price = 0.1
+output_price = 1.0
+temperature = 0.2
+
+["dear"]
+id = "offline"
+base_url = "{url}"
+active_parameters = 5000
+input_price = 10.0
+output_price = 100.0
+"""
+
+
+def test_a_policy_chooses_among_models_within_a_budget_in_any_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arms = [{"model": "cheap"}, {"model": "dear", "temperature": 1.2, "children": 1}]
+    budget = {"dollars": 1e-4, "calls": 50, "tokens": 1e6, "flops": 1e12, "seconds": 1e4}
+    with OfflineServer() as server:
+        (tmp_path / "models.toml").write_text(MODELS.format(url=server.url))
+        monkeypatch.setenv("EVO_MODELS", str(tmp_path / "models.toml"))
+        live = evo.allocate_live(
+            "mmd",
+            "round_robin",
+            arms=arms,
+            budget=budget,
+            in_flight=2,
+            log_dir=tmp_path / "a",
+            **SMALL,
+        )
+    headers = [log.header for log in live.arms]
+    assert [header.model.name for header in headers] == ["cheap", "dear"]
+    assert [header.sampling.temperature for header in headers] == [0.2, 1.2]
+    made = len(live.told)
+    assert 2 <= made < 12
+    assert all(live.spent[unit][0] > 0 for unit in budget)
+    spent = live.spent["dollars"]
+    assert spent[made - 1] >= 1e-4
+    assert made == 2 or spent[made - 3] < 1e-4  # none was asked for once it was reached
+
+
+def test_a_failing_endpoint_ends_rounds_in_flight_resumably(tmp_path: Path) -> None:
+    dead = evo.Model(name="dead", base_url="http://127.0.0.1:9/v1")
+    arms = [{}, {"model": dead}]
+    arguments = {"arms": arms, "in_flight": 2, "log_dir": tmp_path, "retries": 0, **SMALL}
+    with pytest.raises(EndpointDown, match="does not answer"):
+        evo.allocate_live("mmd", "round_robin", **arguments)
+    journal = read_journal(tmp_path / "allocation.jsonl")
+    assert {0: 0, 1: 1}.items() <= journal.asked.items()
+    assert 1 not in journal.told
+    with pytest.raises(EndpointDown, match="does not answer"):
+        evo.allocate_live("mmd", "round_robin", **arguments)
+
+
+def test_an_arm_may_have_its_own_statement(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(Path(evo.__file__).parent / "tasks" / "min_max_distance", other)
+    config = (other / "task.toml").read_text()
+    statement = evo.load_task("mmd").statement
+    assert statement in config
+    (other / "task.toml").write_text(config.replace(statement, "Try something new."))
+    arguments = {**SMALL, "rounds": 2, "children": 1}
+    live = evo.allocate_live(
+        "mmd", "round_robin", arms=[{}, {"task": other}], log_dir=tmp_path / "a", **arguments
+    )
+    statements = [log.header.task.statement for log in live.arms]
+    assert statements == [statement, "Try something new."]
+    assert live.arms[0].outcomes[0].prompt_hash != live.arms[1].outcomes[0].prompt_hash
+    with pytest.raises(ValueError, match="arm 0: its task may differ"):
+        evo.allocate_live("mmd", "ucb1", arms=[{"task": "cp"}], log_dir=tmp_path / "b")
+    with pytest.raises(TypeError, match="unknown argument 'colour'"):
+        evo.allocate_live("mmd", "ucb1", arms=[{"colour": "red"}], log_dir=tmp_path / "b")
 
 
 def test_cap_closes_an_arm(tmp_path: Path) -> None:
