@@ -79,7 +79,9 @@ def read_metrics(result: Any) -> Returned:
     if reason := _reason(result, metrics):
         return Returned(kind="error", text=reason)
     numbers = {
-        printable(str(name)): float(value) for name, value in metrics.items() if _is_number(value)
+        printable(str(name)): _as_float(value)
+        for name, value in metrics.items()
+        if _is_number(value)
     }
     if "combined_score" in metrics:
         if "combined_score" not in numbers:
@@ -113,6 +115,14 @@ def _is_number(value: Any) -> bool:
     return (
         isinstance(value, Real) and not isinstance(value, bool) and type(value).__name__ != "bool"
     )
+
+
+def _as_float(value: Any) -> float:
+    """The number as a float; beyond the largest float it is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_true(value: Any) -> bool:

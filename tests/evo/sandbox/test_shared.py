@@ -189,6 +189,8 @@ def test_subprocesses_draw_keyed_random_numbers(evaluator: Evaluator) -> None:
         ("{'combined_score': 0.0, 'error': 'broke'}", "error", "broke"),
         ("{'combined_score': 0.9, 'timeout': True}", "timeout", "timed out"),
         ("{'combined_score': float('nan')}", "invalid", "not finite"),
+        ("{'combined_score': 10**400}", "invalid", "not finite"),
+        ("{'combined_score': -(10**400)}", "invalid", "not finite"),
         ("{'combined_score': 'high'}", "invalid", "must be a number"),
         ("{'note': 'text'}", "invalid", "no finite number"),
         ("{'combined_score': 0.5, 'error': ''}", "ok", ""),
