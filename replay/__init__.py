@@ -27,6 +27,7 @@ _HOMES = {
     "interval": "replay.statistics",
     "lineage": "replay.ancestry",
     "load": "replay.table",
+    "load_sweep": "replay.configurations",
     "load_tables": "replay.table",
     "plan": "replay.planner",
     "pool_effect": "replay.effects",
@@ -59,6 +60,7 @@ __all__ = [
     "interval",
     "lineage",
     "load",
+    "load_sweep",
     "load_tables",
     "plan",
     "pool_effect",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from evo.policies import POLICIES
     from replay.ancestry import lineage
     from replay.bilinear import fit_bilinear
+    from replay.configurations import load_sweep
     from replay.effects import allocation_effect, pool_effect, time_to_threshold
     from replay.explorers import browse, explore, follow
     from replay.frontier import envelope

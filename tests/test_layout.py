@@ -39,6 +39,8 @@ FLOORS = [
     {"replay.effects"},
     {"replay.grid", "replay.bilinear", "replay.kernel"},
     {"replay.frontier", "replay.planner", "replay.calibration", "replay.contest"},
+    {"replay.configurations"},
+    {"replay.configuration_figures"},
     {"replay.pilots", "replay.figures", "replay.race_figure", "replay.claims"},
     {"replay.grid_figures"},
     {"replay.report"},

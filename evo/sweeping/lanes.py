@@ -110,7 +110,7 @@ class LaneWork:
             TaskError: The task cannot be evaluated here.
         """
         path = self.folder / lane.name
-        if path.exists() and (done := _read(path)) and len(done.generations) >= lane.goal:
+        if path.exists() and (done := read_begun(path)) and len(done.generations) >= lane.goal:
             self._report(lane, done)
             return
         resources = dataclasses.replace(self.resources, caller=caller, stopping=threading.Event())
@@ -147,7 +147,7 @@ class LaneWork:
                 return LogWriter.create(path, lane.header, session), None
         writer = LogWriter.claim(path)
         try:
-            log = _read(path)
+            log = read_begun(path)
             if log is None:
                 writer.cut(0)
                 writer.append(lane.header, session)
@@ -197,7 +197,7 @@ class LaneWork:
                     )
 
 
-def _read(path: Path) -> Log | None:
+def read_begun(path: Path) -> Log | None:
     """Reads a log; None while it has no whole header, as a killed process may leave it."""
     with path.open("rb") as file:
         if not file.readline().endswith(b"\n"):
@@ -247,5 +247,5 @@ def cost_of_log(log: Log, generations: int | None = None) -> Cost:
 def logs_of(folder: Path) -> Iterable[Log]:
     """Reads every log of a sweep."""
     for path in sorted((folder / RUNS).glob("*.jsonl")):
-        if (log := _read(path)) is not None:
+        if (log := read_begun(path)) is not None:
             yield log

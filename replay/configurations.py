@@ -1,0 +1,277 @@
+"""Sweeps post hoc: one row per configuration and seed, and what the rows say of each field.
+
+Configurations of a sweep are run on the same seeds, so seeds are what is resampled: a mean over
+configurations is taken for each seed first, and its interval is over these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evo.sweeping.events import EventLog
+from evo.sweeping.lanes import log_name, measure, read_begun
+from evo.sweeping.plan import read_plan
+from replay.statistics import interval
+
+MOST_LEVELS = 8
+"""A field with more values is cut into classes."""
+
+FIGURES = (
+    "fitness",
+    "initial_fitness",
+    "n_calls",
+    "n_ok",
+    "prompt_tokens",
+    "completion_tokens",
+    "flops",
+    "dollars",
+    "seconds",
+)
+"""Columns of a run's figures, see `evo.sweeping.lanes.measure`."""
+
+COSTS = {
+    "tokens": "prompt and completion tokens of a run",
+    "n_calls": "LLM calls of a run",
+    "flops": "FLOPs of a run",
+    "dollars": "dollars of a run",
+    "seconds": "wall time of a run (s)",
+}
+"""Costs of a run, with their labels."""
+
+
+def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """Reads a sweep, as far as it has come: one row per configuration and seed.
+
+    Args:
+        folder: Of the sweep, or an `evo.Sweep`.
+
+    Returns:
+        Columns: configuration (a short hash), trial (the first that proposed it), seed, task,
+        model, status (completed, failed, cancelled or pending), done (generations so far),
+        generations, children; each field of the space by its own name, NaN or None where its
+        condition does not hold; `FIGURES`, NaN unless completed, and `tokens`; log (path) and
+        error. `attrs["fields"]` names the fields of the space, `attrs["folder"]` the folder. The
+        figures are those of the configuration's own T, though the log may hold more.
+
+    Raises:
+        LogError: Not the folder of a sweep, or damaged.
+    """
+    place = Path(folder)
+    plan, events = read_plan(place), EventLog(place)
+    events.refresh()
+    state = events.state
+    first = {hash_: trial for trial, (_, hash_) in reversed([*enumerate(state.trials)])}
+    rest = "cancelled" if state.ended == "stopped" else "pending"
+    fields = sorted(dimension.name for dimension in plan.parsed_space().dimensions)
+    rows = []
+    for hash_, values in state.configurations.items():
+        shown = {name: _shown(values.get(name)) for name in fields}
+        try:
+            configuration = plan.configure(values)
+        except (ValueError, TypeError) as error:
+            identity: dict[str, Any] = {"status": "failed", "error": str(error)}
+            rows += [
+                {"configuration": hash_, "trial": first[hash_], "seed": seed, **shown, **identity}
+                for seed in plan.seeds
+            ]
+            continue
+        header = configuration.header
+        for seed in plan.seeds:
+            path = place / log_name(configuration, seed)
+            log = read_begun(path) if path.is_file() else None
+            done = min(len(log.generations), configuration.generations) if log else 0
+            complete = log is not None and done == configuration.generations
+            failed = state.failed.get((hash_, seed))
+            figures = measure(log, configuration.generations) if log and complete else {}
+            rows.append(
+                {
+                    "configuration": hash_,
+                    "trial": first[hash_],
+                    "seed": seed,
+                    "task": header.task.name,
+                    "model": header.model.name,
+                    "status": "completed" if complete else "failed" if failed is not None else rest,
+                    "done": done,
+                    "generations": configuration.generations,
+                    "children": header.children,
+                    **{name: value for name, value in shown.items() if name not in OWN},
+                    **figures,
+                    "log": str(path),
+                    "error": failed,
+                }
+            )
+    columns = ["configuration", "trial", "seed", "task", "model", "status", "done"]
+    columns += ["generations", "children", *(name for name in fields if name not in OWN)]
+    frame = pd.DataFrame(rows, columns=[*columns, *FIGURES, "log", "error"])
+    for name in FIGURES:
+        frame[name] = frame[name].astype(float)
+    at = frame.columns.get_loc("flops")
+    assert isinstance(at, int)
+    frame.insert(at, "tokens", frame["prompt_tokens"] + frame["completion_tokens"])
+    frame.attrs = {"fields": fields, "folder": str(place)}
+    return frame
+
+
+OWN = ("generations", "children", "model", "task")
+"""Fields that every row has, whether they are swept or not."""
+
+
+def _shown(value: Any) -> Any:
+    """A value as a cell: of a model its name."""
+    if isinstance(value, dict) and "name" in value:
+        return value["name"]
+    return str(value) if isinstance(value, dict | list) else value
+
+
+def swept_fields(frame: pd.DataFrame) -> list[str]:
+    """Fields of the space that take more than one value in a frame."""
+    fields = frame.attrs.get("fields")
+    if fields is None:
+        raise ValueError("expected a frame as replay.load_sweep makes it: attrs name no fields")
+    return [name for name in fields if frame[name].nunique(dropna=False) > 1]
+
+
+def completed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose run is over.
+
+    Raises:
+        ValueError: There are none.
+    """
+    rows = frame[frame["status"] == "completed"]
+    if rows.empty:
+        raise ValueError("no run of this sweep is completed yet")
+    return rows
+
+
+def by_configuration(
+    frame: pd.DataFrame,
+    columns: Sequence[str] = ("fitness", "tokens"),
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Means of each configuration over its seeds, with intervals.
+
+    Args:
+        frame: Of `load_sweep`.
+        columns: What to take the mean of.
+        level: Nominal coverage.
+        seed: Key of the resampling.
+
+    Returns:
+        One row per configuration with a completed run, in order of its trial: configuration, the
+        swept fields, n (completed runs with a fitness), and by column `x`, `x_low`, `x_high`; NaN
+        limits where n < 2.
+    """
+    rows = completed(frame)
+    fields = swept_fields(frame)
+    made = []
+    for name, part in rows.sort_values("trial").groupby("configuration", sort=False):
+        known = part.dropna(subset=["fitness"])
+        row: dict[str, Any] = {"configuration": name, **part.iloc[0][fields].to_dict()}
+        row["n"] = len(known)
+        for column in columns:
+            row |= _estimate(column, known[column].to_numpy(np.float64), level, seed)
+        made.append(row)
+    return pd.DataFrame(made)
+
+
+def _estimate(name: str, values: np.ndarray, level: float, seed: int) -> dict[str, float]:
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
+    found = interval(values, level=level, seed=seed)
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def main_effects(
+    frame: pd.DataFrame,
+    fields: Iterable[str] | None = None,
+    *,
+    column: str = "fitness",
+    level: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """The mean of all runs with one value of a field, by field and value.
+
+    For each seed the mean over the configurations with that value is taken; value and interval are
+    over these means, so that runs of one seed may depend on each other. What else differs between
+    the configurations is not adjusted for: in a grid it balances, under a strategy that looks for
+    the best it does not.
+
+    Args:
+        frame: Of `load_sweep`.
+        fields: Which; None: all that vary.
+        column: What the mean is of.
+        level: Nominal coverage.
+        seed: Key of the resampling.
+
+    Returns:
+        Columns field, setting, value, low, high, seeds, configurations, runs. A field of numbers
+        with more than `MOST_LEVELS` values is cut into four classes of about equal size.
+    """
+    rows = completed(frame).dropna(subset=[column])
+    made = []
+    for name in swept_fields(frame) if fields is None else fields:
+        labels, order = _levels(rows[name])
+        for setting in order:
+            part = rows[(labels == setting).to_numpy()]
+            if part.empty:
+                continue
+            means = part.groupby("seed")[column].mean().to_numpy(np.float64)
+            found = _estimate("value", means, level, seed)
+            made.append(
+                {
+                    "field": name,
+                    "setting": setting,
+                    "value": found["value"],
+                    "low": found["value_low"],
+                    "high": found["value_high"],
+                    "seeds": len(means),
+                    "configurations": part["configuration"].nunique(),
+                    "runs": len(part),
+                }
+            )
+    return pd.DataFrame(made)
+
+
+def _levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
+    """Labels of a column's values, and their order."""
+    numeric = pd.to_numeric(values, errors="coerce")
+    numbers = bool(numeric.notna().eq(values.notna()).all()) and bool(numeric.notna().any())
+    if numbers and numeric.nunique() > MOST_LEVELS:
+        edges = np.unique(np.nanquantile(numeric, [0, 0.25, 0.5, 0.75, 1]))
+        cut = np.clip(np.searchsorted(edges, numeric, side="right") - 1, 0, len(edges) - 2)
+        names = [f"{a:.3g} to {b:.3g}" for a, b in zip(edges, edges[1:], strict=False)]
+        labels = pd.Series([names[k] for k in cut], index=values.index)
+    elif numbers:
+        names = [f"{value:g}" for value in np.sort(numeric.dropna().unique())]
+        labels = numeric.map(lambda value: f"{value:g}", na_action="ignore")
+    else:
+        names = sorted(map(str, values.dropna().unique()))
+        labels = values.map(str, na_action="ignore")
+    labels = labels.where(values.notna(), "not asked")
+    return labels, [*names, "not asked"]
+
+
+def pareto_front(table: pd.DataFrame, cost: str, fitness: str = "fitness") -> pd.DataFrame:
+    """Rows that no other row beats in both: cheaper or as cheap, and fitter, or the reverse.
+
+    Args:
+        table: For instance of `by_configuration`; rows where either is NaN are left out.
+        cost: Column to be low.
+        fitness: Column to be high.
+
+    Returns:
+        The rows, by cost. Being the best of many, their means flatter them.
+    """
+    known = table.dropna(subset=[cost, fitness])
+    ordered = known.sort_values([cost, fitness], ascending=[True, False], kind="stable")
+    best = ordered[fitness].cummax().shift(fill_value=-np.inf)
+    return ordered[ordered[fitness] > best]
