@@ -27,6 +27,8 @@ LeanLine = Header | Session | Initial | Outcome | InstanceCall | Generation | En
 
 PREFIX = b'{"crc":"'
 BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
+_GZIP = b"\x1f\x8b"
+_PIECE = 4 << 20  # bytes of a log that are read at a time
 _encoder = msgspec.json.Encoder()
 _lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
 
@@ -72,12 +74,36 @@ def read_bytes(path: Path) -> bytes:
         data = path.read_bytes()
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
-    if data[:2] == b"\x1f\x8b":
+    if data[:2] == _GZIP:
         try:
             return gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise LogError(f"{path}: damaged gzip file: {error}") from None
     return data
+
+
+def read_pieces(path: Path) -> Iterator[bytes]:
+    """Yields the uncompressed content of a log in pieces of whole lines; a torn end comes last.
+
+    So a log of many children is read without ever being in memory as a whole.
+
+    Raises:
+        LogError: The file cannot be read or decompressed.
+    """
+    try:
+        with path.open("rb") as file:
+            rest = file.read(_PIECE)
+            if rest[:2] == _GZIP:
+                yield read_bytes(path)
+                return
+            while more := file.read(_PIECE):
+                whole, newline, torn = rest.rpartition(b"\n")
+                if newline:
+                    yield whole + newline
+                rest = torn + more
+            yield rest
+    except OSError as error:
+        raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
 
 
 def decode(path: Path, data: bytes, *, start: int = 0, lines: int = 0) -> Iterator[Decoded]:

@@ -14,7 +14,7 @@ import html
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -32,6 +32,7 @@ from evo.lines import (
     decode,
     encode_line,
     read_bytes,
+    read_pieces,
 )
 from evo.records import (
     AllocationLine,
@@ -103,7 +104,7 @@ class Log:
         ended: Whether the last session has come to its orderly end.
     """
 
-    def __init__(self, path: Path, data: bytes) -> None:
+    def __init__(self, path: Path, pieces: Iterable[bytes]) -> None:
         self.path = path
         self.sessions: list[Session] = []
         self.initial: Initial | None = None
@@ -115,11 +116,14 @@ class Log:
         self.length = 0  # bytes of whole lines: where a writer goes on
         self.lines = 0
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
-        header = self._take(decode(path, data))
+        header, size, begins = None, 0, b""
+        for data in pieces:
+            found = self._take(decode(path, data, start=self.length, lines=self.lines))
+            header, size, begins = header or found, size + len(data), begins or data[:40]
         if header is None:
-            raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
+            raise LogError(f"{path}:1: not a log of evo: expected a header line, got {begins!r}")
         self.header = header
-        self.torn = len(data) > self.length
+        self.torn = size > self.length
 
     def _take(self, lines: Iterator[Decoded]) -> Header | None:
         """Takes over further lines; returns the header if it is among them."""
@@ -305,7 +309,7 @@ def read_log(path: str | os.PathLike[str]) -> Log:
         LogError: The file is missing, damaged or no log; names file and line.
     """
     path = Path(path)
-    return Log(path, read_bytes(path))
+    return Log(path, read_pieces(path))
 
 
 def check_free(path: Path) -> None:

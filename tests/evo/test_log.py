@@ -203,3 +203,21 @@ def test_what_cannot_be_followed_is_an_error(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(LogError, match="cannot read"):
         log.refresh()
+
+
+@pytest.mark.parametrize("end", [b"", b'{"crc":"torn'])
+@pytest.mark.parametrize("piece", [7, 100, 5000])
+def test_a_log_read_in_pieces_is_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, end: bytes
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(make_log_bytes() + end)
+    whole = read_log(path)
+    monkeypatch.setattr("evo.lines._PIECE", piece)
+    log = read_log(path)
+    assert (log.header, log.outcomes, log.children) == (
+        whole.header,
+        whole.outcomes,
+        whole.children,
+    )
+    assert (log.length, log.lines, log.torn) == (whole.length, whole.lines, bool(end))
