@@ -313,6 +313,8 @@ def _arm_sources(
             log = read_log(arm)
             if _judged(log.header.task) != _judged(task.record):
                 raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
+            if any(isinstance(each, Log) and each.path == log.path for each in sources):
+                raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
             sources.append(log)
         elif isinstance(arm, Mapping):
             own = dict(arm)

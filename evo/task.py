@@ -164,6 +164,8 @@ def load_task(
     for name in filter(None, (program_file, evaluator_file, instances_file)):
         if name not in files:
             raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
+    for name in (program_file, evaluator_file):  # Python refuses a byte order mark inside a text
+        files[name] = files[name].removeprefix("\ufeff")
     if not files[program_file].strip():
         raise TaskError(f"{program_path}: the initial program is empty")
     foreign = _read_foreign_config(folder)

@@ -111,6 +111,12 @@ def test_logged_generations_cost_nothing(tmp_path: Path) -> None:
     assert [len(log.generations) for log in allocation.arms] == [4, 4]
 
 
+def test_a_log_is_one_arm(tmp_path: Path) -> None:
+    log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+    with pytest.raises(ValueError, match=r"a\.jsonl: expected each log as one arm"):
+        evo.allocate_live("mmd", "ucb1", arms=[log, log.path], log_dir=tmp_path / "b", **SMALL)
+
+
 def test_compact_logs_end_where_they_end(tmp_path: Path) -> None:
     log = evo.run(
         "mmd", generations=2, children=2, seed=40, log=tmp_path / "a.jsonl", progress=False

@@ -133,3 +133,13 @@ def test_a_name_cannot_lead_out_of_the_folder_of_logs(tmp_path: Path, name: str)
     toml = f"name = {msgspec.json.encode(name).decode()}\n"
     with pytest.raises(TaskError, match="expected a plain name"):
         load_task(folder_task(tmp_path / "mine", task_dot_toml=toml))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_program(tmp_path: Path) -> None:
+    plain = load_task(folder_task(tmp_path / "toy"))
+    marked = {name: "\ufeff" + text for name, text in plain.record.files.items()}
+    for name, text in marked.items():
+        (tmp_path / "toy" / name).write_text(text, encoding="utf-8")
+    again = load_task(tmp_path / "toy")
+    assert again.initial_program == plain.initial_program
+    assert again.record.hash == plain.record.hash
