@@ -58,12 +58,16 @@ def simulation_speed() -> None:
     """Prints pulls per second with and without delay, and where arms end early."""
     logs = sorted((CORPUS / "min_max_distance").glob(f"*-N{CHILDREN}-s*.jsonl.gz"))
     matrix = replay.fitness_matrix(replay.load(*logs, progress=False))
-    for label, setting in (("in step", {}), ("arms end after 26 generations", {"cap": 26})):
+    for label, replicates, setting in (
+        ("in step", 1000, {}),
+        ("arms end after 26 generations", 100, {"cap": 26}),
+    ):
         speeds = []
         for d in (1, 2, 4):
+            setting |= {"rounds": ROUNDS, "arms": ARMS, "replicates": replicates, "in_flight": d}
             started = time.perf_counter()
-            replay.simulate(matrix, "ucb1", rounds=ROUNDS, arms=ARMS, in_flight=d, **setting)
-            pulls = ROUNDS * 1000 / (time.perf_counter() - started)
+            replay.simulate(matrix, "ucb1", **setting)
+            pulls = ROUNDS * replicates / (time.perf_counter() - started)
             speeds.append(f"{d} in flight {pulls / 1e6:.2f}")
         print(f"ucb1, million pulls per second, {label}: {', '.join(speeds)}")
 
