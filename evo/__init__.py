@@ -110,6 +110,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Loads public names where they are first used, so that `import evo` stays quick."""
+    if name == "parallel":
+        return importlib.import_module("evo.parallel")
     if name not in _HOMES:
         raise AttributeError(f"module 'evo' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
