@@ -60,6 +60,7 @@ def main() -> None:
         done = threading.Event()
         children = 0
         seen: list[tuple[int, float]] = []
+        shown: list[int] = []
         sizes = dict.fromkeys(paths, 0)
 
         def watch() -> None:
@@ -73,6 +74,9 @@ def main() -> None:
                                 children += part.count(b'"kind":"child"')
                                 sizes[path] += len(part)
                 seen.append((children, resident()))
+                if children * 10 // options.children > len(shown):
+                    shown.append(children)
+                    print(f"{children:8,} children  {seen[-1][1]:7.1f} MiB", flush=True)
 
         watcher = threading.Thread(target=watch)
         watcher.start()
@@ -85,9 +89,6 @@ def main() -> None:
         total = sum(len(log.outcomes) for log in logs)
         print(f"{total:,} children in {seconds:.0f} s; {before:.0f} MiB before")
         counts, sizes_seen = np.array(seen).T
-        for share in np.linspace(0.1, 1, 10):
-            at = int(np.searchsorted(counts, share * counts[-1]))
-            print(f"{int(counts[at]):8,} children  {sizes_seen[at]:7.1f} MiB")
         late = counts > counts[-1] / 5
         slope = 1000 * np.polyfit(counts[late], sizes_seen[late], 1)[0]
         print(f"{slope:.2f} MiB per 1,000 children; {resident():.1f} MiB with all logs read")
