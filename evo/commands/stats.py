@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from evo.metrics import Tally
 
 QUANTILES = (0.5, 0.9, 0.99)
+HEADS = (
+    *("log", "calls", "attempts", "failed attempts", "cached", "tokens", "dollars"),
+    *("latency p50", "p90", "p99", "s/generation"),
+    *("calls/s", "slots used", "queued s", "limited s"),
+)
 
 
 def show_stats(arguments: argparse.Namespace) -> int:
@@ -28,20 +33,19 @@ def show_stats(arguments: argparse.Namespace) -> int:
     total, latencies, seconds = Tally(), list[float](), list[float]()
     for log in logs:
         tally, own = Tally(), list[float]()
-        for call in (*log.outcomes, *log.instance_calls):
+        calls = [child.attempts for child in log.outcomes]
+        calls += [call.attempts for call in log.instance_calls]
+        for attempts in calls:
             for each in (tally, total):
-                each.add(call.attempts, log.header)
-            own += [a.latency for a in call.attempts if a.latency is not None and not a.cached]
+                each.add(attempts, log.header)
+            own += [a.latency for a in attempts if a.latency is not None and not a.cached]
         times = [g.seconds for g in log.generations if g.seconds is not None]
         rows.append((log.path, *_figures(tally, own, times), *_session(log)))
         latencies += own
         seconds += times
     if len(logs) > 1:
         rows.append(("total", *_figures(total, latencies, seconds), "", "", "", ""))
-    heads = ("log", "calls", "attempts", "failed attempts", "cached", "tokens", "dollars")
-    heads += ("latency p50", "p90", "p99", "s/generation")
-    heads += ("calls/s", "slots used", "queued s", "limited s")
-    print(table(rows, heads))
+    print(table(rows, HEADS))
     print(
         "calls/s, slots used, queued and limited: of the last session, all its runs together; "
         "tokens and dollars: of the attempts that state their usage"
