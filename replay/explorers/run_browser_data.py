@@ -178,7 +178,8 @@ class Drawings:
         if found.status == "ok" and found.value is not None:
             made = Drawing(picture=task.picture, value=found.value)
         else:
-            last = (found.error or "").rstrip().rpartition("\n")[2]
+            said = (found.error or "").partition("\n--- std")[0]  # its output comes after
+            last = said.rstrip().rpartition("\n")[2]
             made = Drawing(reason=f"evaluated again, the program is {found.status}: {last}")
         with self._lock:
             self._known[task.hash, program] = made
