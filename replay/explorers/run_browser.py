@@ -61,6 +61,7 @@ KEYS = {
 PAGES = {
     "Diff": texts.diff,
     "Program": texts.program,
+    "Error": texts.error,
     "Reply": texts.reply,
     "Requests": texts.attempts,
 }
@@ -95,7 +96,7 @@ class RunBrowser(Explorer):
         self._read = functools.lru_cache(maxsize=KEPT)(lambda path: RunData(read_log(path)))
         self._turn = threading.Lock()  # one program is drawn at a time
         self._job: threading.Thread | None = None
-        self._facts = ipywidgets.HTML(layout={"width": "270px", "overflow": "auto"})
+        self._facts = ipywidgets.HTML(layout={"width": "200px", "overflow": "auto"})
         self._pages = {title: ipywidgets.HTML() for title in PAGES}
         self._wire = ipywidgets.Text(layout={"display": "none"}, continuous_update=True)
         self._wire.add_class("run-browser-wire")
@@ -277,7 +278,7 @@ class RunBrowser(Explorer):
         pages = ipywidgets.Tab(
             list(self._pages.values()),
             titles=list(self._pages),
-            layout={"flex": "1 1 480px", "min_width": "0", "max_width": "560px"},
+            layout={"flex": "1 1 400px", "min_width": "0", "max_width": "610px"},
         )
         guide, controls, _, words, tools, code, scrubbed = self.widget.children
         close_tree(scrubbed)

@@ -47,8 +47,14 @@ def facts(view: RunView) -> str:
         (f"instance {each.id}", each.status if each.score is None else f"{each.score:.9g}")
         for each in evaluation.instances
     ]
-    said = _text(evaluation.error) if evaluation.error else ""
-    return _table(("", ""), [*rows, *scores]) + said
+    return _table(("", ""), [*rows, *scores])
+
+
+def error(view: RunView) -> str:
+    """Why it is not ok, with what the program printed."""
+    if view.evaluation.error:
+        return _text(view.evaluation.error)
+    return _note("The evaluation had nothing to complain of.")
 
 
 def diff(view: RunView) -> str:
@@ -74,14 +80,19 @@ def diff(view: RunView) -> str:
     body = "".join(map(_diff_line, shown))
     return (
         _note(f"{added} lines added, {removed} removed, against {name(view.parent)}.")
-        + f"<pre tabindex='0' style='{_BLOCK}'>{body}</pre>"
+        + f"<pre tabindex='0' style='{_BLOCK};white-space:pre'>"
+        + f"<span style='display:inline-block;min-width:100%'>{body}</span></pre>"
         + left
     )
 
 
 def program(view: RunView) -> str:
     """The program."""
-    return _note(_no_text(view, "program")) if view.program is None else _text(view.program)
+    return (
+        _note(_no_text(view, "program"))
+        if view.program is None
+        else _text(view.program, wrap=False)
+    )
 
 
 def reply(view: RunView) -> str:
@@ -148,10 +159,12 @@ def _cut_lines(lines: Sequence[str]) -> tuple[list[str], str]:
     return shown, ""
 
 
-def _text(text: str) -> str:
+def _text(text: str, *, wrap: bool = True) -> str:
     left = len(text) - LONGEST
     more = _note(f"{left:,} further characters are not shown.") if left > 0 else ""
-    return f"<pre tabindex='0' style='{_BLOCK}'>{clean(text[:LONGEST])}</pre>{more}"
+    space = "pre-wrap" if wrap else "pre"
+    style = f"{_BLOCK};white-space:{space}"
+    return f"<pre tabindex='0' style='{style}'>{clean(text[:LONGEST])}</pre>{more}"
 
 
 def _note(text: str) -> str:
