@@ -177,10 +177,10 @@ def _of_frame(
     if not fields:
         raise ValueError("fields: no column tells configurations apart; name some")
     keys = [*fields, sample]
-    last = frame
+    last = frame = frame.reset_index(drop=True)
     if "generation" in frame:
-        last = frame.sort_values("generation", kind="stable").groupby(keys, dropna=False).tail(1)
-        last = last.loc[frame.index[frame.index.isin(last.index)]]
+        ordered = frame.sort_values("generation", kind="stable")
+        last = ordered.groupby(keys, dropna=False).tail(1).sort_index()
     if last.duplicated(keys).any():
         twice = last.loc[last.duplicated(keys), keys].iloc[0].to_dict()
         raise ValueError(f"two rows of {twice}; name all fields that differ, got {list(fields)}")

@@ -89,6 +89,8 @@ def main():
     parser.add_argument("--instances", type=int, default=4000)
     parser.add_argument("--folder", default="logs/corpus/offline")
     parser.add_argument("--task", default="heilbronn_triangle")
+    parser.add_argument("--selectors", nargs="+", default=[*SELECTORS, "compat"])
+    parser.add_argument("--sets", nargs="+", help="such as 'bernoulli .6' (default: all)")
     options = parser.parse_args()
     matrix = logged(options.folder, options.task)
     sets = {
@@ -105,18 +107,22 @@ def main():
         f"{'sure %':>7} {'samples':>8} {'% all':>6} {'seconds':>7}"
     )
     for label, (draw, threshold) in sets.items():
-        for selector in SELECTORS:
+        if options.sets and label not in options.sets:
+            continue
+        for selector in options.selectors:
             own = {"threshold": threshold} if selector == "threshold" else {}
-            measure(label, draw, selector, count=options.instances, **own)
-        for size in (SIZE, 100):
-            measure(
-                label,
-                draw,
-                "arm_elimination",
-                count=options.instances,
-                size=size,
-                interval="compat",
-            )
+            if selector != "compat":
+                measure(label, draw, selector, count=options.instances, **own)
+                continue
+            for size in (SIZE, 100):
+                measure(
+                    label,
+                    draw,
+                    "arm_elimination",
+                    count=options.instances,
+                    size=size,
+                    interval="compat",
+                )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,295 @@
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evo.policies import Draws
+from evo.race import ENDS, Matrix, Races, race
+from evo.selectors import SELECTORS, ArmElimination, BaseSelector, Terms, find_selector
+from evo.selectors.evidence import Sequence, log_evidence
+from evo.selectors.neighbours import neighbours
+
+NEEDS = {"threshold": {"threshold": -math.inf}}
+BY_DELTA = sorted(set(SELECTORS) - {"successive_halving"})
+
+
+def play(
+    values: np.ndarray,
+    selector: Any,
+    *,
+    budget: dict[str, float] | None = None,
+    seed: int = 0,
+    parameters: dict[str, Any] | None = None,
+    costs: dict[str, np.ndarray] | None = None,
+    **terms: Any,
+) -> Races:
+    values = values if values.ndim == 3 else values[None]
+    own = parameters if parameters is not None else NEEDS.get(selector, {})
+    chosen = find_selector(selector, **own)(
+        values.shape[:2], Terms(size=values.shape[2], **terms), rng=Draws(seed, len(values))
+    )
+    return race(chosen, Matrix(values, costs=costs), budget=budget)
+
+
+def bernoulli(means: list[float], size: int, *, replicates: int = 1, seed: int = 0) -> np.ndarray:
+    draws = np.random.default_rng(seed).random((replicates, len(means), size))
+    return (draws < np.array(means)[:, None]).astype(float)
+
+
+@pytest.mark.parametrize("selector", sorted(SELECTORS))
+@pytest.mark.parametrize("arms", [1, 2, 5, 70])
+def test_every_selector_ends_with_a_winner_among_the_survivors(selector: str, arms: int) -> None:
+    values = np.random.default_rng(arms).random((3, arms, 6))
+    found = play(values, selector)
+    rows = np.arange(3)
+    assert found.survivors[rows, found.winner].all()
+    mean = np.where(found.survivors, found.standing.mean, -np.inf)
+    assert (mean[rows, found.winner] == mean.max(axis=1)).all()
+    assert (found.standing.count <= 6).all()
+    assert found.spent["samples"].tolist() == found.standing.count.tolist()
+
+
+@pytest.mark.parametrize("selector", BY_DELTA)
+def test_without_a_chance_to_err_the_answer_is_that_of_brute_force(selector: str) -> None:
+    values = np.random.default_rng(3).random((20, 6, 30))
+    own = {"epsilon": 0.0} if selector == "epsilon_lucb" else None
+    found = play(values, selector, delta=1e-300, parameters=own)
+    assert found.winner.tolist() == values.mean(axis=2).argmax(axis=1).tolist()
+    if selector not in ("bayesian", "epsilon_lucb"):  # these pass over those far behind
+        assert (found.standing.count == 30).all()
+    assert not (found.end == ENDS.index("certain")).any()
+
+
+def test_threshold() -> None:
+    values = bernoulli([0.05, 0.6, 0.9], 400, replicates=20)
+    kept = play(values, "threshold", parameters={"threshold": -math.inf})
+    assert kept.survivors.all()
+    assert (kept.standing.count == 400).all()
+    none = play(values, "threshold", parameters={"threshold": 1.5})
+    assert (none.winner == -1).all()
+    assert not none.survivors.any()
+    middle = play(values, "threshold", parameters={"threshold": 0.35})
+    assert middle.survivors.tolist() == [[False, True, True]] * 20
+    assert (middle.standing.count[:, 0] < 400).all()
+
+
+@pytest.mark.parametrize("selector", ["arm_elimination", "bayesian", "epsilon_lucb"])
+def test_a_clear_gap_needs_half_of_brute_force_or_less(selector: str) -> None:
+    values = bernoulli([0.8] + [0.5] * 7, 500, replicates=50)
+    found = play(values, selector, batch=10)
+    assert (found.winner == 0).all()
+    assert found.standing.count.sum() < values.size / 2
+    assert (found.end == ENDS.index("certain")).mean() > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", sorted(SELECTORS))
+def test_wrong_in_five_percent_at_most(selector: str) -> None:
+    values = bernoulli([0.6] + [0.5] * 7, 2000, replicates=200, seed=5)
+    own = {"threshold": 0.55} if selector == "threshold" else {}
+    found = play(values, selector, batch=10, parameters=own)
+    assert (found.winner != 0).mean() <= 0.05
+    assert (~found.survivors[:, 0]).mean() <= 0.05
+
+
+def test_compat_loses_the_best_far_more_often() -> None:
+    values = bernoulli([0.6] + [0.5] * 7, 100, replicates=200, seed=1)
+    anytime = play(values, "arm_elimination", batch=10)
+    compat = play(values, "arm_elimination", batch=10, interval="compat")
+    assert (~anytime.survivors[:, 0]).mean() <= 0.05
+    assert (~compat.survivors[:, 0]).mean() > 0.1
+
+
+@pytest.mark.parametrize("selector", sorted(SELECTORS))
+def test_replicates_are_independent_and_repeat(selector: str) -> None:
+    values = bernoulli([0.3, 0.6, 0.7, 0.9], 60, replicates=70)
+    whole = play(values, selector, seed=2)
+    again = play(values, selector, seed=2)
+    few = play(values[:3], selector, seed=2)
+    for name in ("winner", "survivors", "end"):
+        assert getattr(whole, name).tolist() == getattr(again, name).tolist()
+        assert getattr(whole, name)[:3].tolist() == getattr(few, name).tolist()
+    assert whole.standing.count[:3].tolist() == few.standing.count.tolist()
+
+
+@pytest.mark.parametrize("selector", sorted(SELECTORS))
+def test_declared_bounds_are_a_change_of_units(selector: str) -> None:
+    values = bernoulli([0.3, 0.6, 0.7, 0.9], 60, replicates=5) * 0.75 + 0.125
+    own = {"threshold": {"threshold": 0.5}, "epsilon_lucb": {"epsilon": 0.125}}.get(selector, {})
+    scaled = {name: 8 * value - 4 for name, value in own.items()}
+    if selector == "epsilon_lucb":
+        scaled = {"epsilon": 1.0}
+    one = play(values, selector, parameters=own)
+    other = play(8 * values - 4, selector, parameters=scaled, low=-4.0, high=4.0)
+    assert one.winner.tolist() == other.winner.tolist()
+    assert one.standing.count.tolist() == other.standing.count.tolist()
+    assert other.standing.lower == pytest.approx(8 * one.standing.lower - 4)
+
+
+def test_closer_bounds_need_fewer_samples() -> None:
+    values = np.random.default_rng(0).normal([[0.91], [0.93]], 0.01, (2, 1000)).clip(0.8, 1)
+    wide = play(values, "arm_elimination")
+    close = play(values, "arm_elimination", low=0.8, high=1.0)
+    assert wide.winner == close.winner == 1
+    assert close.standing.count.sum() < wide.standing.count.sum() / 2
+
+
+def test_pairs_gain_where_seeds_matter() -> None:
+    rng = np.random.default_rng(0)
+    luck = rng.uniform(0, 0.8, 600)
+    paired = luck + np.array([[0.0], [0.1]]) + rng.uniform(0, 0.05, (2, 600))
+    apart = np.stack([paired[0], rng.permutation(paired[1])])
+    one, other = play(paired, "arm_elimination"), play(apart, "arm_elimination")
+    assert one.winner == other.winner == 1
+    assert one.standing.count.sum() < 0.8 * other.standing.count.sum()
+
+
+def test_ties_go_by_lower_bound_then_cost_then_order() -> None:
+    spread, even = [0.0, 1.0] * 20, [0.5] * 40
+    values = np.array([spread, even, even, even])
+    costs = {"calls": np.array([[1.0], [3.0], [2.0], [2.0]])}
+    assert play(values, "brute_force", costs=costs).winner == 2
+    assert play(values, "brute_force").winner == 1
+
+
+@pytest.mark.parametrize("selector", sorted(SELECTORS))
+def test_budget(selector: str) -> None:
+    values = np.random.default_rng(1).random((6, 5, 40))
+    exact = play(values, selector, budget={"samples": 37})
+    assert (exact.spent["samples"].sum(axis=1) <= 37).all()
+    assert (exact.end != ENDS.index("exhausted")).all() or selector == "successive_halving"
+    costs = {"calls": np.full((5, 40), 4.0)}
+    calls = play(values, selector, budget={"calls": 50}, costs=costs)
+    assert (calls.spent["calls"].sum(axis=1) >= 50).all()
+    with pytest.raises(ValueError, match="nothing is counted in 'dollars'"):
+        play(values, selector, budget={"dollars": 1})
+
+
+def test_budget_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="positive number of samples"):
+        play(np.ones((2, 2)), "brute_force", budget={"samples": 0})
+
+
+def test_random_search_tries_so_many() -> None:
+    values = np.random.default_rng(1).random((10, 9, 4))
+    found = play(values, "random_search", parameters={"trials": 3})
+    assert ((found.standing.count > 0).sum(axis=1) == 3).all()
+    assert len({tuple(row) for row in (found.standing.count > 0).tolist()}) > 1
+
+
+def test_climb_follows_the_slope() -> None:
+    hill = 0.9 - 0.05 * np.abs(np.arange(12) - 9.0)
+    values = np.repeat(hill[:, None], 50, axis=1)
+    climbed = play(values, "hill_climbing", parameters={"restarts": 0})
+    assert climbed.winner == 9
+    two_tops = np.maximum(hill, 0.95 - 0.1 * np.abs(np.arange(12) - 1.0))
+    values = np.repeat(two_tops[:, None], 50, axis=1)
+    assert play(values, "hill_climbing").winner == 1
+    stuck = [
+        int(play(values, "hill_climbing", seed=s, parameters={"restarts": 0}).winner[0])
+        for s in range(6)
+    ]
+    assert set(stuck) == {1, 9}
+
+
+def test_neighbours() -> None:
+    grid = [{"n": n, "model": m} for n in (1, 4, 16) for m in ("a", "b", "c")]
+    near = neighbours(grid)
+    assert (near == near.T).all()
+    assert near[0].tolist() == [False, True, True, True, False, False, False, False, False]
+    ordered = neighbours(grid, {"model": ["b", "a", "c"]})
+    assert ordered[1].nonzero()[0].tolist() == [0, 4]
+    with pytest.raises(ValueError, match="lacks 'c'"):
+        neighbours(grid, {"model": ["a", "b"]})
+    with pytest.raises(ValueError, match="no field 'nonsense'"):
+        neighbours(grid, {"nonsense": [1]})
+
+
+def test_halving_halves() -> None:
+    values = np.random.default_rng(1).random((4, 8, 16))
+    found = play(values, "successive_halving")
+    assert sorted(found.standing.count[0].tolist()) == [4, 4, 4, 4, 8, 8, 16, 16]
+    assert (found.survivors.sum(axis=1) == 1).all()
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_sequence_does_not_depend_on_the_batches(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 30))
+    x = np.array(data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size)))
+    cut = data.draw(st.integers(0, size))
+    whole, parts = Sequence(1, 0.05), Sequence(1, 0.05)
+    row = np.array([0])
+    whole.add(row, x[None], np.ones((1, size), dtype=bool))
+    for part in (x[:cut], x[cut:]):
+        if part.size:
+            padded = np.append(part, 0.3)[None]
+            parts.add(row, padded, np.arange(part.size + 1)[None] < part.size)
+    assert parts.lower == pytest.approx(whole.lower, abs=1e-9)
+    assert parts.upper == pytest.approx(whole.upper, abs=1e-9)
+    assert whole.lower[0] >= 0
+    assert whole.upper[0] <= 1
+
+
+@settings(max_examples=10)
+@given(st.floats(0.02, 0.98), st.sampled_from([0.05, 0.2]), st.integers(0, 10_000))
+def test_intervals_hold_at_every_size_together(mean: float, alpha: float, seed: int) -> None:
+    rows, size = 400, 150
+    x = (np.random.default_rng(seed).random((rows, size)) < mean).astype(float)
+    sequence = Sequence(rows, alpha)
+    sequence.add(np.arange(rows), x, np.ones_like(x, dtype=bool))
+    # The intersection over all sizes fails as soon as one of them does.
+    failed = ((sequence.lower > mean) | (sequence.upper < mean)).mean()
+    assert failed <= alpha + 5 * math.sqrt(alpha / rows)
+
+
+@settings(max_examples=10)
+@given(st.floats(0.05, 0.95), st.integers(0, 10_000))
+def test_bets_on_equal_arms_are_seldom_won(mean: float, seed: int) -> None:
+    rows, size, alpha = 600, 150, 0.05
+    draws = np.random.default_rng(seed).random((2, rows, size)) < mean
+    evidence = log_evidence(draws[0] - draws[1] * 1.0, np.full(rows, size))
+    won = (evidence >= math.log(1 / alpha)).mean()
+    assert won <= alpha + 5 * math.sqrt(alpha / rows)
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ValueError, match=r"out of .*arm_elimination.* got 'ucb'"):
+        find_selector("ucb")
+    with pytest.raises(TypeError, match=r"unknown parameter 'eps' .known: epsilon"):
+        find_selector("epsilon_lucb", eps=1)
+    with pytest.raises(TypeError, match="needs threshold"):
+        find_selector("threshold")
+    with pytest.raises(TypeError, match="name of a selector or a callable"):
+        find_selector(3)  # type: ignore[arg-type]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"size": 0}, "size"),
+        ({"delta": 0.0}, "delta"),
+        ({"low": 1.0}, "bounds"),
+        ({"interval": "normal"}, "interval"),
+        ({"c": 0.0}, "c: "),
+    ]
+    for terms, said in wrong:
+        with pytest.raises(ValueError, match=said):
+            Terms(**{"size": 3, **terms})
+    with pytest.raises(ValueError, match="within the bounds"):
+        play(np.array([[0.5, 1.2]]), "brute_force")
+
+
+def test_a_selector_of_ones_own() -> None:
+    class Pairs(BaseSelector):
+        def targets(self) -> np.ndarray:
+            standing = np.where(self.alive, self.upper, -np.inf)
+            second = np.sort(standing, axis=1)[:, -2:-1]
+            return np.where(standing >= second, self.grown(self.count), 0)
+
+        def retire(self) -> None:
+            self.alive &= ~self.beaten_by(self.winner())
+
+    values = bernoulli([0.2, 0.4, 0.95], 100)
+    assert play(values, Pairs).winner == 2
+    assert play(values, functools.partial(ArmElimination)).winner == 2
