@@ -11,9 +11,6 @@ from collections import deque
 from dataclasses import dataclass
 
 MINUTE = 60.0
-TRANSIT = 1.0
-"""Seconds that a request may take from its slot to where the endpoint counts it."""
-
 DECREASE = 0.7  # factor of RFC 9438, gentler than a half: not every 429 means too many at once
 
 
@@ -25,7 +22,6 @@ class Lease:
         tokens: Prompt and reply: an estimate from above, in the end what it was.
         granted: When it was let through.
         ended: When it was over; infinite before.
-        counted: Whether it is among the requests of the last minute.
         used: What `settle` was told, as are the next three.
         answered: Whether the endpoint served it.
         turned_away: Whether the endpoint said that it was one request too many.
@@ -35,7 +31,6 @@ class Lease:
     tokens: int
     granted: float = math.inf
     ended: float = math.inf
-    counted: bool = False
     used: int | None = None
     answered: bool = False
     turned_away: bool = False
@@ -64,9 +59,10 @@ class Lease:
 class Gate:
     """Lets requests through to one endpoint, within its limits.
 
-    A request counts in full from the moment it is let through until a minute after the endpoint
-    must have seen it, so that no sliding minute on the endpoint's clock holds more than allowed;
-    its tokens are an estimate from above until the answer says how many they were.
+    A request counts from the moment it is let through until a minute after its end, whenever the
+    endpoint saw it in between, so that no sliding minute on the endpoint's clock holds more than
+    allowed. What that costs is `max_concurrent` requests of a minute at most. Tokens are an
+    estimate from above until the answer says how many they were.
 
     If the endpoint turns a request away (429), the number in flight falls by the factor
     `DECREASE`, once per round trip: requests that were under way at the last fall do not count
@@ -91,8 +87,8 @@ class Gate:
         self._requests = math.inf if requests_per_minute is None else requests_per_minute
         self._tokens = math.inf if tokens_per_minute is None else tokens_per_minute
         self._window = window
-        self._counted: deque[Lease] = deque()
-        self._used = 0
+        self._over: deque[Lease] = deque()  # requests that ended within a minute, by their end
+        self._used = 0  # tokens, those of requests in flight included
         self._in_flight = 0
         self._fell = -math.inf
         self._paused_until = -math.inf
@@ -114,42 +110,35 @@ class Gate:
     def _wait_for_window(self, tokens: int, now: float) -> float:
         if self._requests == self._tokens == math.inf:
             return 0.0
-        while self._counted and self._expiry(self._counted[0]) <= now:
-            lease = self._counted.popleft()
-            lease.counted = False
-            self._used -= lease.tokens
-        count, used, opening = len(self._counted), self._used, now
-        for lease in self._counted:
+        while self._over and self._over[0].ended + self._window <= now:
+            self._used -= self._over.popleft().tokens
+        count, used, opening = self._in_flight + len(self._over), self._used, now
+        for lease in self._over:
             if count < self._requests and used + tokens <= self._tokens:
-                break
-            opening = max(opening, self._expiry(lease))
+                return opening - now
+            opening = lease.ended + self._window
             count, used = count - 1, used - lease.tokens
-        return opening - now
+        fits = count < self._requests and used + tokens <= self._tokens
+        return opening - now if fits or not count else math.inf
 
     def admit(self, lease: Lease, *, now: float) -> None:
         """Counts a request that is let through."""
         lease.granted = now
         self._in_flight += 1
-        if self._requests != math.inf or self._tokens != math.inf:
-            lease.counted = True
-            self._counted.append(lease)
-            self._used += lease.tokens
+        self._used += lease.tokens
 
     def release(self, lease: Lease, *, now: float) -> None:
         """Takes note of a request's end, and of what the endpoint said."""
         self._in_flight -= 1
         lease.ended = now
         if lease.used is not None:
-            if lease.counted:
-                self._used += lease.used - lease.tokens
+            self._used += lease.used - lease.tokens
             lease.tokens = lease.used
+        if self._requests != math.inf or self._tokens != math.inf:
+            self._over.append(lease)
         self._paused_until = max(self._paused_until, now + lease.pause)
         if lease.turned_away and lease.granted > self._fell:
             self.allowance = max(1.0, self.allowance * DECREASE)
             self._fell = now
         elif lease.answered:
             self.allowance = min(float(self._most), self.allowance + 1 / self.allowance)
-
-    def _expiry(self, lease: Lease) -> float:
-        """Until when a request counts: the endpoint saw it soon, and before it answered."""
-        return min(lease.ended, lease.granted + TRANSIT) + self._window
