@@ -31,6 +31,7 @@ Source = str | os.PathLike[str]
 
 ENDINGS = (".jsonl", ".jsonl.gz")
 ALLOCATION = "allocation.jsonl"  # lies beside the logs of a live allocation's arms
+EVENTS = "events.jsonl"  # lies beside a sweep's logs and is none
 
 
 class Details(msgspec.Struct, gc=False):
@@ -162,7 +163,7 @@ def _expand(source: str) -> list[Path]:
 
 
 def _looks_like_log(path: Path) -> bool:
-    return path.name.endswith(ENDINGS) and path.is_file()
+    return path.name.endswith(ENDINGS) and path.name != EVENTS and path.is_file()
 
 
 def _arms_or_log(path: Path) -> list[Path]:

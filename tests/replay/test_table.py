@@ -198,6 +198,7 @@ def test_tables_read_once_are_the_tables_read_apart(tmp_path):
 def test_sources_are_files_folders_patterns_and_logs_each_once(tmp_path, monkeypatch):
     a = write_sample(tmp_path / "x" / "a.jsonl")
     b = write_sample(tmp_path / "y" / "deep" / "b.jsonl")
+    (tmp_path / "y" / "events.jsonl").write_text("{}\n")  # of a sweep: no log
     expected = {a.resolve(), b.resolve()}
     monkeypatch.chdir(tmp_path)
     for sources in (
