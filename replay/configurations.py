@@ -6,6 +6,7 @@ configurations is taken for each seed first, and its interval is over these.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -174,8 +175,8 @@ def by_configuration(
     made = []
     for name, part in rows.sort_values("trial").groupby("configuration", sort=False):
         known = part.dropna(subset=["fitness"])
-        row: dict[str, Any] = {"configuration": name, **part.iloc[0][fields].to_dict()}
-        row["n"] = len(known)
+        row: dict[str, Any] = {"configuration": name, "n": len(known)}
+        row |= {field: part.iloc[0][field] for field in fields}
         for column in columns:
             row |= _estimate(column, known[column].to_numpy(np.float64), level, seed)
         made.append(row)
@@ -248,7 +249,7 @@ def _levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
     if numbers and numeric.nunique() > MOST_LEVELS:
         edges = np.unique(np.nanquantile(numeric, [0, 0.25, 0.5, 0.75, 1]))
         cut = np.clip(np.searchsorted(edges, numeric, side="right") - 1, 0, len(edges) - 2)
-        names = [f"{a:.3g} to {b:.3g}" for a, b in zip(edges, edges[1:], strict=False)]
+        names = [f"{_brief(a)} to {_brief(b)}" for a, b in itertools.pairwise(edges)]
         labels = pd.Series([names[k] for k in cut], index=values.index)
     elif numbers:
         names = [f"{value:g}" for value in np.sort(numeric.dropna().unique())]
@@ -258,6 +259,10 @@ def _levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
         labels = values.map(str, na_action="ignore")
     labels = labels.where(values.notna(), "not asked")
     return labels, [*names, "not asked"]
+
+
+def _brief(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def pareto_front(table: pd.DataFrame, cost: str, fitness: str = "fitness") -> pd.DataFrame:

@@ -1,0 +1,159 @@
+"""Frames and figures of sweeps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+
+import evo
+import replay
+from evo.log import LogError
+from replay import configuration_figures as figures
+from replay.configurations import by_configuration, main_effects, pareto_front, swept_fields
+from replay.style import save
+
+FIELDS = ["model", "temperature", "children", "generations", "max_tokens", "top_p"]
+FIGURES = [
+    figures.effects,
+    figures.parallel_coordinates,
+    figures.depth_breadth_slice,
+    figures.cost_and_fitness,
+]
+
+
+def made(configurations: int = 30, seeds: int = 4, *, noise: float = 0.01) -> pd.DataFrame:
+    """A frame as of a random sweep whose fitness is known."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(configurations):
+        model, temperature = rng.choice(["a", "b"]), rng.choice([0.2, 1.0])
+        N, T = int(rng.choice([4, 8])), int(rng.choice([2, 6]))
+        tokens = int(np.exp(rng.uniform(6, 9)))
+        top_p = rng.choice([0.9, 1.0]) if model == "b" else np.nan
+        for seed in range(seeds):
+            fitness = 0.3 + 0.1 * (model == "a") + 0.01 * N + 0.02 * T + rng.normal(0, noise)
+            rows.append(
+                {
+                    "configuration": f"c{k:03}", "trial": k, "seed": seed, "status": "completed",
+                    "model": model, "temperature": temperature, "children": N, "generations": T,
+                    "max_tokens": tokens, "top_p": top_p, "fitness": fitness,
+                    "tokens": N * T * (200.0 + tokens), "n_calls": float(N * T), "flops": np.nan,
+                }
+            )  # fmt: skip
+    frame = pd.DataFrame(rows)
+    frame.attrs = {"fields": FIELDS}
+    return frame
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> evo.Sweep:
+    """A real sweep that a budget cut short."""
+    return evo.sweep(
+        {"generations": [1, 2], "children": [1, 2]}, task="mmd", seeds=[1, 2],
+        budget={"calls": 10}, max_concurrent=1, progress=False,
+        log_dir=tmp_path_factory.mktemp("s") / "s",
+    )  # fmt: skip
+
+
+def test_one_row_per_configuration_and_seed(swept: evo.Sweep) -> None:
+    frame = replay.load_sweep(swept)
+    assert len(frame) == 8
+    assert not frame.duplicated(["configuration", "seed"]).any()
+    assert sorted(frame["status"].unique()) == ["completed", "pending"]
+    assert (frame["status"] == "completed").sum() == swept.summary.completed
+    over = frame[frame["status"] == "completed"]
+    assert (over["n_calls"] == over["generations"] * over["children"]).all()
+    assert (over["done"] == over["generations"]).all()
+    assert (over["tokens"] == over["prompt_tokens"] + over["completion_tokens"]).all()
+    assert frame.loc[frame["status"] == "pending", "fitness"].isna().all()
+    assert sorted(swept_fields(frame)) == ["children", "generations"]
+    logs = replay.load(*over["log"].unique())
+    for _, row in over.iterrows():
+        run = logs[(logs["seed"] == row["seed"]) & (logs["children"] == row["children"])]
+        at = run[run["generation"] == row["generations"]]
+        assert at["best_fitness"].item() == row["fitness"]
+
+
+def test_what_is_no_sweep_is_said(tmp_path) -> None:
+    with pytest.raises(LogError, match="not the folder of a sweep"):
+        replay.load_sweep(tmp_path)
+    with pytest.raises(ValueError, match="attrs name no fields"):
+        swept_fields(pd.DataFrame())
+
+
+def test_a_sweep_fills_a_study(swept: evo.Sweep) -> None:
+    import optuna
+
+    from evo.sweeping.study import fill_study
+
+    study = optuna.create_study(direction="maximize")
+    frame = replay.load_sweep(swept)
+    over = frame.groupby("configuration", sort=False)["status"].agg(
+        lambda s: (s != "pending").all()
+    )
+    expected = int(over.cummin().sum())
+    assert fill_study(swept.folder, study) == expected == len(study.trials)
+    assert fill_study(swept.folder, study) == 0
+    means = frame.groupby("configuration", sort=False)["fitness"].mean()
+    assert [trial.value for trial in study.trials] == pytest.approx(means.tolist()[:expected])
+
+
+def test_main_effects_find_what_was_put_in() -> None:
+    table = main_effects(made(400, 6)).set_index(["field", "setting"])
+    gap = table.loc[("model", "a"), "value"] - table.loc[("model", "b"), "value"]
+    assert gap == pytest.approx(0.1, abs=0.02)
+    assert (table["low"] <= table["value"]).all()
+    assert (table["value"] <= table["high"]).all()
+    assert (table["seeds"] == 6).all()
+    assert table.loc["model"]["runs"].sum() == 2400
+    assert list(table.loc["top_p"].index) == ["0.9", "1", "not asked"]
+    assert len(table.loc["max_tokens"]) == 4
+
+
+def test_configurations_are_means_over_seeds() -> None:
+    frame = made()
+    table = by_configuration(frame)
+    assert len(table) == 30
+    means = frame.groupby("configuration")["fitness"].mean()
+    assert table["fitness"].tolist() == pytest.approx(means.tolist())
+    assert ((table["fitness_low"] <= table["fitness"]) & (table["n"] == 4)).all()
+    alone = by_configuration(made(seeds=1))
+    assert alone["fitness_low"].isna().all()
+
+
+def test_no_row_of_the_front_is_beaten_and_every_other_is() -> None:
+    table = by_configuration(made(60))
+    front = pareto_front(table, "tokens")
+
+    def beaten(row: pd.Series) -> bool:
+        better = (table["tokens"] <= row["tokens"]) & (table["fitness"] >= row["fitness"])
+        return bool((better & (table["configuration"] != row["configuration"])).any())
+
+    assert not front.apply(beaten, axis=1).any()
+    assert table.drop(front.index).apply(beaten, axis=1).all()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "neutral"])
+@pytest.mark.parametrize("draw", FIGURES)
+def test_figures_say_what_they_rest_on(draw, theme, tmp_path) -> None:
+    ax = draw(made(), theme=theme)
+    save(ax, tmp_path / "a.png", dpi=40)
+    said = " ".join(text.get_text().replace("\n", " ") for text in ax.figure.findobj(Text))
+    assert "95 % interval over 4 seeds" in said
+    assert "n = " in said or "30 configurations" in said
+    assert "no interval" in " ".join(
+        text.get_text().replace("\n", " ") for text in draw(made(seeds=1)).figure.findobj(Text)
+    )
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_figures_of_a_real_sweep_that_is_not_over(draw, swept: evo.Sweep) -> None:
+    frame = replay.load_sweep(swept)
+    assert draw(frame).get_title(loc="left")
+
+
+def test_unknown_costs_are_said() -> None:
+    with pytest.raises(ValueError, match="expected a cost among tokens"):
+        figures.cost_and_fitness(made(), cost="money")
+    with pytest.raises(ValueError, match="flops: unknown"):
+        figures.cost_and_fitness(made(), cost="flops")
