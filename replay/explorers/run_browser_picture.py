@@ -167,7 +167,7 @@ class RunPicture:
         ):
             ax.plot(
                 *self._points[members].T, ls="", marker=marker, ms=ms, color=colour,
-                alpha=0.6 if members is not data.improved else 1, mew=0, rasterized=many, zorder=2,
+                alpha=0.85 if members is not data.improved else 1, mew=0, rasterized=many, zorder=2,
             )  # fmt: skip
         until = np.arange(len(data.trajectory) + 1) + SPREAD / 2
         ax.step(
