@@ -2,11 +2,12 @@
 
     python tests/benchmarks/slider_latency.py [--moves 40]
 
-Four ways in one session, in milliseconds: the naive `ipywidgets.interact` with a pyplot figure made
-anew, the budget explorer (T), the allocation explorer (tau, and K, for which it simulates), and the
-scrub of T that needs no kernel. For the explorers also a drag of 20 events 16 ms apart: pictures
-seen, and time from the last event to the last picture. The first lines are the explorers' own share
-(compute, draw, encode), without a browser.
+On the shipped corpus, all tasks loaded. Four ways in one session, in milliseconds: the naive
+`ipywidgets.interact` with a pyplot figure made anew, the budget explorer (T), the allocation
+explorer (tau, and K, for which it simulates), and the scrub of T that needs no kernel. For the
+explorers also a drag of 20 events 16 ms apart: pictures seen, and time from the last event to the
+last picture. The first lines are the explorers' own share (compute, draw, encode), without a
+browser.
 """
 
 from __future__ import annotations
@@ -24,29 +25,32 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "replay")]
 
 from browser import lab  # noqa: E402
 
-DATA = """
-from synthetic_runs import chain_runs
+CORPUS = ROOT / "logs" / "corpus" / "offline"
+DATA = f"""
+import replay
 import replay.explorers as explorers
-frame, children = chain_runs(budget=256, sizes=tuple(2**k for k in range(9)))
+tables = replay.load_tables({str(CORPUS)!r})
+frame, children = tables.generations, tables.children
 """
 NAIVE = """
-import ipywidgets, matplotlib.pyplot as plt, numpy as np, replay
+import ipywidgets, matplotlib.pyplot as plt, numpy as np
 from replay.statistics import curve_band
-cells = replay.depth_breadth(frame).cells
+frame_of_one = frame[frame["task"] == "circle_packing"]
+cells = replay.depth_breadth(frame_of_one).cells
 grid = cells.pivot(index="children", columns="generations", values="value")
-matrices = {N: replay.fitness_matrix(part) for N, part in frame.groupby("children")}
+matrices = {N: replay.fitness_matrix(part) for N, part in frame_of_one.groupby("children")}
 def show(power):
     T = 2**power
     figure, axes = plt.subplots(1, 2, figsize=(9, 4.8))
     axes[0].imshow(grid, origin="lower", cmap="cividis")
-    axes[0].plot(power, 8 - power, "rs", mfc="none", ms=18)
+    axes[0].plot(power, 9 - power, "rs", mfc="none", ms=18)
     for k in (-1, 0, 1):
-        if 0 <= power + k <= 8:
-            band = curve_band(matrices[2 ** (8 - power - k)], statistic="mean", resamples=200)
+        if 0 <= power + k <= 9:
+            band = curve_band(matrices[2 ** (9 - power - k)], statistic="mean", resamples=200)
             axes[1].fill_between(band.index, band["low"], band["high"], alpha=0.2)
             axes[1].plot(band.index, band["value"])
     plt.show()
-ipywidgets.interact(show, power=ipywidgets.IntSlider(4, 0, 8, description="naive"));
+ipywidgets.interact(show, power=ipywidgets.IntSlider(4, 0, 9, description="naive"));
 """
 CELLS = [
     DATA,
@@ -83,15 +87,15 @@ def main() -> None:
 
 def in_process(moves: int) -> None:
     """Compute, draw and encode without a browser: wall and CPU time."""
-    from synthetic_runs import chain_runs
-
+    import replay
     from replay import explorers
 
-    frame, children = chain_runs(budget=256, sizes=tuple(2**k for k in range(9)))
+    tables = replay.load_tables(CORPUS)
+    frame, children = tables.generations, tables.children
     budget = explorers.explore_budget(frame, child_table=children)
     allocation = explorers.explore_allocation(frame)
     for explorer, name, values in (
-        (budget, "generations", [2**k for k in range(9)]),
+        (budget, "generations", [2**k for k in range(10)]),
         (allocation, "arms", [2, 3, 4, 5, 6, 7, 8]),
         (allocation, "c", [0.01, 0.05, 0.1, 0.5, 1.0]),
     ):
