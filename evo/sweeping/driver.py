@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -340,15 +339,6 @@ class Driver:
         total = self._strategy.planned * len(self._plan.seeds)
         shown = self._settings.progress
         return tqdm(total=total, desc=f"sweep {self._folder.name}", unit="run", disable=not shown)
-
-
-def wait_for(thread: threading.Thread, timeout: float | None) -> bool:
-    """Waits for a thread in steps, so that Ctrl-C is heard; returns whether it has ended."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    while thread.is_alive() and (deadline is None or time.monotonic() < deadline):
-        left = POLL if deadline is None else max(0.0, min(POLL, deadline - time.monotonic()))
-        thread.join(left)
-    return not thread.is_alive()
 
 
 def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from evo.arm import GRACE
 from evo.configuration import LOCAL, Settings, split_settings
-from evo.sweeping.driver import Driver, Subscriber, Summary, summarise, wait_for
+from evo.sweeping.driver import Driver, Subscriber, Summary, summarise
 from evo.sweeping.events import EventLog, budget_of, request
 from evo.sweeping.plan import PLAN, keep_plan, make_plan, read_plan, read_toml
 from evo.task import Task
@@ -45,19 +45,21 @@ class Sweep:
             limits = budget_of(budget)
         self._error = None
         self._driver = Driver(self.folder, limits, self._settings, self._on_event)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._done = threading.Event()  # joining the thread would lose track of it on Ctrl-C
+        threading.Thread(target=self._run, args=(self._done,), daemon=True).start()
 
-    def _run(self) -> None:
+    def _run(self, done: threading.Event) -> None:
         try:
             self._driver.work()
         except BaseException as error:  # raised again by wait()
             self._error = error
+        finally:
+            done.set()
 
     @property
     def running(self) -> bool:
         """Whether this process is still at it."""
-        return self._thread.is_alive()
+        return not self._done.is_set()
 
     @property
     def summary(self) -> Summary:
@@ -78,7 +80,7 @@ class Sweep:
         Args:
             budget: New limits by unit, what was spent before included; None: those of before.
         """
-        wait_for(self._thread, None)
+        self._done.wait()
         self._begin(budget)
 
     def wait(self, timeout: float | None = None) -> Summary:
@@ -89,7 +91,7 @@ class Sweep:
             EndpointDown: The endpoint does not answer; the sweep can go on later.
             BaseException: Whatever else ended it.
         """
-        if not wait_for(self._thread, timeout):
+        if not self._done.wait(timeout):
             raise TimeoutError(f"still running after {timeout} s")
         if self._error is not None:
             raise self._error
@@ -98,9 +100,9 @@ class Sweep:
     def interrupt(self) -> None:
         """Pauses, and gives what is in flight five seconds: what Ctrl-C does."""
         self._driver.halt("paused")
-        if not wait_for(self._thread, GRACE):
+        if not self._done.wait(GRACE):
             self._driver.kill()
-            wait_for(self._thread, GRACE)
+            self._done.wait(GRACE)
 
     def __fspath__(self) -> str:
         return str(self.folder)

@@ -17,10 +17,12 @@ from replay.explorers.budget import budget_figure, explore_budget
 from replay.explorers.live_view import follow, live_figure
 from replay.explorers.picker import Picker, pick
 from replay.explorers.run_browser import browse, run_figure
+from replay.explorers.sweep_controls import SweepControls, sweep_controls
 from replay.explorers.tabs import Tabs, explore
 
 __all__ = [
     "Picker",
+    "SweepControls",
     "Tabs",
     "allocation_figure",
     "browse",
@@ -32,4 +34,5 @@ __all__ = [
     "live_figure",
     "pick",
     "run_figure",
+    "sweep_controls",
 ]

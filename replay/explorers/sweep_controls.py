@@ -1,0 +1,105 @@
+"""Buttons that pause, go on with and stop a sweep, and a line that says how it stands."""
+
+from __future__ import annotations
+
+import html
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import evo
+from evo.sweeping.driver import Summary, summarise
+from evo.sweeping.events import EventLog, request
+from replay.explorers.lifetime import close_previous, close_tree
+
+POLL = 0.5  # seconds between looks at the events
+
+
+def sweep_progress(folder: str | os.PathLike[str]) -> tuple[Summary, list[str]]:
+    """How a sweep stands and its last events in words, newest last: what the buttons show."""
+    events = EventLog(Path(folder))
+    last = []
+    for event in events.refresh()[-5:]:
+        of = [event.configuration, None if event.seed is None else f"seed {event.seed}"]
+        last.append(" ".join([event.event.replace("_", " "), *(each for each in of if each)]))
+    return summarise(Path(folder)), last
+
+
+class SweepControls:
+    """Pause, go on, stop; made by `sweep_controls`.
+
+    Attributes:
+        widget: The whole as one widget.
+        sweep: The sweep, or its folder if this process does not work on it.
+    """
+
+    def __init__(self, sweep: evo.Sweep | str | os.PathLike[str]) -> None:
+        import ipywidgets
+
+        close_previous(self)
+        self.sweep = sweep
+        self._folder = Path(sweep)
+        self._closed = threading.Event()
+        self._words = ipywidgets.HTML()
+        self.pause, self.resume, self.stop = (
+            ipywidgets.Button(description=text, tooltip=tip)
+            for text, tip in (
+                ("Pause", "No further call begins; calls in flight finish and are logged"),
+                ("Go on", "Works on what is left, in this process"),
+                ("Stop", "As pause, but calls in flight have five seconds"),
+            )
+        )
+        self.pause.on_click(lambda _: request(self._folder, "pause"))
+        self.stop.on_click(lambda _: request(self._folder, "stop"))
+        self.resume.on_click(lambda _: self._go_on())
+        self.widget = ipywidgets.VBox(
+            [ipywidgets.HBox([self.pause, self.resume, self.stop]), self._words]
+        )
+        self.refresh()
+        threading.Thread(target=self._follow, daemon=True).start()
+
+    def refresh(self) -> None:
+        """Shows how the sweep stands now."""
+        summary, last = sweep_progress(self._folder)
+        running = summary.ended == "running"
+        self.pause.disabled = self.stop.disabled = not running
+        self.resume.disabled = running or summary.ended == "completed"
+        lines = [str(summary), *reversed(last)]
+        said = "<br>".join(html.escape(line) for line in lines)
+        self._words.value = f"<div role='status' style='line-height:1.4'>{said}</div>"
+
+    def close(self) -> None:
+        """Frees the widgets; the sweep goes on."""
+        self._closed.set()
+        close_tree(self.widget)
+
+    def _go_on(self) -> None:
+        self.resume.disabled = True
+        if isinstance(self.sweep, evo.Sweep):
+            self.sweep.resume()
+        else:
+            self.sweep = evo.start_sweep(self._folder, progress=False)
+
+    def _follow(self) -> None:
+        events = EventLog(self._folder)
+        events.refresh()
+        while not self._closed.wait(POLL):
+            if events.refresh():
+                self.refresh()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The live widget, and in words where no kernel runs."""
+        bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        bundle["text/plain"] = str(summarise(self._folder))
+        return bundle
+
+
+def sweep_controls(sweep: evo.Sweep | str | os.PathLike[str]) -> SweepControls:
+    """Makes buttons that pause, go on with and stop a sweep, wherever it runs.
+
+    Args:
+        sweep: What `evo.start_sweep` returned, or the folder of a sweep: then `Go on` works on it
+            in this process.
+    """
+    return SweepControls(sweep)
