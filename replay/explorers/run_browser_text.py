@@ -20,8 +20,9 @@ LONGEST = 60_000
 _ADDED, _REMOVED, _PLACE = "0,158,115", "213,94,0", "128,128,128"
 _BLOCK = (
     "max-height:420px;overflow:auto;margin:4px 0;padding:4px;line-height:1.35;"
-    "border:1px solid rgba(128,128,128,.4)"
+    "border:1px solid rgba(128,128,128,.4);width:0;min-width:100%;box-sizing:border-box"
 )
+"""No width of its own, so that long lines scroll and do not widen the page."""
 _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
