@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evo.sweeping.events import EventLog
-from evo.sweeping.lanes import log_name, measure, read_begun
+from evo.sweeping.events import EventLog, Run, State
+from evo.sweeping.fields import GENERATIONS, canonical
+from evo.sweeping.lanes import measure, read_begun
 from evo.sweeping.plan import read_plan
 from replay.statistics import interval
+
+CHILDREN = 16
+"""N where nothing says otherwise, as in `evo.run`."""
 
 MOST_LEVELS = 8
 """A field with more values is cut into classes."""
@@ -68,45 +72,23 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     events.refresh()
     state = events.state
     first = {hash_: trial for trial, (_, hash_) in reversed([*enumerate(state.trials)])}
-    rest = "cancelled" if state.ended == "stopped" else "pending"
     fields = sorted(dimension.name for dimension in plan.parsed_space().dimensions)
     rows = []
     for hash_, values in state.configurations.items():
-        shown = {name: _shown(values.get(name)) for name in fields}
-        try:
-            configuration = plan.configure(values)
-        except (ValueError, TypeError) as error:
-            identity: dict[str, Any] = {"status": "failed", "error": str(error)}
-            rows += [
-                {"configuration": hash_, "trial": first[hash_], "seed": seed, **shown, **identity}
-                for seed in plan.seeds
-            ]
-            continue
-        header = configuration.header
+        known = {canonical(name): value for name, value in {**plan.base, **values}.items()}
+        T = int(known.get("generations", GENERATIONS))
         for seed in plan.seeds:
-            path = place / log_name(configuration, seed)
-            log = read_begun(path) if path.is_file() else None
-            done = min(len(log.generations), configuration.generations) if log else 0
-            complete = log is not None and done == configuration.generations
-            failed = state.failed.get((hash_, seed))
-            figures = measure(log, configuration.generations) if log and complete else {}
-            rows.append(
-                {
-                    "configuration": hash_,
-                    "trial": first[hash_],
-                    "seed": seed,
-                    "task": header.task.name,
-                    "model": header.model.name,
-                    "status": "completed" if complete else "failed" if failed is not None else rest,
-                    "done": done,
-                    "generations": configuration.generations,
-                    "children": header.children,
-                    **{name: value for name, value in shown.items() if name not in OWN},
-                    **figures,
-                    "log": str(path),
-                    "error": failed,
-                }
-            )
+            row = {
+                "configuration": hash_,
+                "trial": first[hash_],
+                "seed": seed,
+                "task": known["task"],
+                "model": _shown(known.get("model", "offline")),
+                "generations": T,
+                "children": known.get("children", CHILDREN),
+                **{name: _shown(values.get(name)) for name in fields if name not in OWN},
+            }
+            rows.append(row | _run(place, state, (hash_, seed), T))
     columns = ["configuration", "trial", "seed", "task", "model", "status", "done"]
     columns += ["generations", "children", *(name for name in fields if name not in OWN)]
     frame = pd.DataFrame(rows, columns=[*columns, *FIGURES, "log", "error"])
@@ -117,6 +99,27 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     frame.insert(at, "tokens", frame["prompt_tokens"] + frame["completion_tokens"])
     frame.attrs = {"fields": fields, "folder": str(place)}
     return frame
+
+
+def _run(place: Path, state: State, run: Run, T: int) -> dict[str, Any]:
+    """What is known of one run of a sweep."""
+    path = place / state.logs[run] if run in state.logs else None
+    log = read_begun(path) if path is not None and path.is_file() else None
+    rest = "cancelled" if state.ended == "stopped" else "pending"
+    status = "failed" if run in state.failed else rest
+    row: dict[str, Any] = {"status": status, "done": 0, "error": state.failed.get(run)}
+    if log is None:
+        return row
+    row |= {
+        "task": log.header.task.name,
+        "model": log.header.model.name,
+        "children": log.header.children,
+        "done": min(len(log.generations), T),
+        "log": str(log.path),
+    }
+    if row["done"] == T:
+        row |= {"status": "completed", "error": None, **measure(log, T)}
+    return row
 
 
 OWN = ("generations", "children", "model", "task")
@@ -220,7 +223,7 @@ def main_effects(
     rows = completed(frame).dropna(subset=[column])
     made = []
     for name in swept_fields(frame) if fields is None else fields:
-        labels, order = _levels(rows[name])
+        labels, order = levels(rows[name])
         for setting in order:
             part = rows[(labels == setting).to_numpy()]
             if part.empty:
@@ -242,8 +245,12 @@ def main_effects(
     return pd.DataFrame(made)
 
 
-def _levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
-    """Labels of a column's values, and their order."""
+def levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
+    """Labels of a column's values, and their order.
+
+    More than `MOST_LEVELS` numbers are cut into four classes of about equal size; where a field is
+    not asked for, the label says so.
+    """
     numeric = pd.to_numeric(values, errors="coerce")
     numbers = bool(numeric.notna().eq(values.notna()).all()) and bool(numeric.notna().any())
     if numbers and numeric.nunique() > MOST_LEVELS:

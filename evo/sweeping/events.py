@@ -107,6 +107,7 @@ class State:
         begun: Configurations whose first run has started.
         completed: Last figures of each run that is over.
         failed: Why each run failed that nobody has tried again since.
+        logs: Of each run that was begun, relative to the folder of the sweep.
         budget: Limits by unit of the session that began last.
         ended: Why the session that ended last did; None while one goes on.
         seconds: Wall time of all sessions.
@@ -116,6 +117,7 @@ class State:
     begun: set[str] = field(default_factory=set)
     completed: dict[Run, Event] = field(default_factory=dict)
     failed: dict[Run, str] = field(default_factory=dict)
+    logs: dict[Run, str] = field(default_factory=dict)
     budget: dict[str, float] = field(default_factory=dict)
     ended: str | None = None
     seconds: float = 0.0
@@ -144,6 +146,8 @@ class State:
         """Takes the next event into account."""
         self._clock(event)
         run = (event.configuration or "", event.seed or 0)
+        if event.log is not None:
+            self.logs[run] = event.log
         match event.event:
             case "started" | "resumed":
                 self.budget = {k: v for k, v in event.data.items() if v is not None}

@@ -1,5 +1,7 @@
 """Frames and figures of sweeps."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from matplotlib.text import Text
 
 import evo
 import replay
+from evo.llm.client import EndpointDown
 from evo.log import LogError
 from replay import configuration_figures as figures
 from replay.configurations import by_configuration, main_effects, pareto_front, swept_fields
@@ -72,6 +75,26 @@ def test_one_row_per_configuration_and_seed(swept: evo.Sweep) -> None:
         run = logs[(logs["seed"] == row["seed"]) & (logs["children"] == row["children"])]
         at = run[run["generation"] == row["generations"]]
         assert at["best_fitness"].item() == row["fitness"]
+
+
+def test_a_frame_needs_neither_the_models_nor_the_task_of_its_sweep(tmp_path, monkeypatch) -> None:
+    task = tmp_path / "toy"
+    task.mkdir()
+    (task / "initial_program.py").write_text("def solve():\n    return [0.5]\n")
+    (task / "evaluator.py").write_text("def evaluate(path):\n    return {'combined_score': 0.5}\n")
+    models = tmp_path / "models.toml"
+    models.write_text('["mine"]\nid = "offline"\nbase_url = "http://127.0.0.1:9/v1"\n')
+    monkeypatch.setenv("EVO_MODELS", str(models))
+    with pytest.raises(EndpointDown):
+        evo.sweep(
+            {"children": [1, 2]}, task=task, model="mine", generations=1, seeds=[1], retries=0,
+            log_dir=tmp_path / "s", progress=False,
+        )  # fmt: skip
+    monkeypatch.delenv("EVO_MODELS")
+    shutil.rmtree(task)
+    frame = replay.load_sweep(tmp_path / "s")
+    assert frame["status"].tolist() == ["pending", "pending"]
+    assert frame["model"].tolist() == ["mine", "mine"]
 
 
 def test_what_is_no_sweep_is_said(tmp_path) -> None:
