@@ -187,16 +187,13 @@ def sweep(
 ) -> Sweep:
     """Runs many configurations, each on the same seeds, and logs all.
 
-    Called again with the same arguments and folder, it goes on where it was: no logged call is
-    made twice. Other processes, on other machines too, may work on the same folder at once, unless
-    there is a budget.
+    Called again with the same arguments and folder, it goes on: no logged call is made twice.
+    Without a budget other processes and machines may work on the same folder at once.
 
     Args:
-        space: Fields and their values, see `evo.sweeping.space`; or a sweep.toml that has all of
-            this; or the folder of a sweep to go on with.
+        space: Fields and values, see `evo.sweeping.space`; or a sweep.toml; or a sweep's folder.
         task: Name, alias, folder or Task; the space may name several in the field `task`.
-        strategy: grid, random, guided or bayesian; or {"name": ..., and its options}, see
-            `evo.sweeping.strategies`.
+        strategy: Out of `evo.sweeping.strategies.STRATEGIES`; or {"name": ..., and its options}.
         trials: How many; None: 100, and of a grid all.
         seeds: Of the runs of each configuration.
         seed: Key of the strategy's draws.
@@ -205,8 +202,7 @@ def sweep(
         log_dir: Folder; None: a new one in logs/local.
         on_event: Told of every event, see `evo.sweeping.events`.
         settings: A whole Settings value instead of its fields as keywords.
-        **base: Fields that the space does not have or does not ask for, such as `model`,
-            `generations` and `children`; and fields of `Settings`.
+        **base: Fields beside those of the space, such as `model`; and fields of `Settings`.
 
     Returns:
         The sweep, at its end: `.summary`; `replay.load_sweep(...)` makes a frame of it.

@@ -127,15 +127,20 @@ def make_plan(
         seed=at_least("seed", seed, 0),
     )
     plan.build_strategy()
+    _try_values(plan, parsed)
+    return plan
+
+
+def _try_values(plan: Plan, space: Space) -> None:
+    """Raises a ValueError unless each value of the space will do by itself."""
     plan.configure({})
-    for dimension in parsed.dimensions:
+    for dimension in space.dimensions:
         for value in dimension.ends():
             try:
                 plan.configure({dimension.name: value})
             except (ValueError, TypeError) as error:
                 if not dimension.when:  # else it may do together with what it depends on
                     raise SpaceError(f"{dimension.name} = {value!r}: {error}") from None
-    return plan
 
 
 def _seeds(seeds: Iterable[int] | str) -> tuple[int, ...]:
