@@ -170,6 +170,16 @@ def test_bayesian_sweeps_go_on_as_they_would_have(tmp_path: Path) -> None:
     assert len(set(fitnesses(cut.folder))) == 9
 
 
+def test_a_budget_counts_the_calls_of_the_evaluator(tmp_path: Path) -> None:
+    sweep = evo.sweep(
+        {"children": [1, 2]}, task="word_problems", generations=1, seeds=[1], progress=False,
+        budget={"calls": 100}, log_dir=tmp_path / "s",
+    )  # fmt: skip
+    logs = [evo.read_log(path) for path in sweep.folder.glob("runs/*.jsonl")]
+    assert sum(len(log.outcomes) + len(log.instance_calls) for log in logs) == 100
+    assert sweep.summary.ended == "budget"
+
+
 @pytest.mark.slow
 def test_budgets_end_a_sweep_and_more_of_it_goes_on(finished, tmp_path: Path) -> None:
     told: list[str] = []
