@@ -49,6 +49,7 @@ def effects(
     frame: pd.DataFrame,
     fields: Sequence[str] | None = None,
     *,
+    column: str = "fitness",
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
@@ -57,11 +58,12 @@ def effects(
     Args:
         frame: Of `replay.load_sweep`.
         fields: Which; None: all that vary.
+        column: What the mean is of.
         ax: Axes to draw on; None makes a figure.
         theme: Inks.
     """
     ax = prepare(ax, theme)
-    table = main_effects(frame, fields)
+    table = main_effects(frame, fields, column=column)
     if table.empty:
         return sentence(ax, theme, "No field of this sweep takes more than one value.")
     rows: list[str] = []
@@ -79,7 +81,8 @@ def effects(
     label_rows(ax, rows)
     ax.set_yticks(ticks, rows)
     ax.set_ylim(y - 0.6 - 0.5, -0.5)
-    label_axes(ax, theme, x=f"mean {FITNESS}", y="")
+    what = FITNESS if column == "fitness" else COSTS.get(column, column)
+    label_axes(ax, theme, x=f"mean {what}", y="")
     seeds = sorted(set(table["seeds"]))
     about = f"Mean and {_intervals(max(seeds))}; n counts runs, the rest of a configuration varies"
     head(ax, theme, "Main effects of the swept fields", about + ".")
@@ -124,8 +127,9 @@ def parallel_coordinates(
             range(end + 1), [*heights, mean], color=colour, lw=1.8 if top else 0.8,
             alpha=1.0 if top else 0.7, zorder=3 if top else 2,
         )  # fmt: skip
-        limits = ((row["fitness_low"] - low) / span, (row["fitness_high"] - low) / span)
-        ax.vlines(end + 0.04 * (rank + 1 if top else 0), *limits, color=colour, lw=2.2)
+        if top:
+            limits = ((row["fitness_low"] - low) / span, (row["fitness_high"] - low) / span)
+            ax.vlines(end + 0.04 * (rank + 1), *limits, color=colour, lw=2.2)
     ax.set_xticks(range(end + 1), [*fields, "mean fitness"])
     ax.set_yticks([])
     ax.set_xlim(-0.3, end + 0.45)
@@ -173,7 +177,10 @@ def _tick(ax: Axes, x: float, y: float, text: str, ink: str) -> None:
     from matplotlib.patheffects import withStroke
 
     ground = ax.figure.get_facecolor()
-    label = ax.text(x - 0.03, y, text, ha="right", va="center", color=ink, fontsize=TEXT_SIZE)
+    label = ax.annotate(
+        text, (x, y), (-4, 3), textcoords="offset points", ha="right", va="bottom", color=ink,
+        fontsize=TEXT_SIZE,
+    )  # fmt: skip
     if not isinstance(ground, str) and ground[-1] > 0:
         label.set_path_effects([withStroke(linewidth=3, foreground=ground)])
     label.set_zorder(5)

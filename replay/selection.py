@@ -61,7 +61,8 @@ def select(
 
     Args:
         data: (configurations, samples), NaN for a failure; or a frame, such as `replay.load` makes,
-            in which a run counts with its last generation and a missing value is a failure.
+            in which a run counts with its last generation and a missing value is a failure; of a
+            sweep's (`replay.load_sweep`) the runs that are completed or failed count.
         selector: Name, or a callable (shape, terms, *, rng) -> selector.
         parameters: Of the selector, such as {"threshold": 0.9} or {"epsilon": 0.01}.
         delta: Probability with which the winner may be wrong.
@@ -127,9 +128,14 @@ def select(
 
 
 def _labels(configurations: Sequence[Mapping[str, Any]], count: int) -> tuple[str, ...]:
+    import pandas as pd
+
     if not configurations:
         return tuple(f"configuration {k}" for k in range(count))
-    return tuple(", ".join(f"{k}={v}" for k, v in each.items()) for each in configurations)
+    return tuple(
+        ", ".join(f"{k}={v}" for k, v in each.items() if not pd.isna(v))
+        for each in configurations
+    )
 
 
 def _samples(
@@ -166,6 +172,9 @@ def _of_frame(
 ) -> tuple[Floats, Ints, dict[str, Floats], list[dict[str, Any]]]:
     """The same of a frame."""
     value = value or ("best_fitness" if "best_fitness" in frame else "fitness")
+    if fields is None and "fields" in frame.attrs:  # a sweep's
+        frame = frame[frame["status"].isin(["completed", "failed"])]
+        fields = [n for n in frame.attrs["fields"] if frame[n].nunique(dropna=False) > 1]
     if fields is None:
         others = [n for n in map(str, frame) if n not in MEASURES and n not in (value, sample)]
         fields = [n for n in others if frame[n].nunique(dropna=False) > 1]

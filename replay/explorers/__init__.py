@@ -4,6 +4,8 @@
     replay.explorers.explore_budget(frame)                     # one
     replay.explorers.pick("my_logs")                           # anyone's logs, chosen by hand
     replay.browse("logs/local/*.jsonl")                        # runs, child by child
+    replay.explorers.explore_sweep(replay.load_sweep(folder))  # a sweep, by its fields
+    replay.explorers.explore_selection(frame)                  # which configuration is best
     replay.follow(evo.start("circle_packing"))                 # a run in progress
     replay.explorers.budget_figure(frame, generations=16, children=8)    # the same without a mouse
 
@@ -17,6 +19,8 @@ from replay.explorers.budget import budget_figure, explore_budget
 from replay.explorers.live_view import follow, live_figure
 from replay.explorers.picker import Picker, pick
 from replay.explorers.run_browser import browse, run_figure
+from replay.explorers.selection import explore_selection, selection_figure
+from replay.explorers.sweep import explore_sweep, sweep_figure
 from replay.explorers.sweep_controls import SweepControls, sweep_controls
 from replay.explorers.tabs import Tabs, explore
 
@@ -30,9 +34,13 @@ __all__ = [
     "explore",
     "explore_allocation",
     "explore_budget",
+    "explore_selection",
+    "explore_sweep",
     "follow",
     "live_figure",
     "pick",
     "run_figure",
+    "selection_figure",
     "sweep_controls",
+    "sweep_figure",
 ]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -129,3 +130,42 @@ class SentencePicture:
     def show(self, view: object) -> bool:
         """Nothing changes."""
         return False
+
+
+class WholePicture:
+    """A picture on one pair of axes that is drawn as a whole for each view.
+
+    Args:
+        draw: Draws a view; where it raises ValueError, that sentence is shown.
+        height: Of the figure, inches, by view.
+        theme: Inks, see `replay.style`.
+    """
+
+    def __init__(
+        self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Any
+    ) -> None:
+        from replay.style import subplots
+
+        self.figure, _ = subplots()
+        self.moving: Sequence[Artist] = ()
+        self._draw, self._height, self._theme = draw, height, theme
+        self._shown: object = None
+
+    def show(self, view: object) -> bool:
+        """Draw a view, unless it is the one that is shown."""
+        from textwrap import fill
+
+        from replay.style import prepare, sentence
+
+        if view is self._shown:
+            return False
+        self._shown = view
+        self.figure.clear()
+        self.figure.set_size_inches(self.figure.get_figwidth(), self._height(view))
+        try:
+            self._draw(view, self.figure.add_subplot())
+        except ValueError as error:
+            self.figure.clear()
+            ax = prepare(self.figure.add_subplot(), self._theme)
+            sentence(ax, self._theme, fill(str(error), 90))
+        return True

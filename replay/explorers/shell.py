@@ -60,6 +60,7 @@ class Subject:
             together.
         scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
         hidden: From settings to the controls that do not matter now.
+        arguments: From the settings that matter to the arguments of the plain function.
         data: First argument of the plain function, as the code names it; empty: none.
     """
 
@@ -70,6 +71,7 @@ class Subject:
     adjust: Callable[[str, Settings], Settings]
     scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]]
     hidden: Callable[[Settings], set[str]] = lambda settings: set()
+    arguments: Callable[[Settings], Settings] = lambda settings: settings
     data: str = "frame"
 
 
@@ -141,12 +143,9 @@ class Explorer:
     def code(self) -> str:
         """The call that gives the picture as a figure."""
         hidden = self._subject.hidden(self._settings)
+        matter = {n: v for n, v in self._settings.items() if n not in hidden and v != DEFAULT}
         given = [self._subject.data] if self._subject.data else []
-        given += [
-            f"{name}={value!r}"
-            for name, value in self._settings.items()
-            if name not in hidden and value != DEFAULT
-        ]
+        given += [f"{name}={v!r}" for name, v in self._subject.arguments(matter).items()]
         return f"replay.explorers.{self._subject.function}({', '.join(given)})"
 
     @property

@@ -11,7 +11,9 @@ from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
 from replay.explorers.lifetime import close_previous, close_tree
 from replay.explorers.run_browser import browse
+from replay.explorers.selection import explore_selection
 from replay.explorers.shell import Explorer, notice
+from replay.explorers.sweep import explore_sweep
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -78,11 +80,19 @@ def explore(
     """Explore logged runs: budgets and allocations with sliders, and each run child by child.
 
     Args:
-        frame: Rows of `replay.load`.
+        frame: Rows of `replay.load`; of `replay.load_sweep`: the sweep, and which configuration of
+            it is best.
         child_table: Rows of `replay.children` of the same runs, for predictions of splits that
             nobody ran; None reads them from the logs that the frame names.
         theme: Inks; `neutral` suits light and dark pages alike.
     """
+    if "fields" in frame.attrs:
+        return Tabs(
+            {
+                "Sweep": functools.partial(explore_sweep, frame, theme=theme),
+                "Selection": functools.partial(explore_selection, frame, theme=theme),
+            }
+        )
     return Tabs(
         {
             "Budget": functools.partial(

@@ -105,3 +105,30 @@ def chain_runs(
         call_seconds=2.0,
         evaluation_seconds=0.5,
     )
+
+
+SWEPT = ["model", "temperature", "children", "generations", "max_tokens", "top_p"]
+
+
+def sweep_runs(configurations: int = 30, seeds: int = 4, *, noise: float = 0.01) -> pd.DataFrame:
+    """A frame as of a random sweep whose fitness is known."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(configurations):
+        model, temperature = rng.choice(["a", "b"]), rng.choice([0.2, 1.0])
+        N, T = int(rng.choice([4, 8])), int(rng.choice([2, 6]))
+        tokens = int(np.exp(rng.uniform(6, 9)))
+        top_p = rng.choice([0.9, 1.0]) if model == "b" else np.nan
+        for seed in range(seeds):
+            fitness = 0.3 + 0.1 * (model == "a") + 0.01 * N + 0.02 * T + rng.normal(0, noise)
+            rows.append(
+                {
+                    "configuration": f"c{k:03}", "trial": k, "seed": seed, "status": "completed",
+                    "model": model, "temperature": temperature, "children": N, "generations": T,
+                    "max_tokens": tokens, "top_p": top_p, "fitness": fitness,
+                    "tokens": N * T * (200.0 + tokens), "n_calls": float(N * T), "flops": np.nan,
+                }
+            )  # fmt: skip
+    frame = pd.DataFrame(rows)
+    frame.attrs = {"fields": SWEPT}
+    return frame

@@ -2,10 +2,10 @@
 
 import shutil
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
+from synthetic_runs import sweep_runs as made
 
 import evo
 import replay
@@ -15,37 +15,12 @@ from replay import configuration_figures as figures
 from replay.configurations import by_configuration, main_effects, pareto_front, swept_fields
 from replay.style import save
 
-FIELDS = ["model", "temperature", "children", "generations", "max_tokens", "top_p"]
 FIGURES = [
     figures.effects,
     figures.parallel_coordinates,
     figures.depth_breadth_slice,
     figures.cost_and_fitness,
 ]
-
-
-def made(configurations: int = 30, seeds: int = 4, *, noise: float = 0.01) -> pd.DataFrame:
-    """A frame as of a random sweep whose fitness is known."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for k in range(configurations):
-        model, temperature = rng.choice(["a", "b"]), rng.choice([0.2, 1.0])
-        N, T = int(rng.choice([4, 8])), int(rng.choice([2, 6]))
-        tokens = int(np.exp(rng.uniform(6, 9)))
-        top_p = rng.choice([0.9, 1.0]) if model == "b" else np.nan
-        for seed in range(seeds):
-            fitness = 0.3 + 0.1 * (model == "a") + 0.01 * N + 0.02 * T + rng.normal(0, noise)
-            rows.append(
-                {
-                    "configuration": f"c{k:03}", "trial": k, "seed": seed, "status": "completed",
-                    "model": model, "temperature": temperature, "children": N, "generations": T,
-                    "max_tokens": tokens, "top_p": top_p, "fitness": fitness,
-                    "tokens": N * T * (200.0 + tokens), "n_calls": float(N * T), "flops": np.nan,
-                }
-            )  # fmt: skip
-    frame = pd.DataFrame(rows)
-    frame.attrs = {"fields": FIELDS}
-    return frame
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,302 @@
+"""The selection explorer: a race among configurations over logged samples, round by round."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.selectors import SELECTORS
+from replay.explorers.canvas import SentencePicture, WholePicture
+from replay.explorers.controls import choice, control_style
+from replay.explorers.shell import Explorer, Settings, Subject, figure_of, notice
+from replay.race_figure import selection_race
+from replay.selection import select
+from replay.style import Theme
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from evo.selected import Selection
+
+HELP = (
+    "A selector samples the configurations until it knows the best of them. Focus the slider of "
+    "rounds: the arrow keys play the race."
+)
+SHUFFLES = 100
+"""Other orders of the samples, of few configurations."""
+
+PAIRS = 500_000
+"""Pairs of configurations, over orders, that are raced at most."""
+
+NAMED = 16
+"""Configurations that are drawn at most."""
+
+KEPT = 16
+"""Races that are kept in memory."""
+
+DELTAS = (0.01, 0.05, 0.1, 0.2)
+BATCHES = (1, 2, 5, 10, 20)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectionView:
+    """What the explorer shows of one choice.
+
+    Attributes:
+        selection: The race.
+        rounds: How many of its rounds are shown.
+        notes: What is to be known of the samples.
+    """
+
+    selection: Selection
+    rounds: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """How the race stands after the rounds, and what other orders of the samples give."""
+        found = self.selection
+        then = found.rounds[self.rounds - 1]
+        most = found.samples.size * found.terms.size
+        text = [
+            f"After round {self.rounds} of {len(found.rounds)}: {then.alive.sum()} of "
+            f"{len(found.labels)} configurations left, {then.count.sum()} of {most} samples taken."
+        ]
+        if self.rounds == len(found.rounds):
+            text.append(_outcome(found))
+        if found.shuffled.size:
+            low, middle, high = np.quantile(found.shuffled, [0.1, 0.5, 0.9])
+            same = float(np.mean(found.shuffled_winner == found.winner))
+            text.append(
+                f"In {len(found.shuffled)} other orders of the samples it takes {middle:.0f} "
+                f"[{low:.0f} to {high:.0f} in four of five], and {100 * same:.0f} % end with the "
+                "same winner."
+            )
+        if found.terms.interval == "compat":
+            text.append("The intervals of compat do not hold at each look; do not rely on them.")
+        return " ".join([*text, *self.notes])
+
+    def table(self) -> pd.DataFrame:
+        """One row per round and configuration."""
+        import pandas as pd
+
+        parts = []
+        for number, each in enumerate(self.selection.rounds[: self.rounds], start=1):
+            columns = {
+                name: getattr(each, name)[0]
+                for name in ("count", "mean", "lower", "upper", "alive")
+            }
+            names = {"round": number, "configuration": self.selection.labels}
+            parts.append(pd.DataFrame({**names, **columns}))
+        return pd.concat(parts, ignore_index=True)
+
+
+def _outcome(found: Selection) -> str:
+    """The winner, in words."""
+    k, delta = found.winner, found.terms.delta
+    if k is None:
+        return "No configuration is left."
+    why = {
+        "certain": f"certain at delta {delta:g}",
+        "exhausted": "but that is not certain: there are no further samples",
+        "budget": "but that is not certain: the budget is spent",
+    }[found.end]
+    return (
+        f"Winner: {found.labels[k]}, mean {found.mean[k]:.4f} [{found.lower[k]:.4f}, "
+        f"{found.upper[k]:.4f}], {why}."
+    )
+
+
+class Race:
+    """A selection over samples for any choice of selector.
+
+    Args:
+        data: See `replay.select`.
+        given: Further arguments of it.
+
+    Raises:
+        ValueError: There is nothing to select from.
+    """
+
+    def __init__(self, data: pd.DataFrame | npt.ArrayLike, given: dict[str, Any]) -> None:
+        self._data, self._given = data, given
+        self._select = functools.lru_cache(maxsize=KEPT)(self._run)
+        whole, _ = self._select("brute_force", "anytime", 0.05, 1, 0, None)
+        self.middle = float(np.nanmean(whole.mean))
+        self._shuffles = min(SHUFFLES, PAIRS // len(whole.labels) ** 2)
+
+    def view(
+        self,
+        *,
+        selector: str = "arm_elimination",
+        interval: str = "anytime",
+        delta: float = 0.05,
+        batch: int = 1,
+        threshold: float | None = None,
+        rounds: int | None = None,
+        shuffled: bool = False,
+    ) -> SelectionView:
+        """The race after some rounds; None: all. With `shuffled`, under other orders too."""
+        if selector != "threshold":
+            threshold = None
+        shuffles = self._shuffles if shuffled else 0
+        found, notes = self._select(selector, interval, delta, batch, shuffles, threshold)
+        shown = len(found.rounds) if rounds is None else rounds
+        return SelectionView(selection=found, rounds=shown, notes=notes)
+
+    def _run(
+        self,
+        selector: str,
+        interval: Any,
+        delta: float,
+        batch: int,
+        shuffles: int,
+        threshold: float | None,
+    ) -> tuple[Selection, tuple[str, ...]]:
+        parameters = {}
+        if selector == "threshold":
+            parameters["threshold"] = self.middle if threshold is None else threshold
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = select(
+                self._data,
+                selector=selector,
+                parameters=parameters,
+                interval=interval,
+                delta=delta,
+                batch=batch,
+                shuffles=shuffles,
+                **self._given,
+            )
+        return found, tuple(f"Note: {each.message}." for each in caught)
+
+
+def selection_figure(
+    data: pd.DataFrame | npt.ArrayLike,
+    *,
+    selector: str = "arm_elimination",
+    interval: str = "anytime",
+    delta: float = 0.05,
+    batch: int = 1,
+    threshold: float | None = None,
+    rounds: int | None = None,
+    theme: Theme = "light",
+    **given: Any,
+) -> Figure:
+    """Draws what `explore_selection` shows of one choice.
+
+    Args:
+        data: (configurations, samples), or a frame; see `replay.select`.
+        selector: Name.
+        interval: `anytime` or `compat`.
+        delta: Probability with which the winner may be wrong.
+        batch: Samples of a configuration in a round, at least.
+        threshold: Of the selector of that name; None: the mean of all samples.
+        rounds: Rounds that are shown; None: all.
+        theme: See `replay.style`.
+        **given: Further arguments of `replay.select`, such as `fields` and `bounds`.
+
+    Raises:
+        ValueError: A setting out of range.
+    """
+    try:
+        race = Race(data, given)
+    except ValueError as error:
+        return figure_of(SentencePicture(str(error), theme), None)
+    view = race.view(
+        selector=selector, interval=interval, delta=delta, batch=batch, threshold=threshold,
+        rounds=rounds,
+    )  # fmt: skip
+    return figure_of(_picture(theme), view)
+
+
+def explore_selection(
+    data: pd.DataFrame | npt.ArrayLike, *, theme: Theme = "neutral", **given: Any
+) -> Explorer:
+    """Plays selectors over logged samples: which configuration is best, and how soon one knows.
+
+    Args:
+        data: (configurations, samples), or a frame such as `replay.load` and `replay.load_sweep`
+            make; see `replay.select`.
+        theme: Inks; `neutral` suits light and dark pages alike.
+        **given: Further arguments of `replay.select`, such as `fields` and `bounds`.
+    """
+    try:
+        race = Race(data, given)
+    except ValueError as error:
+        return notice("selection", "selection_figure", str(error), theme)
+    return SelectionExplorer(race, given, theme=theme)
+
+
+class SelectionExplorer(Explorer):
+    """The explorer of selections; `explore_selection` makes it.
+
+    Args:
+        race: Of all configurations.
+        given: Arguments of `replay.select` that have no control.
+        theme: Inks, see `replay.style`.
+    """
+
+    def __init__(self, race: Race, given: dict[str, Any], *, theme: Theme) -> None:
+        self._race = race
+        subject = Subject(
+            name="selection",
+            function="selection_figure",
+            data="data",
+            picture=_picture(theme),
+            view=lambda settings, coarse: race.view(**settings, shuffled=not coarse),
+            adjust=self._adjust,
+            scrubs={"rounds": lambda now: range(1, 1 + self._rounds(now))},
+            hidden=lambda now: set() if now["selector"] == "threshold" else {"threshold"},
+            arguments=lambda settings: {**given, **settings},
+        )
+        super().__init__(subject, self._controls(), help=HELP)
+
+    def _rounds(self, settings: Settings) -> int:
+        return len(self._race.view(**{**settings, "rounds": None}).selection.rounds)
+
+    def _adjust(self, moved: str, settings: Settings) -> Settings:
+        """Another race is shown to its end."""
+        last = self._rounds(settings)
+        return {**settings, "rounds": min(settings["rounds"], last) if moved == "rounds" else last}
+
+    def _fit(self, settings: Settings) -> None:
+        self.controls["rounds"].max = self._rounds(settings)
+
+    def _controls(self) -> dict[str, Any]:
+        import ipywidgets
+
+        last = len(self._race.view().selection.rounds)
+        return {
+            "selector": choice("Selector", list(SELECTORS), "arm_elimination", tip="Who selects"),
+            "interval": choice(
+                "Intervals", ["anytime", "compat"], "anytime",
+                tip="anytime: right at each look; compat: mean ± SE, which is not",
+            ),
+            "delta": choice("delta", DELTAS, 0.05, tip="How often the winner may be wrong"),
+            "batch": choice("Batch", BATCHES, 1, tip="Samples of each in a round, at least"),
+            "threshold": ipywidgets.BoundedFloatText(
+                value=round(self._race.middle, 3), min=-1e6, max=1e6, step=0.01,
+                description="threshold", tooltip="Reward to reach", **control_style(200),
+            ),
+            "rounds": ipywidgets.IntSlider(
+                last, 1, max(last, 1), description="rounds", tooltip="Arrow keys play the race",
+                **control_style(),
+            ),
+        }  # fmt: skip
+
+
+def _picture(theme: Theme) -> WholePicture:
+    return WholePicture(
+        lambda view, ax: selection_race(
+            view.selection, rounds=view.rounds, named=NAMED, ax=ax, theme=theme
+        ),
+        lambda view: 1.6 + 0.42 * min(NAMED, len(view.selection.labels)),
+        theme,
+    )

@@ -1,0 +1,354 @@
+"""The sweep explorer: a sweep's runs, filtered by the values of their fields."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replay import configuration_figures as figures
+from replay.configurations import (
+    COSTS,
+    by_configuration,
+    completed,
+    levels,
+    main_effects,
+    pareto_front,
+    swept_fields,
+)
+from replay.explorers.canvas import SentencePicture, WholePicture
+from replay.explorers.controls import choice, control_style
+from replay.explorers.shell import Explorer, Settings, Subject, figure_of, notice
+from replay.style import Theme
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HELP = (
+    "Choose values of the swept fields to see only their runs; where none is chosen, all count. "
+    "The numbers in brackets are the completed runs that the other filters leave."
+)
+MEASURES = {"fitness": "best fitness", "n_ok": "children with a fitness", **COSTS}
+WHERE = "where "
+"""Begins the name of a filter's control; the rest is the field's."""
+
+KEPT = 32
+"""Views that are kept in memory."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SweepView:
+    """What the explorer shows of one choice.
+
+    Attributes:
+        whole: Rows of the sweep.
+        rows: Those that the filters leave.
+        figure: Name in `FIGURES`.
+        measure: What main effects are of.
+        cost: The cost that fitness is drawn against.
+    """
+
+    whole: pd.DataFrame
+    rows: pd.DataFrame
+    figure: str
+    measure: str
+    cost: str
+
+    @functools.cached_property
+    def words(self) -> str:
+        """Counts, and the best configuration among those chosen."""
+        counts = self.rows["status"].value_counts()
+        of = self.whole["configuration"].nunique()
+        text = [
+            f"{self.rows['configuration'].nunique()} of {of} configurations, "
+            f"{counts.get('completed', 0)} of {len(self.whole)} runs completed"
+            + "".join(f", {n} {name}" for name, n in counts.items() if name != "completed")
+            + "."
+        ]
+        if counts.get("completed", 0):
+            table = by_configuration(self.rows, ["fitness"]).dropna(subset=["fitness"])
+            if table.empty:
+                text.append("No run has a fitness.")
+            else:
+                text.append(_best(table, swept_fields(self.rows)))
+        return " ".join(text)
+
+    def table(self) -> pd.DataFrame:
+        """The numbers that the figure shows; of runs that are not over, the rows."""
+        if not (self.rows["status"] == "completed").any():
+            return self.rows
+        return FIGURES[self.figure][1](self)
+
+
+def _best(table: pd.DataFrame, fields: list[str]) -> str:
+    """The best mean fitness, in words."""
+    row = table.iloc[int(table["fitness"].argmax())]
+    name = ", ".join(f"{f}={row[f]}" for f in fields if row[f] is not None and row[f] == row[f])
+    seeds = f"n = {row['n']} seed" + ("s" if row["n"] != 1 else "")
+    low, high = row["fitness_low"], row["fitness_high"]
+    sure = f" [{low:.4f}, {high:.4f}]" if np.isfinite(low) else ", no interval"
+    among = f", the best of {len(table)} and so flattered" if len(table) > 1 else ""
+    return f"Best mean fitness: {name or row['configuration']}, {row['fitness']:.4f}{sure}, " + (
+        f"{seeds}{among}."
+    )
+
+
+def _by_depth(view: SweepView) -> pd.DataFrame:
+    """Means by T and N."""
+    import pandas as pd
+
+    parts = []
+    for T, part in completed(view.rows).groupby("generations"):
+        table = main_effects(part, ["children"]).rename(columns={"setting": "children"})
+        table.insert(0, "generations", T)
+        parts.append(table.drop(columns="field"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _by_cost(view: SweepView) -> pd.DataFrame:
+    table = by_configuration(view.rows, list(dict.fromkeys(["fitness", view.cost])))
+    return table.assign(front=table.index.isin(pareto_front(table, view.cost).index))
+
+
+Drawing = Callable[[SweepView, "Axes", Theme], object]
+Tabling = Callable[[SweepView], "pd.DataFrame"]
+FIGURES: dict[str, tuple[Drawing, Tabling]] = {
+    "main effects": (
+        lambda view, ax, theme: figures.effects(view.rows, column=view.measure, ax=ax, theme=theme),
+        lambda view: main_effects(view.rows, column=view.measure),
+    ),
+    "configurations": (
+        lambda view, ax, theme: figures.parallel_coordinates(view.rows, ax=ax, theme=theme),
+        lambda view: by_configuration(view.rows),
+    ),
+    "depth and breadth": (
+        lambda view, ax, theme: figures.depth_breadth_slice(view.rows, ax=ax, theme=theme),
+        _by_depth,
+    ),
+    "cost and fitness": (
+        lambda view, ax, theme: figures.cost_and_fitness(
+            view.rows, cost=view.cost, ax=ax, theme=theme
+        ),
+        _by_cost,
+    ),
+}
+"""By name: what draws a view, and the table of what is drawn."""
+
+
+class Filters:
+    """The fields by which a sweep's rows can be chosen.
+
+    Args:
+        frame: Of `replay.load_sweep`.
+
+    Attributes:
+        labels: By field, and `seed`: the label of each row.
+        order: Likewise: the labels there are, in order.
+
+    Raises:
+        ValueError: Not the frame of a sweep, or no run is completed.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        fields = swept_fields(frame)
+        completed(frame)
+        self.frame = frame
+        self._done = (frame["status"] == "completed").to_numpy()
+        self.labels: dict[str, np.ndarray[Any, Any]] = {}
+        self.order: dict[str, list[str]] = {}
+        for name in fields:
+            labels, order = levels(frame[name])
+            self.labels[name] = labels.to_numpy()
+            self.order[name] = [each for each in order if (labels == each).any()]
+        if frame["seed"].nunique() > 1:
+            self.labels["seed"] = frame["seed"].map(str).to_numpy()
+            self.order["seed"] = [str(seed) for seed in sorted(frame["seed"].unique())]
+
+    def chosen(self, where: Mapping[str, Iterable[Any]]) -> np.ndarray[Any, Any]:
+        """Which rows have one of the chosen values of each field, (rows,) bool."""
+        kept = np.ones(len(self.frame), dtype=bool)
+        for name, values in where.items():
+            if name not in self.labels:
+                raise ValueError(
+                    f"where: expected fields among {', '.join(self.labels) or 'none'}, got {name!r}"
+                )
+            wanted = [_label(value) for value in values]
+            if unknown := [label for label in wanted if label not in self.order[name]]:
+                raise ValueError(
+                    f"where: {name} is among {', '.join(self.order[name])}, got {unknown[0]!r}"
+                )
+            if wanted:
+                kept &= np.isin(self.labels[name], wanted)
+        return kept
+
+    def options(self, name: str, where: Mapping[str, Iterable[Any]]) -> tuple[Any, ...]:
+        """Values of a field for its control, with the completed runs that other filters leave."""
+        others = {field: values for field, values in where.items() if field != name}
+        rows = self.labels[name][self.chosen(others) & self._done]
+        return tuple((f"{each}  ({(rows == each).sum()})", each) for each in self.order[name])
+
+    def known(self, names: Iterable[str]) -> list[str]:
+        """Those of some columns that are known of any run."""
+        return [name for name in names if name in self.frame and self.frame[name].notna().any()]
+
+    def view(
+        self, *, figure: str, where: Mapping[str, Iterable[Any]], measure: str, cost: str
+    ) -> SweepView:
+        """What to show of the chosen rows."""
+        for name, value, among in (
+            ("figure", figure, list(FIGURES)),
+            ("measure", measure, self.known(MEASURES)),
+            ("cost", cost, self.known(COSTS)),
+        ):
+            if value not in among:
+                raise ValueError(f"{name}: expected one of {', '.join(among)}, got {value!r}")
+        rows = self.frame[self.chosen(where)]
+        return SweepView(whole=self.frame, rows=rows, figure=figure, measure=measure, cost=cost)
+
+
+def _label(value: Any) -> str:
+    """A value of a field as `levels` names it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
+
+
+def sweep_figure(
+    frame: pd.DataFrame,
+    *,
+    figure: str = "main effects",
+    where: Mapping[str, Iterable[Any]] | None = None,
+    measure: str = "fitness",
+    cost: str = "tokens",
+    theme: Theme = "light",
+) -> Figure:
+    """Draws what `explore_sweep` shows of one choice.
+
+    Args:
+        frame: Of `replay.load_sweep`.
+        figure: main effects, configurations, depth and breadth, or cost and fitness.
+        where: By field, or `seed`: the values to keep, such as {"children": [4, 8]}. Fields of many
+            numbers are in classes, which go by their names.
+        measure: Of main effects: fitness, n_ok, or a cost.
+        cost: One of `replay.configurations.COSTS`.
+        theme: See `replay.style`.
+
+    Raises:
+        ValueError: There is no such figure, field, value, measure or cost.
+    """
+    try:
+        filters = Filters(frame)
+    except ValueError as error:
+        return figure_of(SentencePicture(str(error), theme), None)
+    view = filters.view(figure=figure, where=where or {}, measure=measure, cost=cost)
+    return figure_of(_picture(theme), view)
+
+
+def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
+    """Shows what a sweep found, for the values of its fields that one chooses.
+
+    Args:
+        frame: Of `replay.load_sweep`.
+        theme: Inks; `neutral` suits light and dark pages alike.
+    """
+    try:
+        return SweepExplorer(Filters(frame), theme=theme)
+    except ValueError as error:
+        return notice("sweep", "sweep_figure", str(error), theme)
+
+
+class SweepExplorer(Explorer):
+    """The explorer of a sweep; `explore_sweep` makes it.
+
+    Args:
+        filters: Of its rows.
+        theme: Inks, see `replay.style`.
+    """
+
+    def __init__(self, filters: Filters, *, theme: Theme) -> None:
+        self._filters = filters
+
+        @functools.lru_cache(maxsize=KEPT)
+        def view(**settings: Any) -> SweepView:
+            where, rest = _split(settings)
+            return filters.view(**rest, where=where)
+
+        subject = Subject(
+            name="sweep",
+            function="sweep_figure",
+            picture=_picture(theme),
+            view=lambda settings, coarse: view(**settings),
+            adjust=lambda moved, settings: settings,
+            scrubs={},
+            hidden=_hidden,
+            arguments=_arguments,
+        )
+        super().__init__(subject, self._controls(), help=HELP)
+
+    def _fit(self, settings: Settings) -> None:
+        """Counts anew what each value of a field would leave."""
+        where, _ = _split(settings)
+        for name in self._filters.order:
+            control, options = self.controls[WHERE + name], self._filters.options(name, where)
+            if control.options != options:
+                control.options = options
+
+    def _controls(self) -> dict[str, Any]:
+        import ipywidgets
+
+        filters = self._filters
+        drawings = [
+            name
+            for name in FIGURES
+            if name != "depth and breadth" or {"generations", "children"} & set(filters.order)
+        ]
+        costs, measures = filters.known(COSTS), filters.known(MEASURES)
+        controls = {
+            "figure": choice("Figure", drawings, drawings[0], tip="What is drawn"),
+            "measure": choice("Mean of", measures, measures[0], tip="What main effects are of"),
+            "cost": choice("Cost", costs, costs[0], tip="Fitness is drawn against it"),
+        }
+        for name, order in filters.order.items():
+            controls[WHERE + name] = ipywidgets.SelectMultiple(
+                options=filters.options(name, {}), rows=min(5, max(2, len(order))),
+                description=name, tooltip="Ctrl or Shift chooses several; none chosen: all",
+                **control_style(),
+            )  # fmt: skip
+        return controls
+
+
+def _picture(theme: Theme) -> WholePicture:
+    return WholePicture(lambda view, ax: FIGURES[view.figure][0](view, ax, theme), _height, theme)
+
+
+def _height(view: SweepView) -> float:
+    """Inches; main effects need a row for each value."""
+    if view.figure != "main effects":
+        return 4.2
+    fields = swept_fields(view.rows)
+    rows = sum(len(set(levels(view.rows[name])[0])) + 0.6 for name in fields)
+    return min(12.0, max(2.2, 1.2 + 0.3 * rows))
+
+
+def _split(settings: Settings) -> tuple[dict[str, Any], Settings]:
+    """The filters by field, and the rest."""
+    where = {n.removeprefix(WHERE): v for n, v in settings.items() if n.startswith(WHERE)}
+    return where, {n: v for n, v in settings.items() if not n.startswith(WHERE)}
+
+
+def _arguments(settings: Settings) -> Settings:
+    """Arguments of `sweep_figure`."""
+    where, rest = _split(settings)
+    chosen = {name: values for name, values in where.items() if values}
+    return {**rest, **({"where": chosen} if chosen else {})}
+
+
+def _hidden(settings: Settings) -> set[str]:
+    """The measure and the cost matter to one figure each."""
+    wanted = {"main effects": "measure", "cost and fitness": "cost"}.get(settings["figure"])
+    return {"measure", "cost"} - {wanted}

@@ -1,0 +1,143 @@
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import sweep_runs
+
+import replay
+from evo.selectors import SELECTORS
+from replay.explorers import explore_selection, selection_figure
+from replay.explorers.selection import Race
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    """Five configurations, the third the best."""
+    rng = np.random.default_rng(1)
+    return np.clip(rng.normal([[0.2], [0.3], [0.8], [0.4], [0.5]], 0.05, (5, 60)), 0, 1)
+
+
+@pytest.fixture
+def explorer(matrix):
+    made = explore_selection(matrix)
+    yield made
+    made.close()
+
+
+def test_it_is_the_race_of_select(explorer, matrix, tmp_path):
+    found = replay.select(matrix)
+    assert f"After round {len(found.rounds)} of {len(found.rounds)}" in explorer.words
+    assert "Winner: configuration 2" in explorer.words
+    assert "certain at delta 0.05" in explorer.words
+    saved = pd.read_csv(explorer.save(tmp_path / "numbers.csv"))
+    for number, each in enumerate(found.rounds, start=1):
+        part = saved[saved["round"] == number]
+        assert part["count"].tolist() == each.count[0].tolist()
+        assert part["lower"].tolist() == pytest.approx(each.lower[0].tolist())
+
+
+def test_rounds_are_played_one_by_one(explorer, tmp_path):
+    last = explorer.controls["rounds"].max
+    taken = []
+    for number in range(1, last + 1):
+        explorer.controls["rounds"].value = number
+        assert f"round {number} of {last}" in explorer.words
+        taken.append(int(explorer.words.split(" left, ")[1].split(" of")[0]))
+    assert taken == sorted(set(taken))
+    explorer.controls["rounds"].value = 1
+    assert pd.read_csv(explorer.save(tmp_path / "one.csv"))["round"].unique().tolist() == [1]
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+def test_every_selector_is_shown_to_its_end(explorer, selector):
+    explorer.choose(rounds=1, selector="random_search" if selector == "bayesian" else "bayesian")
+    explorer.controls["selector"].value = selector
+    rounds = explorer.controls["rounds"]
+    assert rounds.value == rounds.max
+    assert "Winner: configuration 2" in explorer.words
+    shown = explorer.controls["threshold"].layout.display != "none"
+    assert shown == (selector == "threshold")
+    assert ("threshold=" in explorer.code) == shown
+
+
+def test_other_orders_are_tried_at_rest(explorer, matrix):
+    explorer.controls["delta"].value = 0.01
+    assert "other orders" not in explorer.words
+    explorer.settle()
+    assert "In 100 other orders" in explorer.words
+    assert "100 % end with the same winner" in explorer.words
+    found = replay.select(matrix, delta=0.01, shuffles=100)
+    assert f"takes {np.median(found.shuffled):.0f} " in explorer.words
+
+
+def test_compat_comes_with_a_warning(explorer):
+    before = explorer.words
+    explorer.controls["interval"].value = "compat"
+    assert "do not rely" in explorer.words
+    assert "do not rely" not in before
+
+
+def test_the_code_gives_the_picture():
+    frame = sweep_runs(12)
+    made = explore_selection(frame, bounds=(0.2, 0.8))
+    made.choose(rounds=1, batch=2)
+    assert made.code.startswith("replay.explorers.selection_figure(data, bounds=(0.2, 0.8), sel")
+    assert eval(made.code, {"replay": replay, "data": frame}).axes
+    made.close()
+
+
+def test_configurations_of_a_sweep_are_told_apart_by_its_fields():
+    frame = sweep_runs(12)
+    frame.loc[frame["seed"] == 3, "status"] = "pending"
+    found = replay.select(frame)
+    assert found.terms.size == 3  # what is pending is no failure
+    assert len(found.labels) == 12
+    assert not any("nan" in label or "trial" in label for label in found.labels)
+
+
+def test_a_seed_that_some_lack_is_noted():
+    frame = sweep_runs(6).drop(index=[3])
+    made = explore_selection(frame)
+    assert "Note: 1 of 4 samples are not of all configurations" in made.words
+    made.close()
+
+
+def test_scrubbing_draws_every_round(explorer):
+    explorer.scrub("rounds")
+    assert explorer.controls["rounds"].value == explorer.controls["rounds"].max
+
+
+@pytest.mark.parametrize(
+    "data", [np.zeros((0, 3)), np.zeros(3), sweep_runs(1), sweep_runs().head(0)],
+    ids=["no rows", "one axis", "one configuration", "empty"],
+)  # fmt: skip
+def test_nothing_to_select_from_is_a_sentence(data):
+    made = explore_selection(data)
+    assert made.words
+    assert not made.controls
+    made.close()
+    assert selection_figure(data).axes
+
+
+def test_one_row_wins_at_once():
+    made = explore_selection(np.full((1, 4), 0.5))
+    assert "Winner: configuration 0" in made.words
+    made.close()
+
+
+def test_samples_that_all_failed():
+    made = explore_selection(np.full((2, 4), np.nan))
+    assert "2 of 2 configurations left" in made.words
+    made.close()
+
+
+def test_what_is_wrong_is_said(matrix):
+    with pytest.raises(ValueError, match="selector out of"):
+        selection_figure(matrix, selector="best")
+    with pytest.raises(ValueError, match="rounds: expected from 1"):
+        selection_figure(matrix, rounds=99)
+
+
+def test_a_thousand_configurations_are_raced_once():
+    rng = np.random.default_rng(0)
+    race = Race(rng.random((1000, 10)), {})
+    assert race.view(shuffled=True).selection.shuffled.size == 0

@@ -1,0 +1,152 @@
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import sweep_runs
+
+import replay
+from replay.configurations import by_configuration, main_effects
+from replay.explorers import explore_sweep, sweep_figure
+from replay.explorers.sweep import FIGURES, Filters
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return sweep_runs()
+
+
+@pytest.fixture
+def explorer(frame):
+    made = explore_sweep(frame)
+    yield made
+    made.close()
+
+
+def counts(explorer, name):
+    """The number in brackets of each value."""
+    options = explorer.controls[f"where {name}"].options
+    return {value: int(label.rpartition("(")[2].rstrip(")")) for label, value in options}
+
+
+def test_counts_are_of_what_the_other_filters_leave(explorer, frame):
+    explorer.controls["where model"].value = ("a",)
+    chosen = frame[frame["model"] == "a"]
+    assert counts(explorer, "children") == {
+        str(N): int((chosen["children"] == N).sum()) for N in (4, 8)
+    }
+    assert sum(counts(explorer, "model").values()) == len(frame)  # its own filter does not count
+    assert counts(explorer, "top_p") == {"0.9": 0, "1": 0, "not asked": len(chosen)}
+    explorer.controls["where model"].value = ()
+    assert sum(counts(explorer, "top_p").values()) == len(frame)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_the_table_is_that_of_the_chosen_runs(explorer, frame, figure, tmp_path):
+    explorer.choose(**{"figure": figure, "where children": ("8",), "where seed": ("0", "2")})
+    saved = pd.read_csv(explorer.save(tmp_path / "numbers.csv"))
+    chosen = frame[(frame["children"] == 8) & frame["seed"].isin([0, 2])]
+    if figure == "main effects":
+        expected = main_effects(chosen)
+        assert set(saved["seeds"]) == {2}
+        assert saved["value"].tolist() == pytest.approx(expected["value"].tolist())
+    elif figure == "depth and breadth":
+        means = chosen.groupby("generations")["fitness"].mean()
+        assert saved["value"].tolist() == pytest.approx(means.tolist())
+    else:
+        expected = by_configuration(chosen)["fitness"]
+        assert saved["fitness"].tolist() == pytest.approx(expected.tolist())
+    assert f"{chosen['configuration'].nunique()} of 30 configurations" in explorer.words
+    assert f"{len(chosen)} of 120 runs completed" in explorer.words
+
+
+def test_the_front_is_marked(explorer, frame, tmp_path):
+    explorer.choose(figure="cost and fitness", cost="n_calls")
+    saved = pd.read_csv(explorer.save(tmp_path / "numbers.csv"))
+    front = saved[saved["front"]].sort_values("n_calls")
+    assert saved["fitness"].max() in front["fitness"].tolist()
+    assert (np.diff(front["fitness"]) > 0).all()
+
+
+def test_the_code_gives_the_picture(explorer, frame):
+    explorer.choose(**{"figure": "cost and fitness", "where model": ("b",)})
+    assert explorer.code == (
+        "replay.explorers.sweep_figure(frame, figure='cost and fitness', cost='tokens', "
+        "where={'model': ('b',)})"
+    )
+    [ax] = eval(explorer.code, {"replay": replay, "frame": frame}).axes
+    [subtitle] = [text for text in ax.texts if "configurations" in text.get_text()]
+    chosen = frame[frame["model"] == "b"]["configuration"].nunique()
+    assert subtitle.get_text().startswith(f"{chosen} configurations")
+
+
+def test_controls_that_do_not_matter_are_hidden(explorer):
+    shown = {name for name, each in explorer.controls.items() if each.layout.display != "none"}
+    assert "measure" in shown
+    assert "cost" not in shown
+    explorer.controls["figure"].value = "cost and fitness"
+    assert explorer.controls["measure"].layout.display == "none"
+    assert explorer.controls["cost"].layout.display is None
+    assert "flops" not in explorer.controls["cost"].options  # unknown of every run
+
+
+def test_numbers_and_labels_choose_alike(frame):
+    filters = Filters(frame)
+    for name, value in (("children", 8), ("temperature", 0.2), ("top_p", 1.0), ("seed", 3)):
+        rows = filters.chosen({name: [value]})
+        assert (rows == (frame[name] == value).to_numpy()).all()
+        assert (rows == filters.chosen({name: [filters.labels[name][rows][0]]})).all()
+    assert filters.chosen({"children": []}).all()
+    classes = filters.order["max_tokens"]
+    assert len(classes) == 4
+    assert sum(filters.chosen({"max_tokens": [each]}).sum() for each in classes) == len(frame)
+
+
+def test_nothing_left_is_a_sentence(explorer):
+    explorer.choose(**{"where model": ("a",), "where top_p": ("1",)})
+    assert explorer.words == "0 of 30 configurations, 0 of 120 runs completed."
+    explorer.choose(**{"where model": (), "where top_p": ()})
+    assert "120 of 120" in explorer.words
+    where = {"model": ["a"], "top_p": [1.0]}
+    [ax] = sweep_figure(frame, where=where).axes
+    assert "no run of this sweep is completed yet" in [text.get_text() for text in ax.texts]
+
+
+def test_runs_that_are_not_over_are_counted(frame):
+    part = frame.copy()
+    part.loc[part["seed"] == 3, ["status", "fitness"]] = ["pending", np.nan]
+    part.loc[part["seed"] == 2, ["status", "fitness"]] = ["failed", np.nan]
+    made = explore_sweep(part)
+    assert "60 of 120 runs completed" in made.words
+    assert "30 failed" in made.words
+    assert "30 pending" in made.words
+    made.controls["where seed"].value = ("3",)
+    assert "0 of 120 runs completed, 30 pending." in made.words
+    made.close()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4], ids=["empty", "one run", "one configuration"])
+def test_little_is_shown_as_what_it_is(frame, rows):
+    part = frame.head(rows)
+    for figure in FIGURES:
+        assert sweep_figure(part, figure=figure).axes
+    made = explore_sweep(part)
+    assert ("1 of 1 configurations" if rows else "no run of this sweep") in made.words
+    made.close()
+
+
+def test_what_is_wrong_is_said(frame):
+    with pytest.raises(ValueError, match="fields among model"):
+        sweep_figure(frame, where={"N": [1]})
+    with pytest.raises(ValueError, match="children is among 4, 8, got '5'"):
+        sweep_figure(frame, where={"children": [5]})
+    with pytest.raises(ValueError, match="figure: expected one of main effects"):
+        sweep_figure(frame, figure="effects")
+    with pytest.raises(ValueError, match="cost: expected one of tokens, n_calls"):
+        sweep_figure(frame, cost="flops")
+    plain = explore_sweep(pd.DataFrame({"fitness": [1.0]}))
+    assert "load_sweep" in plain.words
+    plain.close()
+
+
+def test_themes(frame):
+    for theme in ("light", "dark", "neutral"):
+        assert sweep_figure(frame, theme=theme).axes
