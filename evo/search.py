@@ -331,9 +331,9 @@ class Handle:
         self._outcome: Any = None
         self._error: BaseException | None = None
         self._stop = threading.Event()
+        self._done = threading.Event()  # Ctrl-C while joining a thread would lose track of it
         self._carried = carry_backend()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
         try:
@@ -341,6 +341,8 @@ class Handle:
                 self._outcome = self._plan.work(self._hook)
         except BaseException as error:  # raised again by wait()
             self._error = error
+        finally:
+            self._done.set()
 
     def _hook(self, resources: Stoppable) -> None:
         self._resources = resources
@@ -364,7 +366,7 @@ class Handle:
     @property
     def running(self) -> bool:
         """Whether the work is still going on."""
-        return self._thread.is_alive()
+        return not self._done.is_set()
 
     def stop(self) -> None:
         """Asks it to stop: children under way get a moment to finish, no call begins."""
@@ -375,8 +377,7 @@ class Handle:
 
     def _end_soon(self) -> None:
         """Ends calls and evaluations that are still under way after a moment."""
-        self._thread.join(GRACE)
-        if self.running and self._resources:
+        if not self._done.wait(GRACE) and self._resources:
             self._resources.close()
 
     def wait(self, timeout: float | None = None) -> Any:
@@ -386,8 +387,7 @@ class Handle:
             TimeoutError: Not done within `timeout` seconds.
             BaseException: Whatever the search raised.
         """
-        self._thread.join(timeout)
-        if self._thread.is_alive():
+        if not self._done.wait(timeout):
             raise TimeoutError(f"still running after {timeout} s")
         if self._error is not None:
             raise self._error

@@ -98,14 +98,16 @@ def make_plan(
             name = loaded.name if isinstance(value, Task) else os.fspath(value)
             tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
             return name
-        if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-            return value.tolist()
-        raise NotImplementedError(f"expected plain values, got {value!r}")
+        if isinstance(value, Mapping):
+            return {key: plain(each) for key, each in value.items()}
+        if isinstance(value, list | tuple | range):
+            return [plain(each) for each in value]
+        return value.tolist() if hasattr(value, "tolist") else value  # of NumPy
 
     given = {**base, **({"task": task} if task is not None else {})}
     for name in given:
         check_field(name)
-    given, named = (msgspec.to_builtins(each, enc_hook=plain) for each in (given, dict(space)))
+    given, named = (msgspec.to_builtins(plain(each)) for each in (given, space))
     parsed = parse_space(named)
     if "task" not in given and "task" not in named:
         raise ValueError("task: expected a name or a folder; see `evo tasks`")

@@ -118,9 +118,7 @@ def test_picker(notebooks, screenshots, request, dark):
     lab.write_notebook(folder / name, [call])
     with lab.browser(width=900 if dark else 1280) as (page, errors):
         lab.open_notebook(page, url, name, dark=dark)
-        page.locator(".widget-select select, select.jupyter-widgets, select[size]").first.select_option(
-            label=f"logs-{dark}/"
-        )
+        page.locator(".widget-select select").select_option(label=f"logs-{dark}/")
         page.get_by_role("button", name="Open").focus()
         page.keyboard.press("Enter")
         sees(page, "3 runs in the format of evo, task min_max_distance")

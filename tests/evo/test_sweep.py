@@ -16,7 +16,7 @@ from evo.llm.server import OfflineServer
 from evo.log import LogBusyError, LogError
 from evo.sweeping.driver import summarise
 from evo.sweeping.events import Event, EventLog
-from evo.sweeping.plan import claim
+from evo.sweeping.plan import claim, make_plan
 
 SPACE = {"temperature": [0.2, 0.9], "generations": [1, 2]}
 COMMON = {"task": "mmd", "seeds": [1, 2], "children": 2, "progress": False}
@@ -126,6 +126,14 @@ def test_mistakes_are_found_before_anything_starts(space, others, says, tmp_path
     with pytest.raises(ValueError, match=says):
         evo.start_sweep(space, log_dir=tmp_path / "s", **{**COMMON, **others})
     assert not (tmp_path / "s" / "events.jsonl").exists()
+
+
+def test_a_task_may_be_an_object() -> None:
+    task = evo.load_task("mmd")
+    given = {"strategy": "grid", "trials": None, "seeds": [1], "seed": 0, "base": {}}
+    by_object = make_plan({"task": [task]}, task=task, **given)
+    assert by_object.tasks == make_plan({}, task="min_max_distance", **given).tasks
+    assert by_object.space == {"task": ["min_max_distance"]}
 
 
 def test_equal_configurations_run_once(tmp_path: Path) -> None:
