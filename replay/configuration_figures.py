@@ -263,7 +263,7 @@ def cost_and_fitness(
         ax.plot(part[cost], part["fitness"], ls="", marker="o", ms=5, color=colour)
     ax.step(front[cost], front["fitness"], where="post", color=PALETTE[1], lw=1.2, ls="--")
     if known[cost].min() > 0 and known[cost].max() / known[cost].min() > 20:
-        ax.set_xscale("log")
+        _logarithmic(ax, known[cost].max() / known[cost].min())
     fields = swept_fields(frame)
     ends = []
     for at, (_, row) in enumerate(front.tail(MOST_NAMED).iterrows(), start=1):
@@ -283,6 +283,21 @@ def cost_and_fitness(
         "better than it is.",
     )  # fmt: skip
     return ax
+
+
+def _logarithmic(ax: Axes, ratio: float) -> None:
+    """Spaces the horizontal axis by ratios, with few ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    def written(value: float, _: object) -> str:
+        if value >= 1e7:
+            return f"{value:.0e}"
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ratio < 1e3 else (1.0,)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(written))
 
 
 def _gone(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from evo.selected import Selection
 
 __all__ = ["selection_race"]
+
+LABEL = 30
+"""Letters in a line of a configuration's name."""
 
 
 def selection_race(
@@ -73,7 +77,8 @@ def selection_race(
         ax.plot(middle, y, color=colour, lw=1.6, drawstyle="steps-pre")
         if retired:
             ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
-        names.append(f"{selection.labels[k]} (n = {count[shown - 1, k]})")
+        name = f"{selection.labels[k]} (n = {count[shown - 1, k]})"
+        names.append("\n".join(wrap(name, LABEL, max_lines=3, placeholder=" …")))
     label_rows(ax, names)
     margin = 0.03 * (selection.terms.high - selection.terms.low)
     ax.set_xlim(selection.terms.low - margin, selection.terms.high + margin)
@@ -94,7 +99,7 @@ def _head(ax: Axes, theme: Theme, selection: Selection, shown: int, drawn: int) 
         state = f"round {shown} of {len(selection.rounds)}"
     else:
         who = "none" if selection.winner is None else selection.labels[selection.winner]
-        state = f"winner {who}, {selection.end}"
+        state = f"winner {shorten(who, LABEL, placeholder=' …')}, {selection.end}"
     notes = [
         f"within [{terms.low:g}, {terms.high:g}]",
         *([f"{total - drawn} more configurations not drawn"] if total > drawn else []),

@@ -148,6 +148,8 @@ class Race:
         shuffles = self._shuffles if shuffled else 0
         found, notes = self._select(selector, interval, delta, batch, shuffles, threshold)
         shown = len(found.rounds) if rounds is None else rounds
+        if not 1 <= shown <= len(found.rounds):
+            raise ValueError(f"rounds: expected from 1 to {len(found.rounds)}, got {rounds!r}")
         return SelectionView(selection=found, rounds=shown, notes=notes)
 
     def _run(

@@ -100,7 +100,7 @@ def test_numbers_and_labels_choose_alike(frame):
     assert sum(filters.chosen({"max_tokens": [each]}).sum() for each in classes) == len(frame)
 
 
-def test_nothing_left_is_a_sentence(explorer):
+def test_nothing_left_is_a_sentence(explorer, frame):
     explorer.choose(**{"where model": ("a",), "where top_p": ("1",)})
     assert explorer.words == "0 of 30 configurations, 0 of 120 runs completed."
     explorer.choose(**{"where model": (), "where top_p": ()})
