@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["selection_race"]
 
-LABEL = 30
+LABEL = 32
 """Letters in a line of a configuration's name."""
 
 
@@ -77,8 +77,8 @@ def selection_race(
         ax.plot(middle, y, color=colour, lw=1.6, drawstyle="steps-pre")
         if retired:
             ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
-        name = f"{selection.labels[k]} (n = {count[shown - 1, k]})"
-        names.append("\n".join(wrap(name, LABEL, max_lines=3, placeholder=" …")))
+        name = "\n".join(wrap(selection.labels[k], LABEL, max_lines=2, placeholder=" …"))
+        names.append(f"{name} (n = {count[shown - 1, k]})")
     label_rows(ax, names)
     margin = 0.03 * (selection.terms.high - selection.terms.low)
     ax.set_xlim(selection.terms.low - margin, selection.terms.high + margin)
