@@ -260,6 +260,12 @@ class SelectionExplorer(Explorer):
         )
         super().__init__(subject, self._controls(), help=HELP)
 
+    def close(self) -> None:
+        """Free the widgets, the figure and the samples."""
+        with self._lock:
+            super().close()
+            self.__dict__.pop("_race", None)
+
     def _rounds(self, settings: Settings) -> int:
         return len(self._race.view(**{**settings, "rounds": None}).selection.rounds)
 

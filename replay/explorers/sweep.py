@@ -290,6 +290,12 @@ class SweepExplorer(Explorer):
         )
         super().__init__(subject, self._controls(), help=HELP)
 
+    def close(self) -> None:
+        """Free the widgets, the figure and the frame."""
+        with self._lock:
+            super().close()
+            self.__dict__.pop("_filters", None)
+
     def _fit(self, settings: Settings) -> None:
         """Counts anew what each value of a field would leave."""
         where, _ = _split(settings)
@@ -317,7 +323,7 @@ class SweepExplorer(Explorer):
             controls[WHERE + name] = ipywidgets.SelectMultiple(
                 options=filters.options(name, {}), rows=min(5, max(2, len(order))),
                 description=name, tooltip="Ctrl or Shift chooses several; none chosen: all",
-                **control_style(),
+                **control_style(200),
             )  # fmt: skip
         return controls
 

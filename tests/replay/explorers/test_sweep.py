@@ -150,3 +150,14 @@ def test_what_is_wrong_is_said(frame):
 def test_themes(frame):
     for theme in ("light", "dark", "neutral"):
         assert sweep_figure(frame, theme=theme).axes
+
+
+def test_tabs_of_a_sweep_and_closing_them(frame):
+    from ipywidgets.widgets.widget import _instances
+
+    before = set(_instances)
+    tabs = replay.explore(frame)
+    assert "Winner" in tabs["Selection"].words
+    tabs["Sweep"].controls["where model"].value = ("a",)
+    tabs.close()
+    assert not set(_instances) - before
