@@ -34,6 +34,14 @@ DEFAULT = "default"
 REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
 
+_LISTS = (
+    "<img alt='' hidden src='data:,' onerror=\""
+    "window.replayLists||=document.addEventListener('focusin',e=>{"
+    "if(e.target.matches('.replay-explorer select'))"
+    "e.target.setAttribute('data-lm-suppress-shortcuts','true')})||true\">"
+)
+"""Keeps JupyterLab from taking the arrow keys of lists for its own shortcuts."""
+
 
 class View(Protocol):
     """What one set of values comes to."""
@@ -111,7 +119,7 @@ class Explorer:
         self._scrubbed = ipywidgets.VBox()
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(f"<div>{html.escape(help)}</div>"),
+                ipywidgets.HTML(f"<div>{html.escape(help)}{_LISTS}</div>"),
                 ipywidgets.Box(
                     list(self.controls.values()),
                     layout={"flex_flow": "row wrap", "max_width": "100%"},
@@ -124,6 +132,7 @@ class Explorer:
             ],
             layout={"max_width": "100%"},
         )
+        self.widget.add_class("replay-explorer")
         self._hide()
         self._update(coarse=False)
         for name, control in self.controls.items():

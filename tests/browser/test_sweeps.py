@@ -49,8 +49,10 @@ def test_filters(opened, screenshots, request):
     sees(page, "of 12 configurations")
     after = page.get_by_label("top_p").locator("option").all_inner_texts()
     assert after != before
+    model.press("ArrowDown")  # from a to b, as in any list
+    lab.wait_for(page, "where={'model': ('b',)}")
     page.get_by_label("children", exact=True).select_option(index=[0, 1])
-    lab.wait_for(page, "where={'model': ('a',), 'children': ('4', '8')}")
+    lab.wait_for(page, "where={'model': ('b',), 'children': ('4', '8')}")
     page.get_by_label("Figure").select_option("cost and fitness")
     lab.wait_for(page, "figure='cost and fitness', cost='tokens'")
     page.get_by_label("Cost").select_option("n_calls")
