@@ -28,8 +28,8 @@ _HOMES = {
     "instance_matrix": "evo.selected",
     "load_task": "evo.task",
     "read_log": "evo.log",
-    "rerun": "evo.rerun",
-    "rescore": "evo.rerun",
+    "rerun": "evo.playback",
+    "rescore": "evo.playback",
     "resume": "evo.search",
     "resume_many": "evo.search",
     "run": "evo.search",
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from evo.live import Allocation, allocate_live, start_allocation
     from evo.log import Log, LogError, read_log
     from evo.records import Evaluation, Limits, Model
-    from evo.rerun import rerun, rescore
+    from evo.playback import rerun, rescore
     from evo.search import (
         Handle,
         evaluate,

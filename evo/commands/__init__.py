@@ -152,7 +152,7 @@ def resume_logs(arguments: argparse.Namespace) -> int:
 
 def rerun_logs(arguments: argparse.Namespace) -> int:
     """`evo rerun`."""
-    from evo.rerun import rerun
+    from evo.playback import rerun
 
     same = True
     for path in arguments.logs:
@@ -164,7 +164,7 @@ def rerun_logs(arguments: argparse.Namespace) -> int:
 
 def rescore_logs(arguments: argparse.Namespace) -> int:
     """`evo rescore`."""
-    from evo.rerun import rescore
+    from evo.playback import rescore
 
     if arguments.output and len(arguments.logs) > 1:
         raise ValueError("--output: goes with one log")

@@ -343,6 +343,15 @@ def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path) -> None
     assert "unknown key 'spaces' (known: task, space" in run("sweep", str(file)).stderr
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C works, also where the tests themselves run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_pauses(tmp_path: Path) -> None:
     def interrupt(event: Event) -> None:
         if event.event == "run_started":

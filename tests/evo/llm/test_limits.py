@@ -206,7 +206,7 @@ def test_after_a_refusal_fewer_fly_and_later_as_many_as_before():
         with slots.slot() as lease:
             with lock:
                 most[0] = max(most[0], slots.in_flight)
-            time.sleep(0.003)
+            time.sleep(0.02)
             lease.settle(1)
 
     hold(slots, answered=False, turned_away=True)
