@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     from evo.configuration import Settings
     from evo.live import Allocation, allocate_live, start_allocation
     from evo.log import Log, LogError, read_log
-    from evo.records import Evaluation, Limits, Model
     from evo.playback import rerun, rescore
+    from evo.records import Evaluation, Limits, Model
     from evo.search import (
         Handle,
         evaluate,

@@ -133,8 +133,7 @@ def _labels(configurations: Sequence[Mapping[str, Any]], count: int) -> tuple[st
     if not configurations:
         return tuple(f"configuration {k}" for k in range(count))
     return tuple(
-        ", ".join(f"{k}={v}" for k, v in each.items() if not pd.isna(v))
-        for each in configurations
+        ", ".join(f"{k}={v}" for k, v in each.items() if not pd.isna(v)) for each in configurations
     )
 
 
