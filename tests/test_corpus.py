@@ -8,14 +8,10 @@ import pytest
 
 import evo
 import replay
-from evo.prompt import PROMPT_VERSION
-from evo.records import Child
 from evo.search import powers_of_two
 
 CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"
 OFFLINE = CORPUS / "offline"
-REAL = CORPUS / "qwen2.5-coder-1.5b"
-"""Logs of a small LLM."""
 TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
 BUDGET = 512
 
@@ -80,50 +76,3 @@ def test_a_run_is_made_again(
     fitness = [[np.nan if (f := o.evaluation.fitness) is None else f for o in log]
                for log in (again.outcomes, before)]  # fmt: skip
     np.testing.assert_allclose(fitness[0], fitness[1], rtol=0, atol=1e-6)
-
-
-def real_logs() -> list[Path]:
-    return sorted(REAL.rglob("*.jsonl.gz"))
-
-
-def test_the_llm_ran_both_tasks() -> None:
-    frame = replay.load(real_logs())
-    assert set(frame["model"]) == {REAL.name}
-    depth = frame.groupby(["task", "children", "seed"])["generation"].max()
-    for task in ("min_max_distance", "heilbronn_triangle"):
-        runs = depth.loc[task, 8]
-        assert runs.index.tolist() == list(range(40, 40 + len(runs)))
-        assert (runs == 4).all()
-
-
-@pytest.mark.parametrize("path", real_logs(), ids=lambda path: path.stem)
-def test_a_log_of_the_llm_is_whole(path: Path) -> None:
-    log = evo.read_log(path)
-    assert not log.header.compact
-    assert log.header.prompt_version == PROMPT_VERSION
-    assert [(c.generation, c.index) for c in sorted_children(log)] == [
-        (generation, index) for generation in range(1, 5) for index in range(8)
-    ]
-    for child in log.children:
-        status = child.evaluation.status
-        assert (child.reply is None) == (status == "no_reply")
-        assert (child.program is None) == (status in ("no_reply", "no_program"))
-        assert status == "no_reply" or child.attempts[-1].usage["completion_tokens"] > 0
-
-
-def sorted_children(log: evo.Log) -> list[Child]:
-    return sorted(log.children, key=lambda child: (child.generation, child.index))
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, marks=[pytest.mark.slow] if number else [])
-        for number, path in enumerate(real_logs())
-    ],
-    ids=lambda path: path.stem,
-)
-def test_a_log_of_the_llm_plays_again(path: Path) -> None:
-    outcome = evo.rerun(path)
-    assert outcome.same, str(outcome)
-    assert outcome.evaluations == 33
