@@ -41,6 +41,7 @@ class Tabs:
         )
         self.widget.observe(lambda change: self._opened(change["new"]), names="selected_index")
         self.widget.selected_index = 0
+        self._opened(0)
 
     def __getitem__(self, title: str) -> Explorer:
         """The explorer of a tab, made if it was not yet."""

@@ -49,6 +49,7 @@ def test_what_is_opened_is_the_frame_of_load(picker, logs):
     picker.open()
     assert picker.frame.equals(replay.load(logs / "mine"))
     assert picker.path == logs / "mine"
+    assert picker._shown.widget.children[0].children  # the first tab is not empty
 
 
 def test_a_folder_without_runs_is_a_sentence(picker, logs):
