@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,10 @@ from evo.llm.offline.ideas_packing import BANK as PACKING
 from evo.llm.offline.ideas_triangle import BANK as TRIANGLE
 
 BANKS: tuple[Bank, ...] = (PACKING, DISTANCE, TRIANGLE)
+
+_parsing = threading.Lock()
+# CPython 3.11 and 3.12 count the depth of a tree under construction per interpreter, not per
+# thread: two threads that parse at once may end in a SystemError.
 
 LONGEST_WRAPPED = 6000
 """A longer program, characters, is not wrapped but replaced, so that programs stay short."""
@@ -90,7 +95,8 @@ def find_bank(source: str) -> tuple[Bank, str] | None:
 def parse(source: str) -> ast.Module | None:
     """Parses a program; None if it is not Python."""
     try:
-        return ast.parse(source)
+        with _parsing:
+            return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -161,7 +167,9 @@ def _match(body: list[ast.stmt], bank: Bank, empty: Chain, source: str) -> Chain
 @functools.lru_cache
 def _dump_ending(ending: str) -> str:
     """Returns a return statement in a form that no spelling changes."""
-    return ast.dump(ast.parse(f"def f():\n    {ending}").body[0].body[0])  # type: ignore[attr-defined]
+    with _parsing:
+        tree = ast.parse(f"def f():\n    {ending}")
+    return ast.dump(tree.body[0].body[0])  # type: ignore[attr-defined]
 
 
 def _assigned(node: ast.stmt, name: str) -> ast.expr | None:
