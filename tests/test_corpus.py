@@ -8,7 +8,9 @@ import pytest
 
 import evo
 import replay
+from evo.journal import read_journal
 from evo.search import powers_of_two
+from replay.reading import ALLOCATION
 
 CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"
 OFFLINE = CORPUS / "offline"
@@ -76,3 +78,31 @@ def test_a_run_is_made_again(
     fitness = [[np.nan if (f := o.evaluation.fitness) is None else f for o in log]
                for log in (again.outcomes, before)]  # fmt: skip
     np.testing.assert_allclose(fitness[0], fitness[1], rtol=0, atol=1e-6)
+
+
+SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl"))
+"""Logs of a small LLM: a system prompt for word problems, and an allocation over four arms."""
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in SMALL if p.name != ALLOCATION], ids=lambda path: path.stem
+)
+def test_a_log_of_the_llm_plays_again(path: Path) -> None:
+    outcome = evo.rerun(path)
+    assert outcome.same, str(outcome)
+
+
+def test_the_allocation_of_the_llm_is_repeated_by_its_replay() -> None:
+    (path,) = (p for p in SMALL if p.name == ALLOCATION)
+    journal = read_journal(path)
+    fitness = replay.fitness_matrix(replay.load(path))
+    header = journal.header
+    played = replay.simulate(
+        fitness,
+        header.policy,
+        rounds=header.rounds,
+        replicates=1,
+        seed=header.seed,
+        missing="stop",
+    )
+    assert played.pulls[0].tolist() == [told.arm for _, told in sorted(journal.told.items())]
