@@ -21,7 +21,7 @@ import msgspec
 
 from evo.evaluations import Evaluates, EvaluationMemory, Sandbox, program_digest
 from evo.instances import InstanceEvaluator
-from evo.llm.client import CallCancelled, Caller, EndpointRefused
+from evo.llm.client import Call, CallCancelled, Caller, EndpointRefused
 from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
 from evo.log import Best, Log, LogError, LogWriter
@@ -36,6 +36,7 @@ from evo.records import (
     Initial,
     InstanceCall,
     Outcome,
+    Reply,
 )
 from evo.sandbox import EvaluatorClosed
 from evo.task import TaskError
@@ -130,6 +131,7 @@ class Arm:
         self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
+        self._replies: dict[int, Reply] = {}  # of those that are still to be evaluated
         self._active: set[int] = set()  # indices of children being made
         self.best: Best
 
@@ -174,6 +176,9 @@ class Arm:
             elif child.program is not None:
                 place = (child.generation, child.index)
                 self._first.setdefault(program_digest(child.program), place)
+        self._replies = {
+            index: reply for (g, index), reply in log.replies.items() if g > self.generation
+        }
         if log.generations:
             self.best = log.best
             if self.best.program is None:
@@ -304,8 +309,7 @@ class Arm:
     ) -> tuple[Child, bool]:
         """Call -> parse -> evaluate: one child, and whether the endpoint refused its request."""
         seed = child_seed(self.header.seed, self.header.children, number, index)
-        call = self._resources.caller.call(messages, seed=seed, generation=number, index=index)
-        self._resources.tally.add(call.attempts, self.header)
+        call = self._ask(number, index, messages, seed)
         program = parse_reply(
             call.reply, finish_reason=call.finish_reason, evolves=self.header.task.evolves
         )
@@ -331,6 +335,24 @@ class Arm:
         unanswered = program is not None and evaluation.status == "no_reply"
         return child, call.rejected is not None or unanswered
 
+    def _ask(self, number: int, index: int, messages: list[Message], seed: int) -> Call:
+        """Makes a child's call, unless an earlier session did."""
+        if (kept := self._replies.get(index)) is not None:
+            reason = kept.attempts[-1].finish_reason if kept.attempts else None
+            return Call(kept.attempts, kept.reply, kept.reasoning, reason)
+        call = self._resources.caller.call(messages, seed=seed, generation=number, index=index)
+        self._resources.tally.add(call.attempts, self.header)
+        if self.header.task.asks_model and call.reply is not None:
+            reply = Reply(
+                generation=number,
+                index=index,
+                attempts=call.attempts,
+                reply=call.reply,
+                reasoning=call.reasoning,
+            )
+            self._writer.append(reply)
+        return call
+
     def _conclude(self, number: int, seconds: float) -> Generation:
         """Chooses the next parent and notes which programs had been seen before."""
         children = [self._logged[index] for index in range(self.header.children)]
@@ -350,7 +372,7 @@ class Arm:
         if chosen is not None:
             program = self._programs[chosen.index]
             self.best = Best(program, chosen.evaluation, number, chosen.index)
-        self._logged, self._programs = {}, {}
+        self._logged, self._programs, self._replies = {}, {}, {}
         return Generation(
             generation=number,
             best_fitness=self.best_fitness,

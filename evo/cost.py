@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from evo.records import Attempt, InstanceCall, Model, Outcome, Sampling
+from evo.records import Attempt, InstanceCall, Model, Outcome, Reply, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,7 +193,7 @@ def cost_of_attempts(
 
 
 def cost_of_children(
-    children: Iterable[Outcome | InstanceCall],
+    children: Iterable[Outcome | InstanceCall | Reply],
     model: Model,
     sampling: Sampling,
     *,

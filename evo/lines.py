@@ -20,10 +20,11 @@ from evo.records import (
     InstanceCall,
     Line,
     Outcome,
+    Reply,
     Session,
 )
 
-LeanLine = Header | Session | Initial | Outcome | InstanceCall | Generation | End
+LeanLine = Header | Session | Initial | Outcome | InstanceCall | Reply | Generation | End
 
 PREFIX = b'{"crc":"'
 BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`

@@ -39,8 +39,7 @@ class LiveArm:
         self.arm, self.caller = arm, caller
         self.fitness: list[float] = log.trajectory.tolist()
         by_generation: dict[int, list[Any]] = {}
-        calls: list[Any] = [*log.outcomes, *log.instance_calls]
-        for call in calls:
+        for call in log.calls:
             by_generation.setdefault(call.generation, []).append(call)
         self.costs = [
             _costs(log.header, by_generation[g.generation], g.seconds) for g in log.generations

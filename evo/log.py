@@ -45,6 +45,7 @@ from evo.records import (
     InstanceCall,
     Line,
     Outcome,
+    Reply,
     Session,
 )
 from evo.showing import sparkline
@@ -98,6 +99,7 @@ class Log:
             generation under way.
         instance_calls: Calls that evaluations made, by generation, program and index; of a call
             that was repeated after a failure, each in the order made.
+        replies: By generation and index, of children that are still to be evaluated.
         generations: Complete generations, in order.
         torn: Whether a torn last line was left out.
         ends: Orderly ends of sessions.
@@ -112,6 +114,7 @@ class Log:
         self.ends: list[End] = []
         self.outcomes: list[Outcome] = []
         self.instance_calls: list[InstanceCall] = []
+        self.replies: dict[tuple[int, int], Reply] = {}
         self.ended = False
         self.length = 0  # bytes of whole lines: where a writer goes on
         self.lines = 0
@@ -141,6 +144,8 @@ class Log:
                     self.initial = initial
                 case InstanceCall() as call:
                     self.instance_calls.append(call)
+                case Reply() as reply:
+                    self.replies[reply.generation, reply.index] = reply
                 case Generation() as generation:
                     self.generations.append(generation)
                 case End() as end:
@@ -151,6 +156,7 @@ class Log:
                     if key in self._places:
                         raise LogError(f"{self.path}: child {key} was logged twice")
                     self._places[key] = (decoded.start, decoded.stop)
+                    self.replies.pop(key, None)
                     self.outcomes.append(outcome)
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
         self.instance_calls.sort(key=lambda call: (call.generation, call.program, call.index))
@@ -214,6 +220,11 @@ class Log:
         return [record for record in records if isinstance(record, Child)]
 
     @property
+    def calls(self) -> list[Outcome | InstanceCall | Reply]:
+        """Every call: of children, of evaluations, and of children still to be evaluated."""
+        return [*self.outcomes, *self.instance_calls, *self.replies.values()]
+
+    @property
     def trajectory(self) -> NDArray[np.float64]:
         """Best fitness after each complete generation, shape (T + 1,); NaN while nothing is ok."""
         import numpy as np
@@ -275,8 +286,7 @@ def summarise(log: Log) -> str:
     header = log.header
     model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
     best = log.trajectory[-1]
-    calls: list[Outcome | InstanceCall] = [*log.outcomes, *log.instance_calls]
-    tokens = [usage_tokens(attempt.usage) for call in calls for attempt in call.attempts]
+    tokens = [usage_tokens(attempt.usage) for call in log.calls for attempt in call.attempts]
     prompt = sum(t.prompt or 0 for t in tokens if t)
     completion = sum(t.completion or 0 for t in tokens if t)
     seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"

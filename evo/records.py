@@ -336,6 +336,27 @@ class InstanceCall(Record, frozen=True, kw_only=True, tag_field="kind", tag="ins
     reply: str | None = None
 
 
+class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+    """A child's own call, logged before an evaluation that makes calls itself.
+
+    The child's line follows and takes its place; without one the child is still to be evaluated,
+    and its call is not made again.
+
+    Attributes:
+        generation: From 1.
+        index: The child's position within the generation, from 0.
+        attempts: Every HTTP request made for it, in order.
+        reply: The model's text; None in a compact log.
+        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
+    """
+
+    generation: int
+    index: int
+    attempts: tuple[Attempt, ...]
+    reply: str | None = None
+    reasoning: str | None = None
+
+
 class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
     """A generation is complete.
 
@@ -453,5 +474,5 @@ class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
 AllocationLine = AllocationHeader | Asked | Told
 """Every kind of line in allocation.jsonl."""
 
-Line = Header | Session | Initial | Child | InstanceCall | Generation | End
+Line = Header | Session | Initial | Child | InstanceCall | Reply | Generation | End
 """Every kind of line in a log."""

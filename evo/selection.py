@@ -353,9 +353,8 @@ def _job(path: Path, header: Header, goal: int) -> Job:
 
 def _costs(log: Log, generations: int) -> dict[str, float]:
     """Returns what a run of so many generations cost by unit; NaN where unknown."""
-    calls: list[Any] = [*log.outcomes, *log.instance_calls]
     cost = cost_of_children(
-        (each for each in calls if each.generation <= generations),
+        (each for each in log.calls if each.generation <= generations),
         log.header.model,
         log.header.sampling,
     )

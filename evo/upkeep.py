@@ -111,6 +111,8 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     lines += [log.initial] if log.initial else []
     lines += log.ends
     lines += [msgspec.structs.replace(call, reply=None) for call in log.instance_calls]
+    kept = log.replies.values()
+    lines += [msgspec.structs.replace(each, reply=None, reasoning=None) for each in kept]
     by_generation = {generation.generation: generation for generation in log.generations}
     for position, outcome in enumerate(log.outcomes):
         lines.append(Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__}))

@@ -97,8 +97,12 @@ class LeanCall(msgspec.Struct, tag_field="kind", tag="instance_call", gc=False):
     attempts: tuple[LeanAttempt, ...]
 
 
+class LeanReply(msgspec.Struct, tag_field="kind", tag="reply", gc=False):
+    """`evo.records.Reply`: its child has a line of its own, or is not evaluated yet."""
+
+
 _decoder = msgspec.json.Decoder(
-    Header | Session | Initial | LeanChild | LeanCall | Generation | End
+    Header | Session | Initial | LeanChild | LeanCall | LeanReply | Generation | End
 )
 
 

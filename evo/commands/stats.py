@@ -33,9 +33,7 @@ def show_stats(arguments: argparse.Namespace) -> int:
     total, latencies, seconds = Tally(), list[float](), list[float]()
     for log in logs:
         tally, own = Tally(), list[float]()
-        calls = [child.attempts for child in log.outcomes]
-        calls += [call.attempts for call in log.instance_calls]
-        for attempts in calls:
+        for attempts in (call.attempts for call in log.calls):
             for each in (tally, total):
                 each.add(attempts, log.header)
             own += [a.latency for a in attempts if a.latency is not None and not a.cached]

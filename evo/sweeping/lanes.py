@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -239,8 +238,7 @@ def cost_of_log(log: Log, generations: int | None = None) -> Cost:
         log: The log.
         generations: The first so many alone; None: all, one under way included.
     """
-    calls: Sequence[Any] = [*log.outcomes, *log.instance_calls]
-    chosen = [each for each in calls if generations is None or each.generation <= generations]
+    chosen = [each for each in log.calls if generations is None or each.generation <= generations]
     return cost_of_children(chosen, log.header.model, log.header.sampling)
 
 

@@ -13,6 +13,7 @@ from test_search import timeless
 
 import evo
 import replay
+from evo.arm import child_seed
 from evo.cost import cost_of_children
 from evo.instances import instance_seed, text_key
 from evo.llm.client import Call, EndpointRefused, ModelClient
@@ -221,6 +222,7 @@ def test_stop_loses_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     seeds = [instance_seed(call.program, call.index) for call in log.instance_calls]
     assert len(set(seeds)) == len(seeds)
     assert all(asked.count(seed) == 1 for seed in seeds)
+    assert all(asked.count(child.seed) == 1 for child in log.outcomes)
     assert log.ends[0].reason == "interrupted"
     assert evo.rerun(log).same
 
@@ -247,8 +249,10 @@ def test_kill_9_repeats_no_logged_call(tmp_path: Path, monkeypatch: pytest.Monke
             asked = seen_by(request_log)
             assert not logged & set(asked[before:]), "a logged call was made again"
             before = len(asked)
-            calls = evo.read_log(path).instance_calls
-            logged = {instance_seed(call.program, call.index) for call in calls}
+            log = evo.read_log(path)
+            logged = {instance_seed(call.program, call.index) for call in log.instance_calls}
+            children = [*log.replies, *((child.generation, child.index) for child in log.outcomes)]
+            logged |= {child_seed(log.header.seed, 3, *place) for place in children}
         task = load_task("wp", instances=7)
         run = {"model": "served", "generations": goal, "children": 3, "log": tmp_path / "w.jsonl"}
         whole = evo.run(task, **run, **QUIET)

@@ -184,7 +184,7 @@ def test_a_budget_counts_the_calls_of_the_evaluator(tmp_path: Path) -> None:
         budget={"calls": 100}, log_dir=tmp_path / "s",
     )  # fmt: skip
     logs = [evo.read_log(path) for path in sweep.folder.glob("runs/*.jsonl")]
-    assert sum(len(log.outcomes) + len(log.instance_calls) for log in logs) == 100
+    assert sum(len(log.calls) for log in logs) == 100
     assert sweep.summary.ended == "budget"
 
 
