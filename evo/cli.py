@@ -274,8 +274,16 @@ def build_parser() -> argparse.ArgumentParser:
     one = command("select", select, "find the best configuration in few runs, at a confidence")
     _add_configuration(one)
     one.add_argument(
-        "--vary", action="append", required=True, metavar="FIELD=VALUE,...",
+        "--vary", action="append", default=[], metavar="FIELD=VALUE,...",
         help="values of a field, such as children=4,16; several fields make a grid",
+    )  # fmt: skip
+    one.add_argument(
+        "--problems", action="store_true",
+        help="a sample is a problem of the task's data set instead of a run",
+    )  # fmt: skip
+    one.add_argument(
+        "--text", action="append", default=[], type=Path, metavar="FILE", dest="texts",
+        help="with --problems: a text to try, or a log whose best text is taken",
     )  # fmt: skip
     one.add_argument("--selector", default="arm_elimination", help="default arm_elimination")
     one.add_argument(
@@ -284,7 +292,9 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     one.add_argument("--seeds", type=seed_range, default=seed_range("40:60"))
     one.add_argument("--delta", type=float, default=0.05, help="chance to be wrong (default 0.05)")
-    one.add_argument("--batch", type=at_least(1), default=1, help="runs of each in a round")
+    one.add_argument(
+        "--batch", type=at_least(1), help="samples of each in a round (default 1 run, 10 problems)"
+    )
     one.add_argument("--low", type=float, default=0.0, help="least fitness there is (default 0)")
     one.add_argument("--high", type=float, default=1.0, help="largest, for clipping (default 1)")
     one.add_argument("--failure-value", type=float, help="of a run without fitness (default low)")

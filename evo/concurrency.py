@@ -14,9 +14,9 @@ class Preset:
     Attributes:
         max_concurrent: Requests in flight at most.
         requests_per_minute: In any sliding minute.
-        problems_per_batch: Problems of a data set that one batch holds.
-        configurations_per_batch: Configurations that a sweep asks for at once.
-        configurations_in_flight: Configurations of a sweep that run at once.
+        problems_per_batch: Problems on which a selection tries a text in a round, at least.
+        configurations_per_batch: Trials that a `bayesian` sweep proposes at once.
+        configurations_in_flight: Runs of a sweep that are under way at once.
     """
 
     max_concurrent: int

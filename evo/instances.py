@@ -21,7 +21,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
@@ -179,14 +179,12 @@ class InstanceEvaluator:
         began = time.monotonic()
         lost: dict[int, Status] = {}
         if task.asks_model:
-            calls = self._ask_all(program)
-            replies = [call.reply for call in calls]
-            lost = {place: "no_reply" for place, reply in enumerate(replies) if reply is None}
+            calls = self._ask_all(program, range(len(self._instances)))
+            lost = {call.index: "no_reply" for call in calls if call.reply is None}
             if len(lost) == len(calls):
                 evaluation = Evaluation(status="no_reply", error=_last_error(calls))
                 return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
-            outcomes = [["lost" if reply is None else "ok", reply] for reply in replies]
-            scored = self._sandbox(self._scoring, json.dumps(outcomes), limits)
+            scored = self._score(calls, limits)
         else:
             inputs = json.dumps([instance["input"] for instance in self._instances])
             running = RUNNING.format(entry=self._entry, inputs=inputs)
@@ -194,7 +192,41 @@ class InstanceEvaluator:
         evaluation = self._read(scored, lost)
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
 
-    def _ask_all(self, text: str) -> list[InstanceCall]:
+    def attempt(
+        self, text: str, places: Sequence[int], limits: Limits
+    ) -> list[tuple[Instance, InstanceCall]]:
+        """Tries a text on some of the instances; what was asked before is not asked again.
+
+        Args:
+            text: The text that evolves.
+            places: Positions of the instances in the data set.
+            limits: Of scoring them.
+
+        Returns:
+            By place, how it went and the call for it.
+
+        Raises:
+            EndpointError: The endpoint does not answer, or refuses the key or the model.
+            CallCancelled: The calls were cancelled, or a stop was asked for.
+        """
+        calls = self._ask_all(text, places)
+        self.learn(calls)
+        scored = self._score(calls, limits)
+        tried = []
+        for call in calls:
+            lost: Status | None = "no_reply" if call.reply is None else None
+            tried.append((self._instance(call.index, scored, lost), call))
+        return tried
+
+    def _score(self, calls: Sequence[InstanceCall], limits: Limits) -> Evaluation:
+        """Has the replies scored, those of other instances left out."""
+        outcomes: list[tuple[str, str | None]] = [("lost", None)] * len(self._instances)
+        for call in calls:
+            if call.reply is not None:
+                outcomes[call.index] = ("ok", call.reply)
+        return self._sandbox(self._scoring, json.dumps(outcomes), limits)
+
+    def _ask_all(self, text: str, places: Sequence[int]) -> list[InstanceCall]:
         key, failed = text_key(text), threading.Event()
 
         def ask(index: int) -> InstanceCall:
@@ -210,7 +242,6 @@ class InstanceEvaluator:
                 raise
 
         with self._asking:
-            places = range(len(self._instances))
             calls: list[Any] = parallel.map(
                 ask, places, max_workers=self._workers, raising=False, cancel=failed
             )
@@ -242,16 +273,8 @@ class InstanceEvaluator:
         """Makes the evaluation out of what the sandbox says of all instances."""
         if scored.status != "ok":
             return scored
-        instances = []
-        for place, instance in enumerate(self._instances):
-            number = scored.metrics.get(str(place))
-            status: Status = lost.get(place, "error")
-            if number == INVALID:
-                status = "invalid"
-            elif number is not None and number >= 0:
-                status = "ok"
-            score = number if status == "ok" else None
-            instances.append(Instance(id=instance["id"], status=status, score=score))
+        places = range(len(self._instances))
+        instances = [self._instance(place, scored, lost.get(place)) for place in places]
         scores = [each.score for each in instances if each.score is not None]
         unscored = [each.status for each in instances if each.status != "ok"]
         note = None
@@ -269,6 +292,17 @@ class InstanceEvaluator:
             error=note and f"{note}; each counts as 0",
             instances=tuple(instances),
         )
+
+    def _instance(self, place: int, scored: Evaluation, lost: Status | None) -> Instance:
+        """Returns how one instance went, as the sandbox says of all."""
+        number = scored.metrics.get(str(place))
+        status: Status = lost or ("error" if scored.status == "ok" else scored.status)
+        if number == INVALID:
+            status = "invalid"
+        elif number is not None and number >= 0:
+            status = "ok"
+        score = number if status == "ok" else None
+        return Instance(id=self._instances[place]["id"], status=status, score=score)
 
 
 def _scoring_task(task: TaskRecord) -> TaskRecord:

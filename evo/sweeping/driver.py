@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evo.arm import GRACE, Resources
+from evo.concurrency import find_preset
 from evo.configuration import Settings
 from evo.cost import Cost
 from evo.llm.client import Caller, EndpointMissing, EndpointRefused
@@ -259,6 +260,8 @@ class Driver:
         at_once = self._settings.max_concurrent
         if at_once > 1:
             at_once = max(3, 2 * at_once // min(lane.header.children for lane in lanes))
+        if self._settings.preset is not None:
+            at_once = min(at_once, find_preset(self._settings.preset).configurations_in_flight)
         if min(at_once, len(lanes)) == 1:
             for lane in lanes:
                 one(lane)

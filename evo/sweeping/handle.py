@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evo.arm import GRACE
+from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, split_settings
 from evo.sweeping.driver import Driver, Subscriber, Summary, summarise
 from evo.sweeping.events import EventLog, budget_of, request
@@ -143,7 +144,7 @@ def start_sweep(
     plan = make_plan(
         space,
         task=task,
-        strategy=strategy,
+        strategy=_in_batches(strategy, settings.preset),
         trials=trials,
         seeds=seeds,
         seed=seed,
@@ -153,6 +154,14 @@ def start_sweep(
     folder = Path(log_dir) if log_dir is not None else _new_folder(f"sweep-{plan.strategy}")
     keep_plan(folder, plan)
     return Sweep(folder, budget=limits, settings=settings, on_event=on_event)
+
+
+def _in_batches(strategy: str | Mapping[str, Any], preset: str | None) -> str | Mapping[str, Any]:
+    """Returns a strategy whose batches are the preset's, if it has any of its own to choose."""
+    options = {"name": strategy} if isinstance(strategy, str) else strategy
+    if preset is None or options.get("name") != "bayesian" or "batch" in options:
+        return strategy
+    return {**options, "batch": find_preset(preset).configurations_per_batch}
 
 
 def _from_file(

@@ -178,6 +178,28 @@ def test_bayesian_sweeps_go_on_as_they_would_have(tmp_path: Path) -> None:
     assert len(set(fitnesses(cut.folder))) == 9
 
 
+def test_a_preset_says_how_many_trials_and_runs_go_at_once(tmp_path: Path) -> None:
+    sweep = evo.sweep(
+        {"temperature": {"min": 0.1, "max": 1.5}}, strategy="bayesian", trials=12, seeds=[1, 2],
+        preset="conservative", log_dir=tmp_path / "s", task="mmd", generations=1, children=2,
+        progress=False,
+    )  # fmt: skip
+    assert sweep.summary.completed == 24
+    log = EventLog(sweep.folder)
+    log.refresh()
+    active, most = set(), 0
+    for event in log.events:
+        if event.event == "run_started":
+            active.add((event.configuration, event.seed))
+        elif event.event == "run_completed":
+            active.discard((event.configuration, event.seed))
+        most = max(most, len(active))
+    assert 2 <= most <= 3
+    kinds = [event.event for event in log.events]
+    first = kinds.index("proposed")
+    assert [kind == "proposed" for kind in kinds[first : first + 6]] == [True] * 5 + [False]
+
+
 def test_a_budget_counts_the_calls_of_the_evaluator(tmp_path: Path) -> None:
     sweep = evo.sweep(
         {"children": [1, 2]}, task="word_problems", generations=1, seeds=[1], progress=False,

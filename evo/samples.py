@@ -1,0 +1,341 @@
+"""What a live selection samples: searches on paired seeds, or calls on a data set's problems."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from evo.arm import Resources
+from evo.configuration import Settings, differences, identity
+from evo.cost import Cost, cost_of_children
+from evo.instances import InstanceEvaluator
+from evo.log import Log, LogError, LogWriter, read_log
+from evo.race import Taken
+from evo.records import Header, Initial, InstanceCall
+from evo.selected import rewards_of
+from evo.selectors import Terms
+from evo.session import Job, begin_session, open_resources, run_jobs, with_model
+from evo.sweeping.fields import Configuration, hash_of
+from evo.task import hash_of as hash_of_task
+
+if TYPE_CHECKING:
+    from evo.policies.base import Floats, Ints
+
+UNITS = ("samples", "calls", "tokens", "flops", "dollars", "seconds")
+
+Amounts = dict[str, float]
+"""By unit out of `UNITS`; NaN where unknown."""
+
+Place = tuple[int, int]
+"""A configuration and the number of one of its samples."""
+
+
+class LiveSamples(ABC):
+    """Samples of one replicate that are made when asked for; see `evo.race.Samples`.
+
+    Args:
+        configurations: What is compared.
+        size: Samples of each at most.
+        folder: Of the logs.
+        settings: How the session works.
+        stack: Closes what is opened here.
+        terms: Of the selection.
+        failure_value: What a failure counts.
+
+    Attributes:
+        outcomes: (configurations, size), NaN for a failure, or what is not sampled yet.
+        rewards: The same as the selector is told them.
+    """
+
+    unit: str
+    """What a sample is called."""
+
+    def __init__(
+        self,
+        configurations: Sequence[Configuration],
+        size: int,
+        folder: Path,
+        settings: Settings,
+        stack: contextlib.ExitStack,
+        terms: Terms,
+        failure_value: float | None,
+    ) -> None:
+        from tqdm.auto import tqdm
+
+        self.shape = (1, len(configurations))
+        self.sizes = np.full(len(configurations), size)
+        self.outcomes: Floats = np.full((len(configurations), size), np.nan)
+        self.rewards = rewards_of(self.outcomes, terms, failure_value)
+        self._configurations, self._folder, self._settings = configurations, folder, settings
+        self._terms, self._failure_value = terms, failure_value
+        shown = settings.progress
+        self._bar = stack.enter_context(
+            tqdm(total=self.outcomes.size, unit=self.unit, desc="select", disable=not shown)
+        )
+        first = stack.enter_context(open_resources(configurations[0].header, settings))
+        self._resources = {
+            each.run: with_model(first, each.header, settings, stack) for each in configurations
+        }
+
+    def take(self, first: Ints, number: Ints) -> Taken:
+        """Makes the next samples of each configuration, all at once, or reads their logs."""
+        wanted = [
+            (k, int(first[0, k]) + step)
+            for k in range(self.shape[1])
+            for step in range(int(number[0, k]))
+        ]
+        values = np.zeros((*self.shape, int(number.max())))
+        costs = {unit: np.zeros(self.shape) for unit in UNITS[1:]}
+        for (k, i), (outcome, amounts) in self._make(wanted).items():
+            self.outcomes[k, i] = outcome
+            for unit, amount in amounts.items():
+                costs[unit][0, k] += amount
+        self.rewards = rewards_of(self.outcomes, self._terms, self._failure_value)
+        for k, i in wanted:
+            values[0, k, i - int(first[0, k])] = self.rewards.values[k, i]
+        self._bar.update(len(wanted))
+        return Taken(values, costs)
+
+    @abstractmethod
+    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts]]:
+        """Returns what each sample came to, NaN for a failure, and its cost."""
+
+    @abstractmethod
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the logs of each configuration's first samples, (configurations,) of them."""
+
+
+class SeedSamples(LiveSamples):
+    """A sample is a run, and its outcome the best fitness after the last generation.
+
+    Args:
+        seeds: In the order in which they are run.
+        *rest: As for `LiveSamples`, without the size.
+    """
+
+    unit = "run"
+
+    def __init__(
+        self, seeds: Sequence[int], configurations: Sequence[Configuration], *rest: Any
+    ) -> None:
+        super().__init__(configurations, len(seeds), *rest)
+        self._seeds = seeds
+        self._quiet = dataclasses.replace(self._settings, progress=False)
+        self._logs: dict[Place, Log] = {}
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the logs of each configuration's first samples, one per seed."""
+        return tuple(
+            tuple(self._logs[k, i] for i in range(count)) for k, count in enumerate(counts.tolist())
+        )
+
+    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts]]:
+        made, found = self._run(wanted), {}
+        for k, i in wanted:
+            goal, path = self._configurations[k].generations, self._path(k, i)
+            log = made.get(path)
+            if log is None or len(log.generations) < goal:
+                raise LogError(
+                    f"{path}: stopped before its goal; the same arguments and folder go on"
+                )
+            self._logs[k, i] = log
+            calls = [each for each in log.calls if each.generation <= goal]
+            cost = cost_of_children(calls, log.header.model, log.header.sampling)
+            walls = [each.seconds for each in log.generations[:goal]]
+            wall = math.fsum(math.nan if wall is None else wall for wall in walls)
+            found[k, i] = (float(log.trajectory[goal]), _amounts(cost, wall))
+        return found
+
+    def _path(self, k: int, i: int) -> Path:
+        """Returns where a run's log lies; configurations that differ in T alone share it."""
+        run = self._configurations[k].run
+        owner = [each.run for each in self._configurations].index(run)
+        return self._folder / f"{owner:03}-{run}-s{self._seeds[i]}.jsonl"
+
+    def _run(self, wanted: Sequence[Place]) -> dict[Path, Log]:
+        """Brings the logs of these samples to their goals and returns them."""
+        from joblib import Parallel, delayed
+
+        jobs: dict[Path, tuple[Resources, Job]] = {}
+        for k, i in sorted(wanted, key=lambda each: self._configurations[each[0]].generations):
+            configuration, path = self._configurations[k], self._path(k, i)
+            header = msgspec.structs.replace(configuration.header, seed=self._seeds[i])
+            job = _job(path, header, configuration.generations)
+            jobs[path] = (self._resources[configuration.run], job)
+        groups: dict[int, tuple[Resources, list[Job]]] = {}
+        for resources, job in jobs.values():
+            groups.setdefault(id(resources.caller), (resources, []))[1].append(job)
+
+        def work(resources: Resources, group: list[Job]) -> list[Log]:
+            return run_jobs(group, self._quiet, resources=resources)
+
+        try:
+            done = Parallel(n_jobs=len(groups), backend="threading")(
+                delayed(work)(*group) for group in groups.values()
+            )
+        except BaseException:
+            for resources, _ in groups.values():
+                resources.stopping.set()
+            raise
+        return {log.path: log for group in done for log in group}
+
+
+@dataclass
+class _Asked:
+    """A configuration's log under way: what evaluates its text, and what the log holds."""
+
+    text: str
+    writer: LogWriter
+    evaluator: InstanceEvaluator
+    evaluated: bool
+
+
+class ProblemSamples(LiveSamples):
+    """A sample is a call on one problem of a data set, and its outcome the score of the reply.
+
+    Each configuration has a log, that of a run whose initial text is being evaluated: its calls go
+    there, and once a text was tried on every problem, its evaluation. So `evo.resume` goes on with
+    a log by evolving its text, and makes none of these calls again.
+
+    Args:
+        order: Positions of the problems in the order in which they are asked.
+        *rest: As for `LiveSamples`, without the size.
+    """
+
+    unit = "problem"
+
+    def __init__(
+        self, order: Sequence[int], configurations: Sequence[Configuration], *rest: Any
+    ) -> None:
+        super().__init__(configurations, len(order), *rest)
+        self._order = order
+        *_, stack, _, _ = rest
+        self._asked = [self._open(k, stack) for k in range(len(configurations))]
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the one log of each configuration that was sampled."""
+        return tuple(
+            (read_log(asked.writer.path),) if count else ()
+            for asked, count in zip(self._asked, counts.tolist(), strict=True)
+        )
+
+    def _open(self, k: int, stack: contextlib.ExitStack) -> _Asked:
+        configuration = self._configurations[k]
+        header, resources = configuration.header, self._resources[configuration.run]
+        path = self._folder / f"{k:03}-{configuration.run}.jsonl"
+        session = begin_session(0, self._settings, resources)
+        known: list[InstanceCall] = []
+        evaluated = False
+        if path.exists():
+            writer, log = LogWriter.reopen(path)
+            stack.callback(writer.close)
+            _check_same(path, log.header, header)
+            known, evaluated = log.instance_calls, log.initial is not None
+            writer.append(session)
+        else:
+            writer = LogWriter.create(path, header, session)
+            stack.callback(writer.close)
+        evaluator = InstanceEvaluator(
+            header,
+            resources.evaluator.evaluate,
+            resources.caller,
+            max_concurrent=resources.max_concurrent,
+            stopping=resources.stopping,
+            on_call=writer.append,
+        )
+        evaluator.learn(known)
+        text = header.task.files[header.task.program_file]
+        return _Asked(text, writer, evaluator, evaluated)
+
+    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts]]:
+        from joblib import Parallel, delayed
+
+        batches: dict[int, list[int]] = {}
+        for k, i in wanted:
+            batches.setdefault(k, []).append(i)
+        try:
+            done = Parallel(
+                n_jobs=min(len(batches), self._settings.max_concurrent), backend="threading"
+            )(delayed(self._ask)(k, batch) for k, batch in batches.items())
+        except BaseException:
+            for resources in self._resources.values():
+                resources.stopping.set()
+            raise
+        return {place: found for part in done for place, found in part.items()}
+
+    def _ask(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts]]:
+        header, asked = self._configurations[k].header, self._asked[k]
+        problems = [self._order[i] for i in batch]
+        tried = asked.evaluator.attempt(asked.text, problems, header.limits)
+        found = {}
+        for i, (instance, call) in zip(batch, tried, strict=True):
+            cost = cost_of_children([call], header.model, header.sampling)
+            score = math.nan if instance.score is None else instance.score
+            seconds = math.nan if cost.seconds is None else cost.seconds
+            found[k, i] = (score, _amounts(cost, seconds))
+        if batch[-1] == len(self._order) - 1 and not asked.evaluated:
+            whole = asked.evaluator.evaluate(header.task, asked.text, header.limits)
+            if whole.status != "no_reply":
+                asked.writer.append(Initial(evaluation=whole))
+            asked.evaluated = True
+        return found
+
+
+def with_text(configuration: Configuration, text: str | None) -> Configuration:
+    """Returns a configuration of which a sample is a problem: its text, and no generations.
+
+    Args:
+        configuration: Of a task with a data set on which a model is asked.
+        text: What is tried; None: the task's initial text.
+
+    Raises:
+        ValueError: The task is another kind, or the text is empty.
+    """
+    header = configuration.header
+    task = header.task
+    if not (task.asks_model and task.instances_file):
+        raise ValueError(
+            f"task {task.name}: a sample is a problem only where a model is asked a data set; "
+            "programs are scored on all problems at once, see evo.instance_matrix"
+        )
+    if text is not None:
+        if not text.strip():
+            raise ValueError("text: expected what the model shall be told, got an empty text")
+        task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
+        task = msgspec.structs.replace(task, hash=hash_of_task(task))
+    header = msgspec.structs.replace(header, task=task, children=1)
+    run = hash_of(identity(header))
+    return Configuration(header, 0, run, hash_of([run, 0]))
+
+
+def _job(path: Path, header: Header, goal: int) -> Job:
+    """Returns what is left to do for a run."""
+    if not path.exists():
+        return Job(path, header, goal, header.children)
+    _check_same(path, read_log(path).header, header)
+    return Job(path, None, goal, header.children)
+
+
+def _check_same(path: Path, logged: Header, header: Header) -> None:
+    if other := differences(logged, header):
+        raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")
+
+
+def _amounts(cost: Cost, seconds: float) -> Amounts:
+    known = {
+        "calls": float(cost.calls),
+        "tokens": cost.tokens,
+        "flops": cost.flops,
+        "dollars": cost.dollars,
+        "seconds": seconds,
+    }
+    return {unit: math.nan if value is None else value for unit, value in known.items()}
