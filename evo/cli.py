@@ -60,6 +60,19 @@ def seed_range(text: str) -> list[int]:
     return seeds
 
 
+def instance_range(text: str) -> int | slice:
+    """Parses `40`, the first 40, or a slice such as `40:60` or `40:`.
+
+    Raises:
+        argparse.ArgumentTypeError: Not of that form.
+    """
+    match = re.fullmatch(r"(\d*):(\d*)", text)
+    if match is None:
+        return at_least(1)(text)
+    first, end = (int(number) if number else None for number in match.groups())
+    return slice(first, end)
+
+
 def at_least(low: int) -> Callable[[str], int]:
     """Returns a parser of whole numbers from `low` on."""
 
@@ -132,8 +145,8 @@ def _add_configuration(parser: argparse.ArgumentParser, *, shape: bool = True) -
     parser.add_argument("--program", metavar="FILE", help="initial program of a folder")
     parser.add_argument("--evaluator", metavar="FILE", help="evaluator of a folder")
     parser.add_argument(
-        "--instances", type=at_least(1), metavar="COUNT",
-        help="of the task's data set, the first ones (default: all)",
+        "--instances", type=instance_range, metavar="COUNT",
+        help="of the task's data set: the first so many, or FIRST:END such as 40:60 (default: all)",
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import difflib
 import hashlib
-import itertools
 import json
 import os
 import tomllib
@@ -120,7 +119,7 @@ def load_task(
     *,
     program: str | os.PathLike[str] | None = None,
     evaluator: str | os.PathLike[str] | None = None,
-    instances: int | None = None,
+    instances: int | slice | None = None,
 ) -> Task:
     """Loads a task.
 
@@ -129,7 +128,8 @@ def load_task(
         program: Initial program, where the folder keeps it under an unusual name; relative to
             the folder or to the working directory.
         evaluator: Evaluator, likewise.
-        instances: How many of its data set to keep, the first ones; None: all.
+        instances: How many of its data set to keep, the first ones; or a slice, such as
+            `slice(40, None)` for those that a search on the first 40 has not seen; None: all.
 
     Raises:
         TaskError: No such task, a file or function is missing, or task.toml has a mistake.
@@ -207,18 +207,22 @@ def load_task(
     return _with_instances(task, instances)
 
 
-def _with_instances(task: Task, count: int | None) -> Task:
-    """Returns the task with the first instances of its data set alone."""
-    if count is None:
+def _with_instances(task: Task, wanted: int | slice | None) -> Task:
+    """Returns the task with some instances of its data set alone."""
+    if wanted is None:
         return task
     record = task.record
     if not record.instances_file:
-        raise TaskError(f"{record.name}: instances: this task has no data set, got {count!r}")
+        raise TaskError(f"{record.name}: instances: this task has no data set, got {wanted!r}")
     have = len(read_instances(record))
-    if not 1 <= count <= have:
-        raise TaskError(f"{record.name}: instances: expected 1 to {have}, got {count!r}")
-    lines = filter(str.strip, record.files[record.instances_file].split("\n"))
-    kept = "".join(f"{line}\n" for line in itertools.islice(lines, count))
+    if not isinstance(wanted, slice):
+        if not 1 <= wanted <= have:
+            raise TaskError(f"{record.name}: instances: expected 1 to {have}, got {wanted!r}")
+        wanted = slice(wanted)
+    lines = [*filter(str.strip, record.files[record.instances_file].split("\n"))][wanted]
+    if not lines:
+        raise TaskError(f"{record.name}: instances: none of its {have} are within {wanted!r}")
+    kept = "".join(f"{line}\n" for line in lines)
     files = {**record.files, record.instances_file: kept}
     record = msgspec.structs.replace(record, files=files)
     return Task(msgspec.structs.replace(record, hash=hash_of(record)), task.limits)

@@ -1,9 +1,10 @@
+import argparse
 from pathlib import Path
 
 import pytest
 
 import evo
-from evo.cli import main, seed_range
+from evo.cli import instance_range, main, seed_range
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -113,6 +114,11 @@ def test_resume_extends(log: Path, tmp_path: Path) -> None:
 def test_seeds() -> None:
     assert seed_range("40:50") == list(range(40, 50))
     assert seed_range("1, 5,40:42") == [1, 5, 40, 41]
+    assert instance_range("40") == 40
+    assert instance_range("40:") == slice(40, None)
+    assert instance_range(":60") == slice(None, 60)
+    with pytest.raises(argparse.ArgumentTypeError, match="expected a whole number"):
+        instance_range("forty")
 
 
 def test_tasks_and_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

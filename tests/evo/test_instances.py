@@ -381,6 +381,14 @@ def test_mistakes_around_a_data_set_are_named(tmp_path: Path) -> None:
 def test_the_first_instances_are_another_task(tmp_path: Path) -> None:
     folder = adding_task(tmp_path / "adding")
     whole, half = load_task(folder), load_task(folder, instances=2)
+    assert load_task(folder, instances=slice(2)) == half
+    unseen = load_task(folder, instances=slice(2, None)).record.files["sums.jsonl"]
+    assert (
+        half.record.files["sums.jsonl"] + unseen
+        == whole.record.files["sums.jsonl"].rstrip("\n") + "\n"
+    )
+    with pytest.raises(TaskError, match="none of its"):
+        load_task(folder, instances=slice(99, None))
     assert read_instances(half.record) == read_instances(whole.record)[:2]
     assert half.record.hash != whole.record.hash
     assert load_task(half, instances=2) == half
