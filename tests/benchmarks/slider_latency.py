@@ -2,12 +2,13 @@
 
     python tests/benchmarks/slider_latency.py [--moves 40]
 
-On the shipped corpus, all tasks loaded. Four ways in one session, in milliseconds: the naive
-`ipywidgets.interact` with a pyplot figure made anew, the budget explorer (T), the allocation
-explorer (tau, and K, for which it simulates), and the scrub of T that needs no kernel. For the
-explorers also a drag of 20 events 16 ms apart: pictures seen, and time from the last event to the
-last picture. The first lines are the explorers' own share (compute, draw, encode), without a
-browser.
+On the shipped corpus, all tasks loaded, in milliseconds, each way in a notebook of its own, one
+after the other: a slider whose handler only hands over a picture made before (the floor of
+anything that asks the kernel), the naive `ipywidgets.interact` with a pyplot figure made anew, the
+budget explorer (T), the allocation explorer (K, for which it simulates, and c), and the scrub of T
+that needs no kernel. For the explorers also a drag of 20 events 16 ms apart: pictures seen, and
+time from the last event to the last picture. The first lines are the explorers' own share (compute,
+draw, encode), without a browser.
 """
 
 from __future__ import annotations
@@ -52,13 +53,29 @@ def show(power):
     plt.show()
 ipywidgets.interact(show, power=ipywidgets.IntSlider(4, 0, 9, description="naive"));
 """
-CELLS = [
-    DATA,
-    NAIVE,
-    "b = explorers.explore_budget(frame, child_table=children)\nb",
-    "a = explorers.explore_allocation(frame)\na",
-    "b.scrub('generations')",
+FLOOR = """
+import ipywidgets
+made = explorers.explore_budget(frame, child_table=children)
+pictures = []
+for T in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
+    made.controls["generations"].value = T
+    pictures.append(made.png)
+slider = ipywidgets.IntSlider(4, 0, 9, description="floor")
+picture = ipywidgets.Image(value=pictures[4], format="png")
+slider.observe(lambda change: setattr(picture, "value", pictures[change["new"]]), "value")
+made.close()
+ipywidgets.VBox([slider, picture])
+"""
+BUDGET = "b = explorers.explore_budget(frame, child_table=children)\n"
+ALLOCATION = "explorers.explore_allocation(frame)"
+WAYS = [
+    ("floor", FLOOR, [("floor", "picture at hand")], True),
+    ("naive", NAIVE, [("naive", "interact + pyplot")], False),
+    ("budget", BUDGET + "b", [("generations T", "budget, T")], True),
+    ("allocation", ALLOCATION, [("arms K", "allocation, K"), ("c", "allocation, c")], True),
+    ("scrub", BUDGET + "b.scrub('generations')", [("generations", "scrub, no kernel")], False),
 ]
+"""Name, cell, sliders by label with what they are called here, and whether to drag them."""
 
 
 def main() -> None:
@@ -69,20 +86,19 @@ def main() -> None:
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     in_process(moves)
     folder = Path(tempfile.mkdtemp())
-    lab.write_notebook(folder / "latency.ipynb", CELLS)
-    with lab.server(folder) as (url, _), lab.browser(height=6000) as (page, _):
-        lab.open_notebook(page, url, "latency.ipynb")
-        lab.handle(page, "generations").wait_for(state="attached")
-        page.wait_for_timeout(3000)
-        report("interact + pyplot", [move(page, "naive", k) for k in range(moves)])
-        for label, name in (
-            ("generations T", "budget, T"),
-            ("arms K", "allocation, K"),
-            ("c", "allocation, c"),
-        ):
-            report(name, [move(page, label, k) for k in range(moves)])
-            drag(page, label, name)
-        report("scrub of T, no kernel", [move(page, "generations", k) for k in range(moves)])
+    with lab.server(folder) as (url, _):
+        for stem, cell, sliders, dragged in WAYS:
+            lab.write_notebook(folder / f"{stem}.ipynb", [DATA, cell])
+            with lab.browser() as (page, _):
+                lab.open_notebook(page, url, f"{stem}.ipynb")
+                lab.handle(page, sliders[0][0]).wait_for(state="attached")
+                page.wait_for_timeout(3000)
+                page.evaluate("() => { window.bare = true; }")
+                for label, name in sliders:
+                    report(name, [move(page, label, k) for k in range(moves)])
+                    if dragged:
+                        drag(page, label, name)
+                lab.execute(page, "kernelmenu:shutdown")
 
 
 def in_process(moves: int) -> None:
