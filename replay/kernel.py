@@ -70,6 +70,25 @@ class Visits:
     child_z: FloatArray
 
 
+@dataclass(frozen=True)
+class _Ground:
+    """What kernels of the same visits share, however often each run counts.
+
+    Attributes:
+        grid: Points in z, (states - 1,).
+        near: Weight of each visit at each state, (states, visits).
+        steps: Better children by the length of their step, in points: (visits, states), sparse.
+        mean: Mean step in z of better children, those of the initial program aside.
+        seen: As of the kernel, (states,).
+    """
+
+    grid: FloatArray
+    near: FloatArray
+    steps: Any
+    mean: float
+    seen: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
     """Outcome of a child by the fitness of its parent.
@@ -150,10 +169,11 @@ class Kernel:
     def resampled(self, count: int, *, seed: int = 0) -> Iterator[Kernel]:
         """Kernels estimated from bootstrap samples of whole runs: the parameters' uncertainty."""
         rng = np.random.default_rng([seed, self.runs])
+        ground = _ground(self.visits)
         for _ in range(count):
             weights = np.bincount(rng.integers(0, self.runs, self.runs), minlength=self.runs)
             slope = rng.normal(SLOPE, SLOPE_DEVIATION)
-            yield _estimate(self.task, self.model, self.visits, self.top, weights, slope)
+            yield _estimate(self.task, self.model, self.visits, ground, self.top, weights, slope)
 
     def predict(
         self,
@@ -238,7 +258,8 @@ def fit_kernel(children: pd.DataFrame) -> Kernel:
     top = max(1.0, float(children["fitness"].max()))
     visits = _visits(children, top)
     task, model = names[0]
-    return _estimate(task, model, visits, top, np.ones(visits.run.max() + 1), SLOPE)
+    weights = np.ones(visits.run.max() + 1)
+    return _estimate(task, model, visits, _ground(visits), top, weights, SLOPE)
 
 
 def _visits(children: pd.DataFrame, top: float) -> Visits:
@@ -279,17 +300,16 @@ def _estimate(
     task: str,
     model: str,
     visits: Visits,
+    ground: _Ground,
     top: float,
     run_weights: FloatArray | IntArray,
     slope: float,
 ) -> Kernel:
     """The kernel of visits whose runs count `run_weights` times each, (runs,)."""
     later = ~visits.first
-    initial = float(visits.z[visits.first][0])
-    known = np.concatenate([visits.z[np.isfinite(visits.z)], visits.child_z])
-    grid = np.linspace(known.min(), -np.log(RESOLUTION), STATES - 1)
+    initial, grid = float(visits.z[visits.first][0]), ground.grid
     crowd = run_weights[visits.run] / (1 + visits.tried / CROWD)
-    weights = np.vstack([np.where(visits.first, crowd, 0.0), _weights(grid, visits) * crowd])
+    weights = ground.near * crowd
     line = _line(visits, crowd, slope)
     prior = line(np.concatenate([[initial if np.isfinite(initial) else grid[0]], grid]))
     tried = weights @ visits.tried + PRIOR_CHILDREN
@@ -302,13 +322,37 @@ def _estimate(
         fitness=top + RESOLUTION - np.exp(-np.concatenate([[initial], grid])),
         better=better,
         failed=(weights @ visits.failed + visits.failed.mean()) / (tried + 1 - PRIOR_CHILDREN),
-        steps=_steps(grid, weights, visits, PRIOR_CHILDREN * prior),
+        steps=_steps(ground, weights, PRIOR_CHILDREN * prior),
         concentration=_concentration(
             better[at], visits.tried[later], visits.better[later], run_weights[visits.run[later]]
         ),
-        seen=_seen(grid, visits),
+        seen=ground.seen,
         visits=visits,
         top=top,
+    )
+
+
+def _ground(visits: Visits) -> _Ground:
+    from scipy.sparse import csr_array
+
+    known = np.concatenate([visits.z[np.isfinite(visits.z)], visits.child_z])
+    grid = np.linspace(known.min(), -np.log(RESOLUTION), STATES - 1)
+    spacing = grid[1] - grid[0]
+    start = visits.first[visits.child]
+    origin = np.where(start, grid[0], visits.z[visits.child])
+    size = np.clip((visits.child_z - origin) / spacing, 0, STATES - 2)
+    lower = np.floor(size).astype(np.int64)
+    share = size - lower
+    # A step that ends between two points is shared between them, so that the mean of z is kept.
+    values = np.concatenate([1 - share, share])
+    columns = np.concatenate([lower, np.minimum(lower + 1, STATES - 1)])
+    rows = np.tile(visits.child, 2)
+    return _Ground(
+        grid=grid,
+        near=np.vstack([visits.first.astype(np.float64), _weights(grid, visits)]),
+        steps=csr_array((values, (rows, columns)), shape=(len(visits.z), STATES)),
+        mean=float((size[~start].sum() * spacing + 0.5) / ((~start).sum() + 1)),
+        seen=_seen(grid, visits),
     )
 
 
@@ -349,24 +393,14 @@ def _line(visits: Visits, crowd: FloatArray, slope: float) -> Callable[[FloatArr
     return lambda at: np.clip(expit(beta[0] + beta[1] * (at - centre)), 1e-9, 1 - 1e-9)
 
 
-def _steps(grid: FloatArray, weights: FloatArray, visits: Visits, prior: FloatArray) -> FloatArray:
+def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArray:
     """Distribution function of the state that a better child leads to, (states, states).
 
-    A step that ends between two points of the grid is shared between them, so that the mean of z
-    is kept. `prior` (states,) is how many better children the exponential distribution weighs.
+    `prior` (states,) is how many better children the exponential distribution weighs.
     """
-    states, spacing = len(grid) + 1, grid[1] - grid[0]
-    start = visits.first[visits.child]
-    origin = np.where(start, grid[0], visits.z[visits.child])
-    size = np.clip((visits.child_z - origin) / spacing, 0, states - 2)
-    lower = np.floor(size).astype(np.int64)
-    share = size - lower
-    table = np.zeros((len(visits.z), states))
-    np.add.at(table, (visits.child, lower), 1 - share)
-    np.add.at(table, (visits.child, np.minimum(lower + 1, states - 1)), share)
-    offsets = weights @ table
-    mean = (size[~start].sum() * spacing + 0.5) / ((~start).sum() + 1)
-    edges = np.exp(-spacing / mean * np.arange(states + 1))
+    states, spacing = len(ground.grid) + 1, ground.grid[1] - ground.grid[0]
+    offsets = (ground.steps.T @ weights.T).T
+    edges = np.exp(-spacing / ground.mean * np.arange(states + 1))
     offsets[1:] += prior[1:, None] * (edges[:-1] - edges[1:])
     placed = np.zeros((states, states))
     placed[0, 1:] = offsets[0, :-1]
