@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import html
 import os
@@ -17,6 +18,7 @@ from evo.log import Log, LogError, read_log
 from replay.explorers.controls import choice
 from replay.explorers.run_browser_data import (
     PENDING,
+    Drawing,
     Drawings,
     NoRun,
     RunData,
@@ -94,6 +96,7 @@ class LiveView(Explorer):
         self._every = every
         self._logs: dict[str, RunData | None] = {}
         self._drawings = Drawings()
+        self._last: dict[str, Drawing] = {}  # by log, shown until the next is made
         self._closed = threading.Event()
         options = [(path.name, str(path)) for path in paths]
         controls = {"log": choice("Log", options, str(paths[0]), tip="Which run")}
@@ -149,8 +152,11 @@ class LiveView(Explorer):
             spent = time.thread_time() - began
             if job is not None and job.is_alive():
                 continue
-            if isinstance(view, RunView) and view.drawing is PENDING and view.program is not None:
-                wanted = view.data.log, view.program
+            if not isinstance(view, RunView) or view.program is None:
+                continue
+            log = view.data.log
+            if self._drawings.known(log, view.evaluation, view.program) is PENDING:
+                wanted = log, view.program
                 job = threading.Thread(target=self._drawings.evaluate, args=wanted, daemon=True)
                 job.start()
 
@@ -168,7 +174,10 @@ class LiveView(Explorer):
             self._logs.pop(path, None)
             return NoRun(str(error))
         self._logs[path] = data
-        return progress(data, self._drawings, evaluate=False)
+        view = progress(data, self._drawings, evaluate=False)
+        if view.drawing is not PENDING:
+            self._last[path] = view.drawing
+        return dataclasses.replace(view, drawing=self._last.get(path, PENDING))
 
     def _show_state(self) -> None:
         """There is nothing to stop once the session has ended."""

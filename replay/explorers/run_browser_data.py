@@ -174,13 +174,14 @@ class Drawings:
         try:
             found = evaluate(task, program, log.header.limits, keep_value=True)
         except SandboxError as error:
-            return Drawing(reason=f"the sandbox does not work here: {error}")
-        if found.status == "ok" and found.value is not None:
-            made = Drawing(picture=task.picture, value=found.value)
+            made = Drawing(reason=f"the sandbox does not work here: {error}")
         else:
-            said = (found.error or "").partition("\n--- std")[0]  # its output comes after
-            last = said.rstrip().rpartition("\n")[2]
-            made = Drawing(reason=f"evaluated again, the program is {found.status}: {last}")
+            if found.status == "ok" and found.value is not None:
+                made = Drawing(picture=task.picture, value=found.value)
+            else:
+                said = (found.error or "").partition("\n--- std")[0]  # its output comes after
+                last = said.rstrip().rpartition("\n")[2]
+                made = Drawing(reason=f"evaluated again, the program is {found.status}: {last}")
         with self._lock:
             self._known[task.hash, program] = made
             for key in list(self._known)[:-MOST_DRAWINGS]:
