@@ -323,8 +323,10 @@ def build_parser() -> argparse.ArgumentParser:
     one = command("pause", pause, "pause sweeps, on whatever machine: calls in flight finish")
     one.add_argument("folders", nargs="+", metavar="DIR")
 
-    one = command("stop", stop, "stop sweeps, or the sessions that write logs")
-    one.add_argument("paths", nargs="+", metavar="PATH", help="folder of a sweep, or a log")
+    one = command("stop", stop, "stop sweeps, allocations, or the sessions that write logs")
+    one.add_argument(
+        "paths", nargs="+", metavar="PATH", help="folder of a sweep or allocation, or a log"
+    )
 
     command("tasks", commands.list_tasks, "list the shipped tasks")
     command("models", commands.list_models, "list the known models")

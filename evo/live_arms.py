@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from evo.llm.client import Caller
 from evo.log import Log, LogError, LogWriter, read_log
 from evo.records import Child, End, Header
 from evo.session import begin_session, with_model
+from evo.upkeep import stop_file
 
 if TYPE_CHECKING:
     from evo.policies.base import Bools, Floats, Ints
@@ -58,13 +59,26 @@ class LiveArm:
         """Whether its next generation is made."""
         return self.played < len(self.costs)
 
-    def advance(self) -> None:
-        """Makes its next generation, unless it is logged already; what was played stays."""
+    def advance(self, asked_to_stop: Callable[[], bool]) -> None:
+        """Makes its next generation, unless it is logged already; what was played stays.
+
+        Args:
+            asked_to_stop: Looked at after each child.
+
+        Raises:
+            Stopped: A stop was asked for.
+        """
         if self.ready:
             return
         assert self.arm is not None
         made: list[Child] = []
-        generation = self.arm.advance(made.append)
+
+        def noted(child: Child) -> None:
+            made.append(child)
+            if asked_to_stop():
+                raise Stopped
+
+        generation = self.arm.advance(noted)
         best = generation.best_fitness
         self.fitness.append(float("nan") if best is None else best)
         logged = read_log(self.arm.path) if len(made) < self.arm.header.children else None
@@ -120,6 +134,7 @@ class LiveArms:
         for arm in self._arms:
             if arm.arm is not None:
                 arm.arm.end(End(reason="interrupted" if self.stopped else "completed"))
+                stop_file(arm.arm.path).unlink(missing_ok=True)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -143,9 +158,14 @@ class LiveArms:
     def advance(self, arm: int) -> None:
         """Makes an arm's next generation; `pull` reveals it."""
         try:
-            self._arms[arm].advance()
+            self._arms[arm].advance(self._asked_to_stop)
         except Stopped:
             self.stopped = True
+
+    def _asked_to_stop(self) -> bool:
+        """Whether another process asked for it, at whichever arm's log; see `evo.stop`."""
+        logs = [each.arm.path for each in self._arms if each.arm is not None]
+        return any(stop_file(path).exists() for path in logs)
 
     def pull(self, arm: Ints, active: Bools) -> Outcome:
         """Reveals an arm's next generation; the allocation is over if the arm was stopped."""
@@ -254,6 +274,7 @@ def open_arm(
     else:
         writer, log = LogWriter.create(path, header), None
         stack.callback(writer.close)
+    stop_file(path).unlink(missing_ok=True)  # meant for an earlier session
     resources = with_model(first, header, settings, stack)
     arm = Arm(writer, header, resources)
     writer.append(begin_session(None, settings, resources))

@@ -81,10 +81,11 @@ def stop(path: str | os.PathLike[str]) -> None:
     """Asks the process that writes a log to stop, resumably, once its next child is logged.
 
     It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
-    runs of that session stop; without a session the request lapses when the next one begins.
+    runs of that session, or arms of that allocation, stop; without a session the request lapses
+    when the next one begins.
 
     Args:
-        path: Log of `run`, `run_many` or `resume`; arms of live allocations do not stop so.
+        path: A log.
 
     Raises:
         LogError: There is no such log.

@@ -68,17 +68,22 @@ def pause(arguments: argparse.Namespace) -> int:
 
 
 def stop(arguments: argparse.Namespace) -> int:
-    """`evo stop`: of sweeps, and of the sessions that write logs."""
+    """`evo stop`: of sweeps, of allocations, and of the sessions that write logs."""
     from pathlib import Path
 
+    from evo.journal import ALLOCATION, read_journal
     from evo.sweeping.events import request
     from evo.sweeping.handle import is_sweep
     from evo.upkeep import stop as stop_log
 
     for path in arguments.paths:
+        again = f"`evo resume {path}`"
         if is_sweep(path):
             request(Path(path), "stop")
+        elif (journal := Path(path) / ALLOCATION).is_file():
+            stop_log(Path(path) / read_journal(journal).header.arms[0].log)
+            again = f"the same `evo allocate` with --log-dir {path}"
         else:
             stop_log(path)
-        print(f"{path}: asked to stop; `evo resume {path}` goes on")
+        print(f"{path}: asked to stop; {again} goes on")
     return 0

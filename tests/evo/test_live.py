@@ -1,5 +1,6 @@
 import functools
 import shutil
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from test_search import timeless
 
 import evo
 import replay
+from evo.cli import main
 from evo.journal import read_journal
 from evo.llm.client import EndpointDown
 from evo.llm.server import OfflineServer
@@ -60,6 +62,28 @@ def test_live_equals_replay_for_every_policy(
     policy: str, seed: int, separate: np.ndarray, tmp_path: Path
 ) -> None:
     check_live_equals_replay(policy, seed, separate, tmp_path)
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_an_allocation_stops_where_an_arm_is_told_to(in_flight: int, tmp_path: Path) -> None:
+    setting: dict[str, Any] = {"arms": 3, "in_flight": in_flight, **SMALL, "rounds": 60}
+    folder = tmp_path / "a"
+    handle = evo.start_allocation("mmd", "thompson", log_dir=folder, **setting)
+    while not (folder / "allocation.jsonl").is_file() or (
+        len(read_journal(folder / "allocation.jsonl").told) < 4
+    ):
+        time.sleep(0.02)
+    assert main(["stop", str(folder)]) == 0
+    stopped = handle.wait(60)
+    assert 4 <= len(stopped.told) < 60
+    assert {log.ends[-1].reason for log in stopped.arms} == {"interrupted"}
+    assert not list(folder.glob("*.stop"))
+    again = evo.allocate_live("mmd", "thompson", log_dir=folder, **setting)
+    assert len(again.told) == 60
+    if in_flight == 1:
+        whole = evo.allocate_live("mmd", "thompson", log_dir=tmp_path / "whole", **setting)
+        assert again.pulls.tolist() == whole.pulls.tolist()
+        assert again.best_fitness.tolist() == whole.best_fitness.tolist()
 
 
 def test_allocation_goes_on_from_any_line(tmp_path: Path) -> None:
