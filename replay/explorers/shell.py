@@ -34,13 +34,13 @@ DEFAULT = "default"
 REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
 
-_LISTS = (
+_ARROW_KEYS = (
     "<img alt='' hidden src='data:,' onerror=\""
     "window.replayLists||=document.addEventListener('focusin',e=>{"
-    "if(e.target.matches('.replay-explorer select'))"
+    "if(e.target.matches('.replay-explorer :is(select,.noUi-handle)'))"
     "e.target.setAttribute('data-lm-suppress-shortcuts','true')})||true\">"
 )
-"""Keeps JupyterLab from taking the arrow keys of lists for its own shortcuts."""
+"""Keeps JupyterLab and Notebook from taking the arrow keys of lists and sliders as shortcuts."""
 
 
 class View(Protocol):
@@ -119,7 +119,7 @@ class Explorer:
         self._scrubbed = ipywidgets.VBox()
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(f"<div>{html.escape(help)}{_LISTS}</div>"),
+                ipywidgets.HTML(f"<div>{html.escape(help)}{_ARROW_KEYS}</div>"),
                 ipywidgets.Box(
                     list(self.controls.values()),
                     layout={"flex_flow": "row wrap", "max_width": "100%"},
@@ -226,6 +226,7 @@ class Explorer:
         stack = ipywidgets.Stack([ipywidgets.VBox(frame) for frame in frames], selected_index=at)
         link = ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
         made = ipywidgets.VBox([slider, stack])
+        made.add_class("replay-explorer")
         self._made += [made, link]
         return made
 

@@ -100,9 +100,13 @@ def write_notebook(path: Path, cells: Sequence[str]) -> None:
     path.write_text(json.dumps(notebook | {"nbformat_minor": 5}))
 
 
+APPLICATIONS = {"jupyterlab": "LabApp", "notebook": "JupyterNotebookApp"}
+"""Modules of the two, and what their settings begin with."""
+
+
 @contextmanager
-def server(folder: Path) -> Iterator[tuple[str, Path]]:
-    """JupyterLab over a folder; gives its address and its log, which holds the kernels' too."""
+def server(folder: Path, application: str = "jupyterlab") -> Iterator[tuple[str, Path]]:
+    """JupyterLab, or Notebook, over a folder; gives its address and its log with the kernels'."""
     log = folder / "jupyter.log"
     environment = dict(os.environ)
     root = Path(__file__).resolve().parents[2]
@@ -118,8 +122,9 @@ def server(folder: Path) -> Iterator[tuple[str, Path]]:
     quiet = {"fetchNews": "false", "checkForUpdates": False}
     (settings / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
     command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.ip=127.0.0.1"),
-        *("--ServerApp.port=0", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"),
+        *(sys.executable, "-m", application, "--no-browser", "--ServerApp.ip=127.0.0.1"),
+        *("--ServerApp.port=0", "--IdentityProvider.token="),
+        f"--{APPLICATIONS[application]}.expose_app_in_browser=True",
         f"--ServerApp.root_dir={folder}",
         *(["--allow-root"] if os.geteuid() == 0 else []),
     ]
@@ -168,9 +173,9 @@ def browser(*, width: int = 1280, height: int = 1100):
         made.close()
 
 
-def open_notebook(page, url: str, name: str, *, dark: bool = False) -> None:
+def open_notebook(page, url: str, name: str, *, dark: bool = False, under="lab/tree") -> None:
     """Open a notebook, choose the theme and run all its cells."""
-    page.goto(f"{url}lab/tree/{name}?reset")
+    page.goto(f"{url}{under}/{name}?reset")
     page.wait_for_function("() => window.jupyterapp && window.jupyterapp.shell.currentWidget")
     page.wait_for_selector(".jp-Notebook .jp-Cell")
     theme = "JupyterLab Dark" if dark else "JupyterLab Light"

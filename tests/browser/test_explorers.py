@@ -62,6 +62,21 @@ def test_budget(opened, screenshots, request):
     page.screenshot(path=screenshots / f"{name}.png")
 
 
+def test_in_notebook_7(tmp_path, screenshots):
+    lab.write_notebook(tmp_path / "seven.ipynb", [DATA, f"e = explorers.{BUDGET}\ne"])
+    with lab.server(tmp_path, "notebook") as (url, log), lab.browser() as (page, _):
+        lab.open_notebook(page, url, "seven.ipynb", under="notebooks")
+        lab.shown(page)
+        lab.handle(page, "generations T").press("ArrowRight")  # a shortcut of Notebook's, too
+        lab.wait_for(page, "generations=16, children=4, calls=64")
+        sees(page, "T = 16 generations of N = 4 children (C = 64 calls)")
+        page.get_by_label("Cost axis").select_option("generation")
+        lab.wait_for(page, "axis='generation'")
+        fits(page)
+        page.screenshot(path=screenshots / "notebook-7.png")
+        assert "Traceback" not in log.read_text()
+
+
 @pytest.mark.parametrize("opened", [(ALLOCATION, False), (ALLOCATION, True)], indirect=True)
 def test_allocation(opened, screenshots, request):
     page, name = opened, request.node.name
