@@ -11,6 +11,8 @@ import msgspec
 from evo.log import Log, LogError, encode_line, read_log, write_new
 from evo.records import Child, Line, Outcome
 
+TOLERANCE = 1e-9  # rounding of a mean over instances
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -67,6 +69,17 @@ def _faults(log: Log) -> list[str]:
                 f"children and parent give {top!r}"
             )
         best = stated
+    for outcome in log.outcomes:
+        evaluation = outcome.evaluation
+        scores = [each.score or 0.0 for each in evaluation.instances]
+        if evaluation.fitness is None or not scores or header.source != "evo":
+            continue
+        mean = sum(scores) / len(scores)
+        if abs(mean - evaluation.fitness) > TOLERANCE:
+            faults.append(
+                f"child {outcome.index} of generation {outcome.generation} states fitness "
+                f"{evaluation.fitness!r}, but the mean over its instances is {mean!r}"
+            )
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         faults.append(f"children of generations {extra} whose predecessors are not complete")
     return faults

@@ -18,6 +18,7 @@ from evo.cost import cost_of_children
 from evo.instances import instance_seed, text_key
 from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.llm.server import OfflineServer
+from evo.log import encode_line
 from evo.records import Attempt, InstanceCall
 from evo.task import TaskError, load_task, read_instances
 
@@ -362,6 +363,22 @@ def test_mistakes_in_a_data_set_are_named(tmp_path: Path, line: str, message: st
     (folder / "sums.jsonl").write_text(f"{line}\n")
     with pytest.raises(TaskError, match=message):
         load_task(folder)
+
+
+def test_a_fitness_that_is_not_the_mean_is_found(short: evo.Log, tmp_path: Path) -> None:
+    child = next(each for each in short.children if each.evaluation.fitness)
+    instances = list(child.evaluation.instances)
+    first = next(k for k, each in enumerate(instances) if each.score == 1.0)
+    instances[first] = msgspec.structs.replace(instances[first], score=0.5)
+    changed = msgspec.structs.replace(child.evaluation, instances=tuple(instances))
+    was, now = (encode_line(msgspec.structs.replace(child, evaluation=each))
+                for each in (child.evaluation, changed))  # fmt: skip
+    path = tmp_path / "changed.jsonl"
+    before = short.path.read_bytes()
+    assert was in before
+    path.write_bytes(before.replace(was, now))
+    (fault,) = evo.verify(path).faults
+    assert f"child {child.index} of generation {child.generation} states fitness" in fault
 
 
 def test_mistakes_around_a_data_set_are_named(tmp_path: Path) -> None:
