@@ -63,6 +63,7 @@ class Resources:
         max_concurrent: Calls in flight at most; 1 works in order.
         evaluations: Folder of evaluations shared by runs; None: not shared.
         stopping: Set once no further call may begin.
+        active: What is under way, of whichever arm: calls are ended only once it is logged.
         tally: What the session's calls came to.
     """
 
@@ -72,7 +73,16 @@ class Resources:
     max_concurrent: int
     evaluations: Path | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
+    active: set[tuple[Path, int]] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
+
+    def wind_down(self) -> None:
+        """Lets what is under way finish and be logged for a moment, then ends its calls."""
+        self.stopping.set()
+        deadline = time.monotonic() + GRACE
+        while self.active and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.caller.cancel()
 
     def close(self) -> None:
         """Ends calls and evaluations at once."""
@@ -132,7 +142,6 @@ class Arm:
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
         self._replies: dict[int, Reply] = {}  # of those that are still to be evaluated
-        self._active: set[int] = set()  # indices of children being made
         self.best: Best
 
     @property
@@ -229,7 +238,7 @@ class Arm:
         if len(rejected) == self.header.children:
             reason = next(iter(rejected.values())).evaluation.error
             raise EndpointRefused(
-                f"the endpoint refused every child of generation {number}: {reason}; nothing of "
+                f"the endpoint refused every child of generation {number}: {reason}; no child of "
                 "it was logged, so the run can go on once that is mended"
             )
         for child in rejected.values():
@@ -260,7 +269,7 @@ class Arm:
         def unit(index: int) -> Child:
             if self._resources.stopping.is_set():
                 raise Stopped
-            self._active.add(index)
+            self._resources.active.add((self.path, index))
             try:
                 child, refused = self._make_child(number, index, messages, stamp)
                 if refused:
@@ -268,7 +277,7 @@ class Arm:
                     return child
                 self._writer.append(child)
             finally:
-                self._active.discard(index)
+                self._resources.active.discard((self.path, index))
             if on_child:
                 on_child(child)
             return child
@@ -290,19 +299,11 @@ class Arm:
                 for child in parallel(delayed(unit)(index) for index in missing):
                     made.append(child)
         except BaseException as error:
-            self._wind_down()
+            self._resources.wind_down()
             if isinstance(error, CallCancelled | EvaluatorClosed):
                 raise Stopped from None
             raise
         return [child for child in made if child.index not in rejected]
-
-    def _wind_down(self) -> None:
-        """Lets children under way finish and be logged for a moment, then ends their calls."""
-        self._resources.stopping.set()
-        deadline = time.monotonic() + GRACE
-        while self._active and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self._resources.caller.cancel()
 
     def _make_child(
         self, number: int, index: int, messages: list[Message], stamp: str
@@ -320,6 +321,8 @@ class Arm:
             cut = "truncated" if call.finish_reason == "length" else "no complete block"
             evaluation = Evaluation(status="no_program", error=f"the reply has no program: {cut}")
         else:
+            if self.header.task.asks_model and index not in self._replies:
+                self._log_reply(number, index, call)
             evaluation = self._memory.evaluate(program)
         child = Child(
             generation=number,
@@ -342,16 +345,18 @@ class Arm:
             return Call(kept.attempts, kept.reply, kept.reasoning, reason)
         call = self._resources.caller.call(messages, seed=seed, generation=number, index=index)
         self._resources.tally.add(call.attempts, self.header)
-        if self.header.task.asks_model and call.reply is not None:
-            reply = Reply(
-                generation=number,
-                index=index,
-                attempts=call.attempts,
-                reply=call.reply,
-                reasoning=call.reasoning,
-            )
-            self._writer.append(reply)
         return call
+
+    def _log_reply(self, number: int, index: int, call: Call) -> None:
+        """Keeps a child's call safe while its evaluation makes calls of its own."""
+        reply = Reply(
+            generation=number,
+            index=index,
+            attempts=call.attempts,
+            reply=call.reply,
+            reasoning=call.reasoning,
+        )
+        self._writer.append(reply)
 
     def _conclude(self, number: int, seconds: float) -> Generation:
         """Chooses the next parent and notes which programs had been seen before."""

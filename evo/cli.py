@@ -292,7 +292,7 @@ def build_parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     one.add_argument(
         "--problems", action="store_true",
-        help="a sample is a problem of the task's data set instead of a run",
+        help="a sample is a problem of the task's data set, not a run: -T, -N, --seeds are idle",
     )  # fmt: skip
     one.add_argument(
         "--text", action="append", default=[], type=Path, metavar="FILE", dest="texts",

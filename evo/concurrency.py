@@ -16,7 +16,8 @@ class Preset:
         requests_per_minute: In any sliding minute.
         problems_per_batch: Problems on which a selection tries a text in a round, at least.
         configurations_per_batch: Trials that a `bayesian` sweep proposes at once.
-        configurations_in_flight: Runs of a sweep that are under way at once.
+        configurations_in_flight: Runs of a sweep that are under way at once, unless
+            `max_concurrent` is given another number.
     """
 
     max_concurrent: int

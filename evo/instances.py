@@ -182,7 +182,7 @@ class InstanceEvaluator:
             calls = self._ask_all(program, range(len(self._instances)))
             lost = {call.index: "no_reply" for call in calls if call.reply is None}
             if len(lost) == len(calls):
-                evaluation = Evaluation(status="no_reply", error=_last_error(calls))
+                evaluation = Evaluation(status="no_reply", error=last_error(calls))
                 return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
             scored = self._score(calls, limits)
         else:
@@ -317,7 +317,8 @@ def _scoring_task(task: TaskRecord) -> TaskRecord:
     )
 
 
-def _last_error(calls: Iterable[InstanceCall]) -> str:
+def last_error(calls: Iterable[InstanceCall]) -> str:
+    """Returns why none of the calls got a reply, in words."""
     attempts: list[Attempt] = [attempt for call in calls for attempt in call.attempts[-1:]]
     reason = next((attempt.error for attempt in attempts if attempt.error), "no attempt was made")
     return f"no instance got a reply: {reason}"

@@ -20,7 +20,7 @@ import msgspec
 
 from evo.allocation import Allocations, allocate
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
-from evo.journal import JournalWatcher, open_journal
+from evo.journal import ALLOCATION, JournalWatcher, open_journal
 from evo.live_arms import LiveArms, LiveFlights, open_arm
 from evo.log import Log, read_log
 from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
@@ -229,7 +229,8 @@ def _allocate(
         writer, journal = open_journal(folder, header, stack)
         header = journal.header
         resources = stack.enter_context(open_resources(_header_of(sources[0]), settings))
-        live = LiveArms(header.cap, resources)
+        watched = [folder / ALLOCATION, *(folder / record.log for record in header.arms)]
+        live = LiveArms(header.cap, resources, watched)
         hook(live)
         for source, record in zip(sources, header.arms, strict=True):
             path, run = folder / record.log, _header_of(source)

@@ -107,12 +107,19 @@ def _costs(header: Header, children: Sequence[Any], seconds: float | None) -> di
 class LiveArms:
     """Live runs as the arms of one replicate; see `evo.allocation.Arms`.
 
+    Args:
+        cap: Generations of an arm at most.
+        resources: What the arms share.
+        watched: Files at which other processes may ask for a stop; see `evo.stop`.
+
     Attributes:
         stopping: Set once no further call may begin.
         stopped: Whether an arm gave up its generation for it.
     """
 
-    def __init__(self, cap: int | None, resources: Resources) -> None:
+    def __init__(self, cap: int | None, resources: Resources, watched: Sequence[Path]) -> None:
+        self._watched = [stop_file(path) for path in watched]
+        self._forget_wishes()  # meant for an earlier session
         self.stopping: threading.Event = resources.stopping
         self.stopped = False
         self._cap, self._resources = cap, resources
@@ -134,7 +141,7 @@ class LiveArms:
         for arm in self._arms:
             if arm.arm is not None:
                 arm.arm.end(End(reason="interrupted" if self.stopped else "completed"))
-                stop_file(arm.arm.path).unlink(missing_ok=True)
+        self._forget_wishes()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -163,9 +170,11 @@ class LiveArms:
             self.stopped = True
 
     def _asked_to_stop(self) -> bool:
-        """Whether another process asked for it, at whichever arm's log; see `evo.stop`."""
-        logs = [each.arm.path for each in self._arms if each.arm is not None]
-        return any(stop_file(path).exists() for path in logs)
+        return any(wish.exists() for wish in self._watched)
+
+    def _forget_wishes(self) -> None:
+        for wish in self._watched:
+            wish.unlink(missing_ok=True)
 
     def pull(self, arm: Ints, active: Bools) -> Outcome:
         """Reveals an arm's next generation; the allocation is over if the arm was stopped."""
@@ -274,7 +283,6 @@ def open_arm(
     else:
         writer, log = LogWriter.create(path, header), None
         stack.callback(writer.close)
-    stop_file(path).unlink(missing_ok=True)  # meant for an earlier session
     resources = with_model(first, header, settings, stack)
     arm = Arm(writer, header, resources)
     writer.append(begin_session(None, settings, resources))

@@ -17,10 +17,11 @@ import numpy as np
 from evo.arm import Resources
 from evo.configuration import Settings, differences, identity
 from evo.cost import Cost, cost_of_children
-from evo.instances import InstanceEvaluator
+from evo.instances import InstanceEvaluator, last_error
+from evo.llm.client import EndpointRefused
 from evo.log import Log, LogError, LogWriter, read_log
 from evo.race import Taken
-from evo.records import Header, Initial, InstanceCall
+from evo.records import End, Header, Initial, InstanceCall
 from evo.selected import rewards_of
 from evo.selectors import Terms
 from evo.session import Job, begin_session, open_resources, run_jobs, with_model
@@ -219,6 +220,7 @@ class ProblemSamples(LiveSamples):
         super().__init__(configurations, len(order), *rest)
         self._order = order
         *_, stack, _, _ = rest
+        self._stopping = self._resources[configurations[0].run].stopping  # one for all
         self._asked = [self._open(k, stack) for k in range(len(configurations))]
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
@@ -228,22 +230,27 @@ class ProblemSamples(LiveSamples):
             for asked, count in zip(self._asked, counts.tolist(), strict=True)
         )
 
+    def _path(self, k: int) -> Path:
+        return self._folder / f"{k:03}-{self._configurations[k].run}.jsonl"
+
     def _open(self, k: int, stack: contextlib.ExitStack) -> _Asked:
         configuration = self._configurations[k]
         header, resources = configuration.header, self._resources[configuration.run]
-        path = self._folder / f"{k:03}-{configuration.run}.jsonl"
+        path = self._path(k)
         session = begin_session(0, self._settings, resources)
         known: list[InstanceCall] = []
         evaluated = False
         if path.exists():
             writer, log = LogWriter.reopen(path)
-            stack.callback(writer.close)
+            stack.callback(self._close, writer)
             _check_same(path, log.header, header)
-            known, evaluated = log.instance_calls, log.initial is not None
+            # What failed may do better now, as in a run.
+            known = [call for call in log.instance_calls if call.reply is not None]
+            evaluated = log.initial is not None
             writer.append(session)
         else:
             writer = LogWriter.create(path, header, session)
-            stack.callback(writer.close)
+            stack.callback(self._close, writer)
         evaluator = InstanceEvaluator(
             header,
             resources.evaluator.evaluate,
@@ -255,6 +262,10 @@ class ProblemSamples(LiveSamples):
         evaluator.learn(known)
         text = header.task.files[header.task.program_file]
         return _Asked(text, writer, evaluator, evaluated)
+
+    def _close(self, writer: LogWriter) -> None:
+        writer.append(End(reason="interrupted" if self._stopping.is_set() else "completed"))
+        writer.close()
 
     def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts]]:
         from joblib import Parallel, delayed
@@ -268,14 +279,27 @@ class ProblemSamples(LiveSamples):
             )(delayed(self._ask)(k, batch) for k, batch in batches.items())
         except BaseException:
             for resources in self._resources.values():
-                resources.stopping.set()
+                resources.wind_down()
             raise
         return {place: found for part in done for place, found in part.items()}
 
     def _ask(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts]]:
+        active, key = self._resources[self._configurations[k].run].active, (self._path(k), 0)
+        active.add(key)
+        try:
+            return self._try(k, batch)
+        finally:
+            active.discard(key)
+
+    def _try(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts]]:
         header, asked = self._configurations[k].header, self._asked[k]
         problems = [self._order[i] for i in batch]
         tried = asked.evaluator.attempt(asked.text, problems, header.limits)
+        if all(call.reply is None for _, call in tried):
+            raise EndpointRefused(
+                f"{last_error([call for _, call in tried])}; the same arguments and folder go on "
+                "once that is mended"
+            )
         found = {}
         for i, (instance, call) in zip(batch, tried, strict=True):
             cost = cost_of_children([call], header.model, header.sampling)
@@ -307,9 +331,9 @@ def with_text(configuration: Configuration, text: str | None) -> Configuration:
             f"task {task.name}: a sample is a problem only where a model is asked a data set; "
             "programs are scored on all problems at once, see evo.instance_matrix"
         )
-    if text is not None:
-        if not text.strip():
-            raise ValueError("text: expected what the model shall be told, got an empty text")
+    if text is not None and (not isinstance(text, str) or not text.strip()):
+        raise ValueError(f"text: expected what the model shall be told, got {text!r}")
+    if text is not None and text.strip() != task.files[task.program_file].strip():
         task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
         task = msgspec.structs.replace(task, hash=hash_of_task(task))
     header = msgspec.structs.replace(header, task=task, children=1)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, split_settings
@@ -25,7 +26,7 @@ from evo.log import Log, write_new
 from evo.policies import Draws
 from evo.race import Standing, race
 from evo.samples import UNITS, LiveSamples, ProblemSamples, SeedSamples, with_text
-from evo.selected import Selection, selection_of
+from evo.selected import Selection, rewards_of, selection_of
 from evo.selectors import Kind, SelectorClass, Terms, find_selector, selector_name
 from evo.selectors.neighbours import neighbours
 from evo.sweeping.fields import Configuration, Values, configure
@@ -119,14 +120,15 @@ def select_best(
     names = Settings.__dataclass_fields__
     settings, _ = split_settings(settings, {n: v for n, v in common.items() if n in names})
     fields = {n: v for n, v in common.items() if n not in names}
+    if samples not in ("seeds", "problems"):
+        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     sampled: list[int]
     sampler: Callable[..., LiveSamples]
     if samples == "problems":
         values, known = _texts(configurations, fields, task)
         sampled = _shuffled(known, seed)
         sampler = functools.partial(ProblemSamples, sampled)
-        preset = find_preset(settings.preset or "conservative")
-        batch = preset.problems_per_batch if batch is None else batch
+        batch = _problems_per_batch(settings.preset, log_dir) if batch is None else batch
     else:
         values, known = _configurations(configurations, fields, task)
         sampled = [at_least("seeds", each, 0) for each in seeds]
@@ -166,9 +168,10 @@ def select_best(
         ],
     }
     rounds: list[Standing] = []
+    rewards_of(np.zeros(1), terms, failure_value)  # a mistake in it leaves no folder behind
+    _keep(folder / SELECTION, identity)
     with contextlib.ExitStack() as stack:
         live = sampler(known, folder, settings, stack, terms, failure_value)
-        _keep(folder / SELECTION, identity)
         races = race(chooser, live, budget=budget, watcher=rounds.append)
         logs = live.logs(races.standing.count[0])
     found = selection_of(
@@ -223,7 +226,8 @@ def _texts(
     """Returns the fields of each configuration, and what they come to, texts in their tasks."""
     if isinstance(configurations, Mapping):
         space = dict(configurations)
-        choices = [{"text": text} for text in space.pop("text", [None])]
+        given = space.pop("text", None)
+        choices = [{"text": text} for text in (given if isinstance(given, list) else [given])]
         grid = parse_space(space).grid()
         configurations = [{**each, **text} for text in choices for each in grid]
     told = [{**common, **each} for each in configurations]
@@ -234,7 +238,7 @@ def _texts(
                 f"{found[0]}: nothing evolves where samples are problems; leave it out"
             )
     values, known = _configurations(told, {}, task)
-    texts = [each.best.program if isinstance(each, Log) else each for each in texts]
+    texts = [_best_text(each) if isinstance(each, Log) else each for each in texts]
     known = [with_text(each, text) for each, text in zip(known, texts, strict=True)]
     if len({each.header.task.files[each.header.task.instances_file] for each in known}) > 1:
         raise ValueError("configurations: samples can be problems only if all share one data set")
@@ -243,10 +247,22 @@ def _texts(
     return values, known
 
 
+def _problems_per_batch(preset: str | None, folder: str | os.PathLike[str] | None) -> int:
+    """Returns the batch with which a folder's selection began, else the preset's."""
+    path = None if folder is None else Path(folder) / SELECTION
+    if path is not None and path.exists():
+        return int(json.loads(path.read_text(encoding="utf-8"))["batch"])
+    return find_preset(preset or "conservative").problems_per_batch
+
+
+def _best_text(log: Log) -> str:
+    if (text := log.best.program) is None:
+        raise ValueError(f"{log.path}: a compact log holds no texts, so its best cannot be tried")
+    return text
+
+
 def _shuffled(configurations: Sequence[Configuration], seed: int) -> list[int]:
     """Returns the positions of the problems, in an order of their own for each seed."""
-    import numpy as np
-
     count = len(read_instances(configurations[0].header.task))
     order: list[int] = np.random.default_rng([seed, count]).permutation(count).tolist()
     return order

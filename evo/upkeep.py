@@ -69,16 +69,20 @@ def _faults(log: Log) -> list[str]:
                 f"children and parent give {top!r}"
             )
         best = stated
-    for outcome in log.outcomes:
-        evaluation = outcome.evaluation
+    evaluated = [
+        (f"child {o.index} of generation {o.generation}", o.evaluation) for o in log.outcomes
+    ]
+    if log.initial:
+        evaluated.append(("the initial program", log.initial.evaluation))
+    for who, evaluation in evaluated:
         scores = [each.score or 0.0 for each in evaluation.instances]
         if evaluation.fitness is None or not scores or header.source != "evo":
             continue
         mean = sum(scores) / len(scores)
         if abs(mean - evaluation.fitness) > TOLERANCE:
             faults.append(
-                f"child {outcome.index} of generation {outcome.generation} states fitness "
-                f"{evaluation.fitness!r}, but the mean over its instances is {mean!r}"
+                f"{who} has fitness {evaluation.fitness!r}, but the mean over its instances "
+                f"is {mean!r}"
             )
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         faults.append(f"children of generations {extra} whose predecessors are not complete")
@@ -95,10 +99,11 @@ def stop(path: str | os.PathLike[str]) -> None:
 
     It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
     runs of that session, or arms of that allocation, stop; without a session the request lapses
-    when the next one begins.
+    when the next one begins. Sweeps are stopped by their folder, with `evo.sweeping.events.request`
+    or `evo stop`.
 
     Args:
-        path: A log.
+        path: Log of a run or of an arm, or an allocation.jsonl.
 
     Raises:
         LogError: There is no such log.

@@ -93,8 +93,8 @@ def _text(path: Path) -> Any:
         return read_log(path)
     try:
         return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"--text {path}: cannot read it: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--text {path}: cannot read it: {error}") from None
 
 
 def _value(text: str) -> Any:

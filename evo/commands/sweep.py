@@ -71,7 +71,7 @@ def stop(arguments: argparse.Namespace) -> int:
     """`evo stop`: of sweeps, of allocations, and of the sessions that write logs."""
     from pathlib import Path
 
-    from evo.journal import ALLOCATION, read_journal
+    from evo.journal import ALLOCATION
     from evo.sweeping.events import request
     from evo.sweeping.handle import is_sweep
     from evo.upkeep import stop as stop_log
@@ -81,7 +81,7 @@ def stop(arguments: argparse.Namespace) -> int:
         if is_sweep(path):
             request(Path(path), "stop")
         elif (journal := Path(path) / ALLOCATION).is_file():
-            stop_log(Path(path) / read_journal(journal).header.arms[0].log)
+            stop_log(journal)
             again = f"the same `evo allocate` with --log-dir {path}"
         else:
             stop_log(path)

@@ -260,8 +260,9 @@ class Driver:
         at_once = self._settings.max_concurrent
         if at_once > 1:
             at_once = max(3, 2 * at_once // min(lane.header.children for lane in lanes))
-        if self._settings.preset is not None:
-            at_once = min(at_once, find_preset(self._settings.preset).configurations_in_flight)
+        preset = find_preset(self._settings.preset) if self._settings.preset else None
+        if preset and self._settings.max_concurrent == preset.max_concurrent:
+            at_once = min(at_once, preset.configurations_in_flight)
         if min(at_once, len(lanes)) == 1:
             for lane in lanes:
                 one(lane)

@@ -139,29 +139,36 @@ def start_sweep(
             raise TypeError(f"{place}: a sweep that exists takes settings and a budget alone")
         read_plan(place)
         return Sweep(place, budget=budget, settings=settings, on_event=on_event)
+    given = None if log_dir is None else Path(log_dir)
     fields = {name: value for name, value in base.items() if name in Settings.__dataclass_fields__}
     settings, _ = split_settings(settings, fields)
     plan = make_plan(
         space,
         task=task,
-        strategy=_in_batches(strategy, settings.preset),
+        strategy=_in_batches(strategy, settings.preset, given),
         trials=trials,
         seeds=seeds,
         seed=seed,
         base={name: value for name, value in base.items() if name not in fields},
     )
     limits = None if budget is None else budget_of(budget)
-    folder = Path(log_dir) if log_dir is not None else _new_folder(f"sweep-{plan.strategy}")
+    folder = given or _new_folder(f"sweep-{plan.strategy}")
     keep_plan(folder, plan)
     return Sweep(folder, budget=limits, settings=settings, on_event=on_event)
 
 
-def _in_batches(strategy: str | Mapping[str, Any], preset: str | None) -> str | Mapping[str, Any]:
-    """Returns a strategy whose batches are the preset's, if it has any of its own to choose."""
+def _in_batches(
+    strategy: str | Mapping[str, Any], preset: str | None, folder: Path | None
+) -> str | Mapping[str, Any]:
+    """Returns a strategy with batches of the preset's size, unless they have one already."""
     options = {"name": strategy} if isinstance(strategy, str) else strategy
-    if preset is None or options.get("name") != "bayesian" or "batch" in options:
+    if options.get("name") != "bayesian" or "batch" in options:
         return strategy
-    return {**options, "batch": find_preset(preset).configurations_per_batch}
+    if folder is not None and is_sweep(folder):  # it goes on as it began, whatever the preset
+        batch = read_plan(folder).options.get("batch")
+    else:
+        batch = find_preset(preset).configurations_per_batch if preset else None
+    return strategy if batch is None else {**options, "batch": batch}
 
 
 def _from_file(

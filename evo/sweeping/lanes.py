@@ -112,7 +112,9 @@ class LaneWork:
         if path.exists() and (done := read_begun(path)) and len(done.generations) >= lane.goal:
             self._report(lane, done)
             return
-        resources = dataclasses.replace(self.resources, caller=caller, stopping=threading.Event())
+        resources = dataclasses.replace(
+            self.resources, caller=caller, stopping=threading.Event(), active=set()
+        )
         try:
             writer, log = self._open(path, lane, resources)
         except LogBusyError:

@@ -49,9 +49,11 @@ class Progress(RunView):
 
     Attributes:
         seconds: Since the session began, up to its end.
+        earlier: Whether the construction is that of the best before, the new one not being drawn.
     """
 
     seconds: float | None
+    earlier: bool = False
 
     @property
     def words(self) -> str:
@@ -62,7 +64,7 @@ class Progress(RunView):
         done = f"{len(log.generations)} of {log.goal} generations"
         if under_way > 0:
             done += f" and {under_way} of {N} children of the next"
-        cost = cost_of_children(log.outcomes, log.header.model, log.header.sampling)
+        cost = cost_of_children(log.calls, log.header.model, log.header.sampling)
         tokens = "tokens unknown"
         if cost.prompt_tokens is not None and cost.completion_tokens is not None:
             tokens = f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f} tokens"
@@ -72,6 +74,7 @@ class Progress(RunView):
             [
                 f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}.",
                 f"Best so far: {name(self.place)}.",
+                *(["The construction drawn is the one before it."] if self.earlier else []),
                 run_words(self.data),
             ]
         )
@@ -172,12 +175,15 @@ class LiveView(Explorer):
                 data = RunData(data.log)
         except ValueError as error:
             self._logs.pop(path, None)
+            self._last.pop(path, None)
             return NoRun(str(error))
         self._logs[path] = data
         view = progress(data, self._drawings, evaluate=False)
         if view.drawing is not PENDING:
             self._last[path] = view.drawing
-        return dataclasses.replace(view, drawing=self._last.get(path, PENDING))
+        elif path in self._last:
+            return dataclasses.replace(view, drawing=self._last[path], earlier=True)
+        return view
 
     def _show_state(self) -> None:
         """There is nothing to stop once the session has ended."""

@@ -225,7 +225,7 @@ class Explorer:
         )
         stack = ipywidgets.Stack([ipywidgets.VBox(frame) for frame in frames], selected_index=at)
         link = ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
-        made = ipywidgets.VBox([slider, stack])
+        made = ipywidgets.VBox([slider, stack, ipywidgets.HTML(_ARROW_KEYS)])
         made.add_class("replay-explorer")
         self._made += [made, link]
         return made

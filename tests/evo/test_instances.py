@@ -378,7 +378,7 @@ def test_a_fitness_that_is_not_the_mean_is_found(short: evo.Log, tmp_path: Path)
     assert was in before
     path.write_bytes(before.replace(was, now))
     (fault,) = evo.verify(path).faults
-    assert f"child {child.index} of generation {child.generation} states fitness" in fault
+    assert f"child {child.index} of generation {child.generation} has fitness" in fault
 
 
 def test_mistakes_around_a_data_set_are_named(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import evo
 import replay
 from evo.cli import main
+from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.selection import LiveSelection
 from evo.sweeping.space import SpaceError
 
@@ -66,7 +68,7 @@ def test_going_on_asks_nothing_again(found: LiveSelection, tmp_path: Path) -> No
     assert repr(again) == repr(found)
     for path, before in lines.items():
         added = path.read_bytes().splitlines()[len(before) :]
-        assert [b'"kind":"session"' in line for line in added] == [True]
+        assert [re.search(rb'"kind":"(\w+)"', line)[1] for line in added] == [b"session", b"end"]
     # A log cut anywhere is gone on with from there.
     part = tmp_path / "part"
     part.mkdir()
@@ -98,12 +100,53 @@ def test_texts_of_logs_and_grids(found: LiveSelection, tmp_path: Path) -> None:
     assert [each.get("text") for each in live.configurations].count(TEXTS["steps"]) == 2
 
 
+def test_a_compact_log_has_no_text(found: LiveSelection, tmp_path: Path) -> None:
+    (log,) = found.logs[0]
+    run = tmp_path / "run.jsonl"
+    run.write_bytes(log.path.read_bytes())
+    evo.resume(run, generations=3, progress=False)
+    small = evo.compact(run, tmp_path / "small.jsonl")
+    with pytest.raises(ValueError, match="a compact log holds no text"):
+        evo.select_best([{"text": small}, CHOICES[0]], **COMMON, log_dir=tmp_path / "s")
+
+
+def test_an_endpoint_that_refuses_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Call((), None, rejected="the endpoint refuses it")
+    answered = ModelClient.call
+
+    def call(self: ModelClient, messages: Any, **how: Any) -> Call:
+        made = answered(self, messages, **how)
+        return refused if messages[0]["content"] == TEXTS["plain"] else made
+
+    monkeypatch.setattr(ModelClient, "call", call)
+    with pytest.raises(EndpointRefused, match="no instance got a reply"):
+        evo.select_best(CHOICES, **COMMON, log_dir=tmp_path / "s")
+    monkeypatch.undo()
+    again = evo.select_best(CHOICES, **COMMON, log_dir=tmp_path / "s")
+    whole = evo.select_best(CHOICES, **COMMON, log_dir=tmp_path / "w")
+    assert again.outcomes.tolist() == whole.outcomes.tolist()
+    assert again.failures.sum() == 0
+    ends = [evo.read_log(path).ends for path in sorted((tmp_path / "s").glob("*.jsonl"))]
+    assert {tuple(end.reason for end in each) for each in ends} == {("interrupted", "completed")}
+
+
+def test_a_preset_says_the_batch_once(tmp_path: Path) -> None:
+    plain = {name: value for name, value in COMMON.items() if name != "batch"}
+    first = evo.select_best(CHOICES, **plain, preset="aggressive", log_dir=tmp_path / "s")
+    assert first.terms.batch == 30
+    again = evo.select_best(CHOICES, **plain, preset="conservative", log_dir=tmp_path / "s")
+    assert again.terms.batch == 30
+
+
 @pytest.mark.parametrize(
     ("configurations", "more", "error", "why"),
     [
         (CHOICES, {"task": "cp"}, ValueError, "only where a model is asked a data set"),
         ([{"text": "a", "children": 4}], {}, ValueError, "children: nothing evolves"),
-        ([{"text": " "}], {}, ValueError, "got an empty text"),
+        ([{"text": " "}], {}, ValueError, "expected what the model shall be told, got ' '"),
+        ([{"text": 3}], {}, ValueError, "expected what the model shall be told, got 3"),
+        (CHOICES, {"samples": "problem"}, ValueError, "expected 'seeds' or 'problems'"),
+        (CHOICES, {"failure_value": 2}, ValueError, "failure_value"),
         ([{}, {"text": WP.initial_program}], {}, ValueError, "0 and 1 are the same"),
         ([{"texts": "a"}], {}, SpaceError, "unknown field 'texts'"),
         ([{"task": WP}, {"task": "wp"}], {"task": None}, ValueError, "share one data set"),
