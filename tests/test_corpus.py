@@ -9,11 +9,14 @@ import pytest
 import evo
 import replay
 from evo.journal import read_journal
+from evo.prompt import PROMPT_VERSION
 from evo.search import powers_of_two
 from replay.reading import ALLOCATION
 
 CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"
 OFFLINE = CORPUS / "offline"
+REAL = CORPUS / "qwen2.5-coder-1.5b"
+"""Logs of a small LLM."""
 TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
 BUDGET = 512
 
@@ -80,12 +83,44 @@ def test_a_run_is_made_again(
     np.testing.assert_allclose(fitness[0], fitness[1], rtol=0, atol=1e-6)
 
 
+REAL_LOGS = sorted(REAL.rglob("*.jsonl.gz"))
+
+
+def test_the_llm_ran_two_tasks_on_five_seeds() -> None:
+    frame = replay.load(REAL)
+    assert set(frame["model"]) == {REAL.name}
+    depth = frame.groupby(["task", "children", "seed"])["generation"].max()
+    for task in ("min_max_distance", "heilbronn_triangle"):
+        runs = depth.loc[task, 8]
+        assert runs.index.tolist() == list(range(40, 45))
+        assert (runs == 4).all()
+
+
+@pytest.mark.parametrize("path", REAL_LOGS, ids=lambda path: path.stem)
+def test_a_log_of_the_llm_is_whole(path: Path) -> None:
+    log = evo.read_log(path)
+    assert not evo.verify(path).faults
+    assert not log.header.compact
+    assert log.header.prompt_version == PROMPT_VERSION
+    assert len(log.children) == 32
+    for child in log.children:
+        status = child.evaluation.status
+        assert (child.reply is None) == (status == "no_reply")
+        assert (child.program is None) == (status in ("no_reply", "no_program"))
+        assert status == "no_reply" or child.attempts[-1].usage["completion_tokens"] > 0
+
+
 SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl"))
-"""Logs of a small LLM: a system prompt for word problems, and an allocation over four arms."""
+"""More of it: a system prompt for word problems, and an allocation over four arms."""
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in SMALL if p.name != ALLOCATION], ids=lambda path: path.stem
+    "path",
+    [
+        *(p for p in SMALL if p.name != ALLOCATION),
+        *(pytest.param(path, marks=pytest.mark.slow) for path in REAL_LOGS),
+    ],
+    ids=lambda path: path.stem,
 )
 def test_a_log_of_the_llm_plays_again(path: Path) -> None:
     outcome = evo.rerun(path)
