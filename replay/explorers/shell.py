@@ -11,6 +11,7 @@ that computes or draws holds one lock, and nothing touches pyplot.
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,9 @@ DEFAULT = "default"
 
 REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
+
+AHEAD = 3
+"""Steps of a slider on each side that are computed ahead at rest."""
 
 _ARROW_KEYS = (
     "<img alt='' hidden src='data:,' onerror=\""
@@ -108,6 +112,7 @@ class Explorer:
         self._canvas = Canvas(subject.picture)
         self._lock = threading.RLock()
         self._adjusting = False
+        self._last_moved = ""
         self._timer: threading.Timer | None = None
         self._made: list[Any] = []  # beside the widget
         self._view: View | None = None
@@ -263,6 +268,7 @@ class Explorer:
         with self._lock:
             if self._adjusting:
                 return
+            self._last_moved = name
             values = {name: control.value for name, control in self.controls.items()}
             self._take(self._subject.adjust(name, values))
 
@@ -297,8 +303,33 @@ class Explorer:
     def _rest(self) -> None:
         """Nothing has moved for a while."""
         with self._lock:
-            if self._timer is threading.current_thread():
-                self.settle()
+            if self._timer is not threading.current_thread():
+                return
+            self.settle()
+            ahead = self._next_steps()
+        for settings in ahead:
+            with self._lock:
+                if self._timer is not None or "_subject" not in self.__dict__:
+                    return  # moved again, or closed
+                with contextlib.suppress(ValueError):
+                    self._subject.view(settings, True)
+
+    def _next_steps(self) -> list[Settings]:
+        """Where the slider that was moved last would go next, the nearest first.
+
+        Views keep what they compute, so computing them ahead makes the next moves quick.
+        """
+        import ipywidgets
+
+        control = self.controls.get(self._last_moved)
+        if not isinstance(control, ipywidgets.SelectionSlider):
+            return []
+        values = [each[1] if isinstance(each, tuple) else each for each in control.options]
+        at = control.index
+        near = [at + step for size in range(1, AHEAD + 1) for step in (-size, size)]
+        name, now = self._last_moved, self._settings
+        chosen = [values[place] for place in near if 0 <= place < len(values)]
+        return [self._subject.adjust(name, {**now, name: value}) for value in chosen]
 
     def _update(self, *, coarse: bool) -> None:
         """Show the view of the current settings."""

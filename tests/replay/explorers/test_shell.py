@@ -1,5 +1,7 @@
 import base64
+import dataclasses
 import io
+import time
 
 import numpy as np
 import pytest
@@ -78,7 +80,7 @@ def test_the_picture_is_there_without_a_kernel(explorer):
 
 def test_a_scrub_holds_every_picture(explorer):
     made = explorer.scrub("generations")
-    slider, stack = made.children
+    slider, stack, _ = made.children
     texts = [page.children[1].value for page in stack.children]
     assert len(texts) == len(set(texts)) == len(slider.options)
     assert all(
@@ -141,3 +143,19 @@ def test_running_a_cell_again_closes_what_it_made_and_nothing_else(frame, monkey
     assert counts[0] == counts[1] == counts[2]
     for each in made[-2:]:
         each.close()
+
+
+def test_at_rest_the_next_steps_of_a_slider_are_computed(explorer, monkeypatch):
+    seen, view = [], explorer._subject.view
+    counted = dataclasses.replace(
+        explorer._subject, view=lambda now, coarse: seen.append((now, coarse)) or view(now, coarse)
+    )
+    monkeypatch.setattr(explorer, "_subject", counted)
+    explorer.controls["generations"].value = 2
+    deadline = time.monotonic() + 30
+    while len(seen) < 2 + 4 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [(now["generations"], coarse) for now, coarse in seen] == [
+        (2, True), (2, False), (1, True), (4, True), (8, True), (16, True)
+    ]  # fmt: skip
+    assert explorer.settings["generations"] == 2
