@@ -178,7 +178,7 @@ def test_waiting_is_first_come_first_served() -> None:
 def test_nothing_starts_before_the_first_use(remnants: Remnants) -> None:
     before = remnants.count()
     with Evaluator(3):
-        assert remnants.count() == before
+        assert remnants.settled(before) == before
 
 
 def test_closing_wakes_every_waiting_thread(remnants: Remnants) -> None:
@@ -203,7 +203,7 @@ def test_closing_wakes_every_waiting_thread(remnants: Remnants) -> None:
         thread.join()
     assert time.monotonic() - began < 2
     assert [type(outcome) for outcome in outcomes] == [EvaluatorClosed] * 5
-    assert remnants.count() == before
+    assert remnants.settled(before) == before
     with pytest.raises(EvaluatorClosed):
         evaluator.evaluate(make_task(), GOOD, LIMITS)
     evaluator.close()
@@ -221,7 +221,7 @@ def test_a_worker_that_dies_is_replaced(remnants: Remnants) -> None:
         killer.join()
         assert (evaluation.status, evaluation.fitness) == ("ok", 0.0)
         assert {worker} != evaluator._pool._alive
-        wait_until(lambda: remnants.count() == before)
+        wait_until(lambda: remnants.settled(before, 0) == before)
 
 
 def test_a_driver_that_is_killed_leaves_nothing(remnants: Remnants, tmp_path: Path) -> None:

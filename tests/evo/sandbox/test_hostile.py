@@ -67,7 +67,7 @@ def evaluate_and_look(evaluator: Evaluator, remnants: Remnants, program: str) ->
     assert evaluation.seconds <= elapsed
     after = evaluator.evaluate(make_task(), BENIGN, LIMITS)
     assert (after.status, after.fitness) == ("ok", 0.5)
-    assert remnants.count() == before
+    assert remnants.settled(before) == before
     return evaluation
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +60,16 @@ class Remnants:
             "folders": sum(1 for _ in self._folders()),
         }
 
+    def settled(self, before: dict[str, int], seconds: float = 10.0) -> dict[str, int]:
+        """What there is, as soon as it is what there was: others evaluate on this machine, too."""
+        deadline = time.monotonic() + seconds
+        while True:
+            now = self.count()
+            now["folders"] = max(now["folders"], before["folders"])  # fewer: those of others
+            if now == before or time.monotonic() > deadline:
+                return now
+            time.sleep(0.05)
+
     def _is_ours(self, name: str) -> bool:
         try:
             return self.token.encode() in Path(f"/proc/{int(name)}/cmdline").read_bytes()
@@ -66,5 +78,6 @@ class Remnants:
 
     def _folders(self) -> Iterator[Path]:
         for base in Path(tempfile.gettempdir()).glob("evo-sandbox-*"):
-            if base.stat().st_uid == os.geteuid() and os.access(base, os.R_OK):
-                yield from base.glob("*/program.py")
+            with contextlib.suppress(FileNotFoundError):  # of another process, and just gone
+                if base.stat().st_uid == os.geteuid() and os.access(base, os.R_OK):
+                    yield from base.glob("*/program.py")
