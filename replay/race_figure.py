@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["selection_race"]
 
-LABEL = 32
+LABEL, IN_TITLE = 32, 20  # characters of a name
 """Letters in a line of a configuration's name."""
 
 
@@ -99,7 +99,7 @@ def _head(ax: Axes, theme: Theme, selection: Selection, shown: int, drawn: int) 
         state = f"round {shown} of {len(selection.rounds)}"
     else:
         who = "none" if selection.winner is None else selection.labels[selection.winner]
-        state = f"winner {shorten(who, LABEL, placeholder=' …')}, {selection.end}"
+        state = f"{selection.end}, winner {shorten(who, IN_TITLE, placeholder=' …')}"
     notes = [
         f"within [{terms.low:g}, {terms.high:g}]",
         *([f"{total - drawn} more configurations not drawn"] if total > drawn else []),

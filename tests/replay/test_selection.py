@@ -106,7 +106,7 @@ def test_race_is_drawn_round_by_round() -> None:
         ax = selection_race(found, rounds=rounds, theme="dark")
         assert isinstance(ax.figure, Figure)
         assert len(ax.get_yticklabels()) == 3
-    assert "winner configuration 1, certain" in ax.get_title(loc="left")
+    assert "certain, winner configuration 1" in ax.get_title(loc="left")
     own = subplots()[1][0]
     assert selection_race(found, ax=own, named=2) is own
     assert "1 more configurations not drawn" in own.get_xlabel()
