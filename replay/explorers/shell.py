@@ -276,9 +276,8 @@ class Explorer:
         """Make room in the controls for settings that they are about to get."""
 
     def _take(self, settings: Settings) -> None:
-        """Show settings that fit together, in the picture first and then in the controls."""
+        """Show settings that fit together, in the controls too."""
         self._settings = settings
-        self._update(coarse=True)
         self._adjusting = True
         try:
             self._fit(settings)
@@ -288,6 +287,7 @@ class Explorer:
         finally:
             self._adjusting = False
         self._hide()
+        self._update(coarse=True)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = threading.Timer(REST, self._rest)
