@@ -120,6 +120,21 @@ class Cost:
     dollars: float | None = 0.0
     seconds: float | None = 0.0
 
+    def by_unit(self, seconds: float | None) -> dict[str, float]:
+        """Returns what budgets are counted in; NaN where unknown.
+
+        Args:
+            seconds: Wall time, which the calls do not tell.
+        """
+        known = {
+            "calls": float(self.calls),
+            "tokens": self.tokens,
+            "flops": self.flops,
+            "dollars": self.dollars,
+            "seconds": seconds,
+        }
+        return {unit: math.nan if value is None else value for unit, value in known.items()}
+
     def __add__(self, other: Cost) -> Cost:
         return Cost(
             calls=self.calls + other.calls,

@@ -93,15 +93,7 @@ class LiveArm:
 
 def _costs(header: Header, children: Sequence[Any], seconds: float | None) -> dict[str, float]:
     """Returns what a generation cost by unit; NaN where unknown."""
-    cost = cost_of_children(children, header.model, header.sampling)
-    known = {
-        "calls": float(cost.calls),
-        "tokens": cost.tokens,
-        "flops": cost.flops,
-        "dollars": cost.dollars,
-        "seconds": seconds,
-    }
-    return {unit: float("nan") if value is None else value for unit, value in known.items()}
+    return cost_of_children(children, header.model, header.sampling).by_unit(seconds)
 
 
 class LiveArms:

@@ -16,7 +16,7 @@ import numpy as np
 
 from evo.arm import Resources
 from evo.configuration import Settings, differences, identity
-from evo.cost import Cost, cost_of_children
+from evo.cost import cost_of_children
 from evo.instances import InstanceEvaluator, last_error
 from evo.llm.client import EndpointRefused
 from evo.log import Log, LogError, LogWriter, read_log
@@ -153,7 +153,7 @@ class SeedSamples(LiveSamples):
             cost = cost_of_children(calls, log.header.model, log.header.sampling)
             walls = [each.seconds for each in log.generations[:goal]]
             wall = math.fsum(math.nan if wall is None else wall for wall in walls)
-            found[k, i] = (float(log.trajectory[goal]), _amounts(cost, wall))
+            found[k, i] = (float(log.trajectory[goal]), cost.by_unit(wall))
         return found
 
     def _path(self, k: int, i: int) -> Path:
@@ -304,8 +304,7 @@ class ProblemSamples(LiveSamples):
         for i, (instance, call) in zip(batch, tried, strict=True):
             cost = cost_of_children([call], header.model, header.sampling)
             score = math.nan if instance.score is None else instance.score
-            seconds = math.nan if cost.seconds is None else cost.seconds
-            found[k, i] = (score, _amounts(cost, seconds))
+            found[k, i] = (score, cost.by_unit(cost.seconds))
         if batch[-1] == len(self._order) - 1 and not asked.evaluated:
             whole = asked.evaluator.evaluate(header.task, asked.text, header.limits)
             if whole.status != "no_reply":
@@ -352,14 +351,3 @@ def _job(path: Path, header: Header, goal: int) -> Job:
 def _check_same(path: Path, logged: Header, header: Header) -> None:
     if other := differences(logged, header):
         raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")
-
-
-def _amounts(cost: Cost, seconds: float) -> Amounts:
-    known = {
-        "calls": float(cost.calls),
-        "tokens": cost.tokens,
-        "flops": cost.flops,
-        "dollars": cost.dollars,
-        "seconds": seconds,
-    }
-    return {unit: math.nan if value is None else value for unit, value in known.items()}
