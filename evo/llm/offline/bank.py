@@ -1,14 +1,19 @@
 """What the offline model knows about one task: steps it can compose programs of.
 
 A program is a chain over one array: a layout makes it, moves change it, and for some tasks a last
-step turns it into the rest of the answer. Each step is the source of one function.
+step turns it into the rest of the answer. Each step is the source of one function. The banks are
+data: `banks/*.toml`.
 """
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from evo.llm.offline.draws import Draws
 
@@ -30,8 +35,7 @@ BOLD: frozenset[Operation] = frozenset({"add", "swap", "layout", "last", "restar
 """The operations that bring in an idea; a long parent makes them rarer."""
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(msgspec.Struct, frozen=True, array_like=True):
     """Range of a numeric argument.
 
     Attributes:
@@ -40,8 +44,8 @@ class Argument:
         kind: `real`, `whole`, or `seed`, which is drawn anew instead of scaled.
     """
 
-    low: float
-    high: float
+    low: int | float
+    high: int | float
     kind: Literal["real", "whole", "seed"] = "real"
 
     def draw(self, draws: Draws) -> int | float:
@@ -63,16 +67,12 @@ class Argument:
         return int(min(max(moved, self.low), self.high))
 
 
-SEED = Argument(0, 9999, "seed")
-
-
 def shorten(value: float) -> float:
     """Returns the value to four significant digits, as people write literals."""
     return float(f"{value:.4g}")
 
 
-@dataclass(frozen=True)
-class Idea:
+class Idea(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One step that the model can write.
 
     Attributes:
@@ -90,10 +90,10 @@ class Idea:
     title: str
     source: str
     weight: float
-    arguments: Mapping[str, Argument] = field(default_factory=dict)
-    choices: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    arguments: dict[str, Argument] = {}
+    choices: dict[str, tuple[int | float | tuple[int | float, ...], ...]] = {}
     fixed_ms: float = 0.2
-    ms_per: Mapping[str, float] = field(default_factory=dict)
+    ms_per: dict[str, float] = {}
 
     def draw(self, draws: Draws) -> dict[str, Value]:
         """Returns arguments for a call of the function."""
@@ -109,8 +109,7 @@ class Idea:
         return total
 
 
-@dataclass(frozen=True)
-class Bank:
+class Bank(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the model knows about one task, and its habits there.
 
     Attributes:
@@ -139,13 +138,13 @@ class Bank:
     ending: str
     layouts: tuple[Idea, ...]
     moves: tuple[Idea, ...]
-    lasts: tuple[Idea, ...]
-    helpers: Mapping[str, str]
-    operations: Mapping[Operation, float]
+    lasts: tuple[Idea, ...] = ()
+    helpers: dict[str, str]
+    operations: dict[Operation, float]
     caution: float
     most_moves: int
     nudge_sizes: tuple[float, ...]
-    spoils: Mapping[str, tuple[str, ...]]
+    spoils: dict[str, tuple[str, ...]]
 
     def idea(self, name: str) -> Idea | None:
         """Returns the idea with this name, or None."""
@@ -159,12 +158,34 @@ def draw_idea(ideas: tuple[Idea, ...], draws: Draws, *, but: str = "") -> Idea:
     return ideas[number]
 
 
-NUDGE = '''
-def nudge(points, offsets):
-    """Move single points by (index, dx, dy)."""
-    points = points.copy()
-    for index, dx, dy in offsets:
-        points[index] += (dx, dy)
-    return points
-'''
-"""Source of the move that holds literal offsets; every task has it."""
+class Words(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the model says and knows beside programs.
+
+    Attributes:
+        prose: Replies without a program.
+        instructions: Sentences that a rewrite of a text may add: some help a solver, some do
+            nothing, some harm; which is which, the rewriter does not know.
+        synonyms: Words by the one that may stand for them.
+    """
+
+    prose: tuple[str, ...]
+    instructions: tuple[str, ...]
+    synonyms: dict[str, str]
+
+
+@functools.cache
+def load_banks() -> tuple[Bank, ...]:
+    """Returns the banks of the shipped tasks."""
+    names = ("packing", "distance", "triangle")
+    return tuple(msgspec.convert(_read(name), Bank) for name in names)
+
+
+@functools.cache
+def load_words() -> Words:
+    """Returns what the model knows beside programs."""
+    return msgspec.convert(_read("words"), Words)
+
+
+def _read(name: str) -> dict[str, object]:
+    path = Path(__file__).with_name("banks") / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))

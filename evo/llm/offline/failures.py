@@ -34,16 +34,6 @@ RATES: dict[Failure, float] = {
 Outside the shipped tasks `shape` and `infeasible` raise instead, and a text has only the first two.
 """
 
-PROSE = (
-    "The program is already quite good. One could try a finer search, or another starting layout, "
-    "but I would keep it as it is.",
-    "To improve this further I would first look at where the constraints bind, then move those "
-    "points slightly. A local search with restarts could do that.",
-    "Here is my analysis: the current construction wastes space near the border. A better one "
-    "would use it more evenly. Let me know if you want me to write the code.",
-)
-"""Replies without a program."""
-
 
 def draw_failure(draws: Draws, *, temperature: float) -> Failure:
     """Returns how a reply fails, mostly `none`; failures grow with the temperature.

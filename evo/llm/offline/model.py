@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evo.llm.offline import OFFLINE_FINGERPRINT, OFFLINE_VERSION
+from evo.llm.offline.bank import load_words
 from evo.llm.offline.draws import Draws
 from evo.llm.offline.edits import edit
-from evo.llm.offline.failures import PROSE, draw_failure, spoil
+from evo.llm.offline.failures import draw_failure, spoil
 from evo.llm.offline.formats import frame, reply_format
 from evo.llm.offline.problems import find_problem
 from evo.llm.offline.program import find_bank, parse, read_chain, write_chain
@@ -126,7 +127,7 @@ def _rewrite(parent: Parent, request: Request, draws: Draws) -> tuple[str, str]:
     if not python and failure not in ("prose", "truncated"):
         failure = "none"
     if failure == "prose":
-        return draws.pick(PROSE), "stop"
+        return draws.pick(load_words().prose), "stop"
     if python:
         child, words = _rewrite_program(parent.text, draws, boldness=request.temperature / 0.6)
         if failure not in ("none", "truncated"):

@@ -20,12 +20,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from evo.llm.offline.bank import Bank, Value
-from evo.llm.offline.ideas_distance import BANK as DISTANCE
-from evo.llm.offline.ideas_packing import BANK as PACKING
-from evo.llm.offline.ideas_triangle import BANK as TRIANGLE
-
-BANKS: tuple[Bank, ...] = (PACKING, DISTANCE, TRIANGLE)
+from evo.llm.offline.bank import Bank, Value, load_banks
 
 _parsing = threading.Lock()
 # CPython 3.11 and 3.12 count the depth of a tree under construction per interpreter, not per
@@ -84,7 +79,7 @@ class Chain:
 
 def find_bank(source: str) -> tuple[Bank, str] | None:
     """Returns the bank of the task whose entry function a program defines, and its name."""
-    for bank in BANKS:
+    for bank in load_banks():
         for entry in bank.entries:
             if re.search(rf"^def {entry}\(", source, re.MULTILINE):
                 return bank, entry

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.llm.offline import OFFLINE_VERSION
+from evo.llm.offline.bank import load_banks
 from evo.llm.offline.draws import Draws
 from evo.llm.offline.edits import edit
 from evo.llm.offline.failures import RATES, draw_failure, spoil
@@ -23,7 +24,7 @@ from evo.llm.offline.formats import difference
 from evo.llm.offline.latency import Latency
 from evo.llm.offline.model import complete, find_parent
 from evo.llm.offline.problems import find_problem, read_problem
-from evo.llm.offline.program import BANKS, Step, find_bank, read_chain, write_chain
+from evo.llm.offline.program import Step, find_bank, read_chain, write_chain
 from evo.llm.offline.rewrite import MOST_MILLISECONDS, estimate_milliseconds
 from evo.llm.offline.solver import accuracy, read_demands, solve
 from evo.prompt import build_messages, parse_reply
@@ -134,7 +135,7 @@ def test_programs_stay_short_and_cheap_over_60_generations(task):
             assert estimate_milliseconds(chain, bank) <= MOST_MILLISECONDS
 
 
-@pytest.mark.parametrize("bank", BANKS, ids=lambda bank: bank.entries[0])
+@pytest.mark.parametrize("bank", load_banks(), ids=lambda bank: bank.entries[0])
 def test_every_idea_runs_on_every_layout(bank):
     task = next(t for t in TASKS if find_bank(load_task(t).initial_program)[0] is bank)
     chain = read_chain(load_task(task).initial_program)

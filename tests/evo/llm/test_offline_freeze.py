@@ -17,10 +17,9 @@ import pytest
 from offline_requests import PARENTS, SEARCH_REPLACE, TAGGED, TASKS, TEXT, TOY, descend, showing
 
 from evo.llm.offline import OFFLINE_VERSION
+from evo.llm.offline.bank import load_banks, load_words
 from evo.llm.offline.endpoint import respond
-from evo.llm.offline.failures import PROSE, RATES
-from evo.llm.offline.program import BANKS
-from evo.llm.offline.texts import INSTRUCTIONS
+from evo.llm.offline.failures import RATES
 
 SEEDS = range(10)
 PROBLEM = [{"role": "user", "content": "Problem: Eve has 3 boxes of 8 figs and eats 5. And now?"}]
@@ -84,9 +83,9 @@ def digests() -> dict[str, str]:
     """SHA-256 of the answers to each request, and of what the model draws from."""
     sources = {
         "initial programs": PARENTS,  # of the requests, not of the model
-        "ideas": BANKS,
-        "failures": (RATES, PROSE),
-        "instructions": INSTRUCTIONS,
+        "ideas": load_banks(),
+        "failures": RATES,
+        "words": load_words(),
     }
     return {name: digest(fields) for name, fields in requests().items()} | {
         name: hashlib.sha256(repr(source).encode()).hexdigest() for name, source in sources.items()
@@ -133,9 +132,9 @@ FROZEN = {
     "refused": "fdfca81591de4505cd57d9b93e86e4cec92d20032520cba24e4c4459d634c035",
     "another model": "407e93f545e271fd6a97a0d848916bd5a083cffeb3a430e64c3b8eb1beec7f4d",
     "initial programs": "cfdc59f88dcdf38584e3de542becdc1390e453fb9aea89c2cf4c7876af915fce",
-    "ideas": "7884de7970bd50afa96b55ad71bca08005732cd0f4feafb0ceb075f85585a0ea",
-    "failures": "afaf37ba8306a43ffbe5643f1d07754b39bd2215b6b557f4eb6f4f0dc739be9d",
-    "instructions": "24e0c233e861aaf7c424be50b3d6477a4b58ac2789dbf8a3904d842f1afcc52c",
+    "ideas": "71781391a251a8640204b673a5cc78bbaf5dfc626e97698b1e5f365c01e69052",
+    "failures": "dca00f6a7a8bfe87a558e0c79662baa573b55d63135fb49fd32b23da5c6fbeb8",
+    "words": "53a338790dbeed0b7d1316c65200f3c68fac5cc3b60cfa76d095048a366c647e",
 }
 """Version 1."""
 

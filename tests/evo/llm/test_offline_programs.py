@@ -21,9 +21,9 @@ from offline_requests import (
     showing,
 )
 
-from evo.llm.offline.failures import PROSE, RATES
+from evo.llm.offline.bank import load_words
+from evo.llm.offline.failures import RATES
 from evo.llm.offline.program import find_bank
-from evo.llm.offline.texts import INSTRUCTIONS
 from evo.prompt import build_messages
 from evo.records import Limits
 from evo.sandbox import Evaluator
@@ -37,7 +37,7 @@ def failure_of(name: str, text: str, finish_reason: str, program: str | None) ->
     if finish_reason == "length":
         return "truncated"
     if program is None:
-        assert text in PROSE
+        assert text in load_words().prose
         return "prose"
     if not parses(program):
         return "syntax"
@@ -169,7 +169,7 @@ def test_only_the_evolve_block_changes() -> None:
 
 
 def without_instructions(text: str) -> str:
-    for instruction in INSTRUCTIONS:
+    for instruction in load_words().instructions:
         text = " ".join(text.replace(instruction, " ").split())
     return text
 
@@ -182,12 +182,12 @@ def test_a_text_is_rewritten_by_its_sentences() -> None:
         reply = ask(showing(TEXT, language="text"), seed=seed)
         block = re.search(r"```text\n(.*)\n```", reply.text, re.DOTALL)
         if block is None:
-            kinds[reply.finish_reason if reply.text not in PROSE else "prose"] += 1
+            kinds[reply.finish_reason if reply.text not in load_words().prose else "prose"] += 1
             continue
         new = " ".join(block[1].split())
         if new == old:
             kinds["copy"] += 1
-        elif any(instruction in new for instruction in INSTRUCTIONS):
+        elif any(instruction in new for instruction in load_words().instructions):
             kinds["add"] += 1
             assert without_instructions(new) == old
         elif sorted(new.split()) == sorted(old.split()):
