@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Evaluation": "evo.records",
-    "Handle": "evo.search",
+    "Handle": "evo.runs.verbs",
     "Limits": "evo.records",
     "Log": "evo.log",
     "LogError": "evo.log",
@@ -24,19 +24,19 @@ _HOMES = {
     "ConcurrencyPlan": "evo.concurrency",
     "plan_concurrency": "evo.concurrency",
     "compact": "evo.upkeep",
-    "evaluate": "evo.search",
+    "evaluate": "evo.runs.verbs",
     "instance_matrix": "evo.selected",
     "load_task": "evo.task",
     "read_log": "evo.log",
-    "rerun": "evo.playback",
-    "rescore": "evo.playback",
-    "resume": "evo.search",
-    "resume_many": "evo.search",
-    "run": "evo.search",
-    "run_grid": "evo.search",
-    "run_many": "evo.search",
+    "rerun": "evo.runs.playback",
+    "rescore": "evo.runs.playback",
+    "resume": "evo.runs.verbs",
+    "resume_many": "evo.runs.verbs",
+    "run": "evo.runs.verbs",
+    "run_grid": "evo.runs.verbs",
+    "run_many": "evo.runs.verbs",
     "select_best": "evo.selection",
-    "start": "evo.search",
+    "start": "evo.runs.verbs",
     "Sweep": "evo.sweeping.handle",
     "start_sweep": "evo.sweeping.handle",
     "sweep": "evo.sweeping.handle",
@@ -88,9 +88,9 @@ if TYPE_CHECKING:
     from evo.configuration import Settings
     from evo.live import Allocation, allocate_live, start_allocation
     from evo.log import Log, LogError, read_log
-    from evo.playback import rerun, rescore
     from evo.records import Evaluation, Limits, Model
-    from evo.search import (
+    from evo.runs.playback import rerun, rescore
+    from evo.runs.verbs import (
         Handle,
         evaluate,
         resume,

@@ -26,9 +26,9 @@ from evo.log import Log, read_log
 from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
 from evo.records import AllocationHeader, ArmRecord, Header, TaskRecord
 from evo.rewards import find_reward
+from evo.runs.session import open_resources
+from evo.runs.verbs import Handle, Plan, Stoppable
 from evo.sandbox import EvaluatorClosed
-from evo.search import Handle, Plan, Stoppable
-from evo.session import open_resources
 from evo.task import Task, load_task
 
 if TYPE_CHECKING:

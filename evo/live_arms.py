@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evo.allocation import InOrder, Outcome
-from evo.arm import GRACE, Arm, Resources, Stopped
 from evo.configuration import Settings, differences
 from evo.cost import cost_of_children
 from evo.llm.client import Caller
 from evo.log import Log, LogError, LogWriter, read_log
 from evo.records import Child, End, Header
-from evo.session import begin_session, with_model
+from evo.runs.arm import GRACE, Arm, Resources, Stopped
+from evo.runs.session import begin_session, with_model
 from evo.upkeep import stop_file
 
 if TYPE_CHECKING:

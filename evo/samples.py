@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from evo.arm import Resources
 from evo.configuration import Settings, differences, identity
 from evo.cost import cost_of_children
-from evo.instances import InstanceEvaluator, last_error
 from evo.llm.client import EndpointRefused
 from evo.log import Log, LogError, LogWriter, read_log
 from evo.race import Taken
 from evo.records import End, Header, Initial, InstanceCall
+from evo.runs.arm import Resources
+from evo.runs.instances import InstanceEvaluator, last_error
+from evo.runs.session import Job, begin_session, open_resources, run_jobs, with_model
 from evo.selected import rewards_of
 from evo.selectors import Terms
-from evo.session import Job, begin_session, open_resources, run_jobs, with_model
 from evo.sweeping.fields import Configuration, hash_of
 from evo.task import hash_of as hash_of_task
 

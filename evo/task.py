@@ -90,7 +90,7 @@ class TaskConfig(
         picture: How a construction is drawn.
         program: File of the initial program.
         evaluator: File of the evaluator.
-        instances: File of the data set; see `evo.instances`.
+        instances: File of the data set; see `evo.runs.instances`.
         limits: Limits of an evaluation.
     """
 

@@ -10,7 +10,7 @@ import evo
 import replay
 from evo.journal import read_journal
 from evo.prompt import PROMPT_VERSION
-from evo.search import powers_of_two
+from evo.runs.verbs import powers_of_two
 from replay.reading import ALLOCATION
 
 CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"

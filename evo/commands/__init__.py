@@ -110,7 +110,7 @@ def print_logs(logs: Sequence[Log]) -> None:
 
 def run_searches(arguments: argparse.Namespace) -> int:
     """`evo run`."""
-    from evo.search import run, run_many
+    from evo.runs.verbs import run, run_many
 
     task = task_of(arguments)
     common: dict[str, Any] = {
@@ -134,7 +134,7 @@ def run_searches(arguments: argparse.Namespace) -> int:
 
 def resume_logs(arguments: argparse.Namespace) -> int:
     """`evo resume`."""
-    from evo.search import resume_many
+    from evo.runs.verbs import resume_many
     from evo.sweeping.handle import is_sweep
 
     if sweeps := [path for path in arguments.logs if is_sweep(path)]:
@@ -152,7 +152,7 @@ def resume_logs(arguments: argparse.Namespace) -> int:
 
 def rerun_logs(arguments: argparse.Namespace) -> int:
     """`evo rerun`."""
-    from evo.playback import rerun
+    from evo.runs.playback import rerun
 
     same = True
     for path in arguments.logs:
@@ -164,7 +164,7 @@ def rerun_logs(arguments: argparse.Namespace) -> int:
 
 def rescore_logs(arguments: argparse.Namespace) -> int:
     """`evo rescore`."""
-    from evo.playback import rescore
+    from evo.runs.playback import rescore
 
     if arguments.output and len(arguments.logs) > 1:
         raise ValueError("--output: goes with one log")
@@ -331,7 +331,7 @@ def serve_offline(arguments: argparse.Namespace) -> int:
 
 def make_grid(arguments: argparse.Namespace) -> int:
     """`evo grid`."""
-    from evo.search import run_grid
+    from evo.runs.verbs import run_grid
 
     task = task_of(arguments)
     logs = run_grid(

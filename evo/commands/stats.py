@@ -13,7 +13,7 @@ from evo.commands import table
 
 if TYPE_CHECKING:
     from evo.log import Log
-    from evo.metrics import Tally
+    from evo.runs.progress import Tally
 
 QUANTILES = (0.5, 0.9, 0.99)
 HEADS = (
@@ -26,7 +26,7 @@ HEADS = (
 def show_stats(arguments: argparse.Namespace) -> int:
     """`evo stats`."""
     from evo.log import read_log
-    from evo.metrics import Tally
+    from evo.runs.progress import Tally
 
     logs = [read_log(path) for path in find_logs(arguments.logs)]
     rows = []

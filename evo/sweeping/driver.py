@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.arm import GRACE, Resources
 from evo.concurrency import find_preset
 from evo.configuration import Settings
 from evo.cost import Cost
 from evo.llm.client import Caller, EndpointMissing, EndpointRefused
-from evo.session import open_caller, open_resources
+from evo.runs.arm import GRACE, Resources
+from evo.runs.session import open_caller, open_resources
 from evo.sweeping.admission import Admission, AdmittingSlots, RunCaller, amounts
 from evo.sweeping.events import ENDS, Event, EventLog
 from evo.sweeping.fields import Configuration, hash_of

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from evo.arm import Arm, Resources, Stopped
 from evo.configuration import Settings, differences
 from evo.cost import Cost, cost_of_children
 from evo.log import Log, LogBusyError, LogError, LogWriter, read_log
 from evo.records import End, EndReason, Header
+from evo.runs.arm import Arm, Resources, Stopped
+from evo.runs.session import begin_session
 from evo.sandbox import EvaluatorClosed
-from evo.session import begin_session
 from evo.sweeping.admission import Admission, RunCaller
 from evo.sweeping.events import EventLog, State
 from evo.sweeping.fields import Configuration

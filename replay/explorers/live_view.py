@@ -35,7 +35,7 @@ from replay.style import Theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from evo.search import Handle
+    from evo.runs.verbs import Handle
 
 HELP = "The run as its log grows, and the best construction so far."
 
@@ -241,7 +241,7 @@ def follow(run: Source | Log | Handle, *, every: float = 1.0, theme: Theme = "ne
         every: Seconds between looks at the log, at least.
         theme: Inks; `neutral` suits light and dark pages alike.
     """
-    from evo.search import Handle
+    from evo.runs.verbs import Handle
     from evo.upkeep import stop
 
     if isinstance(run, Handle):

@@ -17,15 +17,15 @@ import time
 from pathlib import Path
 
 import evo
-from evo.arm import Resources, child_seed
 from evo.configuration import Settings, make_header
 from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.offline.latency import Latency
 from evo.llm.transport import OfflineTransport
 from evo.prompt import build_messages, parse_reply
+from evo.runs.arm import Resources, child_seed
+from evo.runs.session import Job, run_jobs
 from evo.sandbox import Evaluator
-from evo.session import Job, run_jobs
 
 
 def ideal(calls: list[float], evaluations: list[float], slots: int, cores: int) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 
 import evo
 from evo.configuration import Settings, make_header
-from evo.session import Job, run_jobs
+from evo.runs.session import Job, run_jobs
 
 PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"
 EVALUATOR = """

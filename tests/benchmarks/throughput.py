@@ -31,13 +31,13 @@ from pathlib import Path
 import httpx2
 
 import evo
-from evo.arm import Resources
 from evo.configuration import Settings, make_header
 from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.offline.latency import Latency
 from evo.records import Evaluation, Model
-from evo.session import Job, open_resources, run_jobs
+from evo.runs.arm import Resources
+from evo.runs.session import Job, open_resources, run_jobs
 
 Latencies = dict[tuple[int, int], list[float]]
 """Seconds by (arm, generation)."""

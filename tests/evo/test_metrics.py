@@ -8,8 +8,8 @@ import pytest
 import evo
 from evo.cli import main
 from evo.llm.limits import Load, Slots
-from evo.metrics import Tally, short, watch
 from evo.records import Attempt
+from evo.runs.progress import Tally, short, watch
 
 USAGE = {"prompt_tokens": 70, "completion_tokens": 30}
 
@@ -98,7 +98,7 @@ def test_stats_of_a_folder_without_logs_is_a_mistake(tmp_path, capsys):
 def test_settings_of_the_command_line_reach_the_slots(tmp_path, monkeypatch, capsys):
     made: list[Slots] = []
     monkeypatch.setattr(
-        "evo.session.Slots", lambda *a, **b: made.append(Slots(*a, **b)) or made[-1]
+        "evo.runs.session.Slots", lambda *a, **b: made.append(Slots(*a, **b)) or made[-1]
     )
     arguments = ["run", "mmd", "-T", "1", "-N", "2", "-q", "--log", str(tmp_path / "a.jsonl")]
     assert main([*arguments, "--preset", "conservative", "--rpm", "600", "--tpm", "90000"]) == 0

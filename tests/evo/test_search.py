@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from samples import sample_child
 
 import evo
-from evo.arm import child_seed, choose
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import LogBusyError, LogError, LogWriter
 from evo.records import Child
-from evo.search import powers_of_two
+from evo.runs.arm import child_seed, choose
+from evo.runs.verbs import powers_of_two
 from evo.task import TaskError
 
 QUIET = {"progress": False}

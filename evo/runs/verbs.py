@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from evo.arm import GRACE
 from evo.configuration import (
     LOCAL,
     Settings,
@@ -22,12 +21,13 @@ from evo.configuration import (
     make_header,
     split_settings,
 )
-from evo.instances import InstanceEvaluator
 from evo.llm.limits import Slots
 from evo.log import Log, Logs, check_free, read_log
 from evo.records import Evaluation, Model
+from evo.runs.arm import GRACE
+from evo.runs.instances import InstanceEvaluator
+from evo.runs.session import Job, open_caller, plan_job, resume_job, run_jobs, wait_until
 from evo.sandbox.cluster import carry_backend
-from evo.session import Job, open_caller, plan_job, resume_job, run_jobs, wait_until
 from evo.task import Task, load_task
 
 

@@ -20,12 +20,10 @@ from typing import TypeVar
 import msgspec
 
 from evo.evaluations import Evaluates, EvaluationMemory, Sandbox, program_digest
-from evo.instances import InstanceEvaluator
 from evo.llm.client import Call, CallCancelled, Caller, EndpointRefused
 from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
 from evo.log import Best, Log, LogError, LogWriter
-from evo.metrics import Tally
 from evo.prompt import Message, build_messages, parse_reply
 from evo.records import (
     Child,
@@ -38,6 +36,8 @@ from evo.records import (
     Outcome,
     Reply,
 )
+from evo.runs.instances import InstanceEvaluator
+from evo.runs.progress import Tally
 from evo.sandbox import EvaluatorClosed
 from evo.task import TaskError
 

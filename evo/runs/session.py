@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.arm import GRACE, Arm, Resources, Stopped
 from evo.configuration import (
     LOCAL,
     Settings,
@@ -27,8 +26,9 @@ from evo.configuration import (
 from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
 from evo.log import Log, LogError, LogWriter, check_folder, check_free, read_log
-from evo.metrics import watch
 from evo.records import Child, End, EndReason, Header, Session
+from evo.runs.arm import GRACE, Arm, Resources, Stopped
+from evo.runs.progress import watch
 from evo.sandbox import EvaluatorClosed
 from evo.upkeep import require_whole, stop_file
 

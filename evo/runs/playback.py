@@ -12,10 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from evo.arm import Arm, choose
 from evo.configuration import Settings
 from evo.evaluations import Evaluates
-from evo.instances import InstanceEvaluator
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogError, LogWriter, check_free, encode_line, read_log, write_new
 from evo.records import (
@@ -27,8 +25,10 @@ from evo.records import (
     Limits,
     Line,
 )
+from evo.runs.arm import Arm, choose
+from evo.runs.instances import InstanceEvaluator
+from evo.runs.session import open_resources
 from evo.sandbox.cluster import open_evaluator
-from evo.session import open_resources
 from evo.upkeep import require_whole
 
 TOLERANCE = 1e-9

@@ -1,0 +1,1 @@
+"""Runs: advanced by generations, brought to goals by sessions, played again."""
