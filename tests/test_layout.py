@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 FLOORS = [
-    {"evo.concurrency", "evo.records"},
+    {"evo.concurrency", "evo.keyed", "evo.records"},
     {"evo.cost", "evo.lines", "evo.policies"},
     {"evo.selectors", "evo.showing"},
     {"evo.log", "evo.race", "evo.task"},
