@@ -15,7 +15,7 @@ _HOMES = {
     "LogError": "evo.log",
     "Model": "evo.records",
     "SELECTORS": "evo.selectors",
-    "Selection": "evo.selected",
+    "Selection": "evo.selectors.race",
     "Settings": "evo.configuration",
     "Task": "evo.task",
     "TaskError": "evo.task",
@@ -25,7 +25,7 @@ _HOMES = {
     "plan_concurrency": "evo.concurrency",
     "compact": "evo.upkeep",
     "evaluate": "evo.runs.verbs",
-    "instance_matrix": "evo.selected",
+    "instance_matrix": "evo.selection",
     "load_task": "evo.task",
     "read_log": "evo.log",
     "rerun": "evo.runs.playback",
@@ -100,9 +100,9 @@ if TYPE_CHECKING:
         run_many,
         start,
     )
-    from evo.selected import Selection, instance_matrix
-    from evo.selection import select_best
+    from evo.selection import instance_matrix, select_best
     from evo.selectors import SELECTORS
+    from evo.selectors.race import Selection
     from evo.sweeping.handle import Sweep, start_sweep, sweep
     from evo.task import Task, TaskError, load_task
     from evo.upkeep import compact, stop, verify

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,12 @@ from evo.configuration import Settings, differences, identity
 from evo.cost import cost_of_children
 from evo.llm.client import EndpointRefused
 from evo.log import Log, LogError, LogWriter, read_log
-from evo.race import Taken
 from evo.records import End, Header, Initial, InstanceCall
 from evo.runs.arm import Resources
 from evo.runs.instances import InstanceEvaluator, last_error
 from evo.runs.session import Job, begin_session, open_resources, run_jobs, with_model
-from evo.selected import rewards_of
 from evo.selectors import Terms
+from evo.selectors.race import Taken, rewards_of
 from evo.sweeping.fields import Configuration, hash_of
 from evo.task import hash_of as hash_of_task
 
@@ -51,6 +50,7 @@ class LiveSamples(ABC):
         stack: Closes what is opened here.
         terms: Of the selection.
         failure_value: What a failure counts.
+        budget: Limits by unit.
 
     Attributes:
         outcomes: (configurations, size), NaN for a failure, or what is not sampled yet.
@@ -69,6 +69,7 @@ class LiveSamples(ABC):
         stack: contextlib.ExitStack,
         terms: Terms,
         failure_value: float | None,
+        budget: Mapping[str, float],
     ) -> None:
         from tqdm.auto import tqdm
 
@@ -78,6 +79,8 @@ class LiveSamples(ABC):
         self.rewards = rewards_of(self.outcomes, terms, failure_value)
         self._configurations, self._folder, self._settings = configurations, folder, settings
         self._terms, self._failure_value = terms, failure_value
+        self._budget, self._taken = dict(budget), 0
+        self._spent = {unit: 0.0 for unit in budget if unit != "samples"}
         shown = settings.progress
         self._bar = stack.enter_context(
             tqdm(total=self.outcomes.size, unit=self.unit, desc="select", disable=not shown)
@@ -88,26 +91,38 @@ class LiveSamples(ABC):
         }
 
     def take(self, first: Ints, number: Ints) -> Taken:
-        """Makes the next samples of each configuration, all at once, or reads their logs."""
+        """Makes the next samples of each configuration, as far as the budget goes."""
+        steps, places = range(int(number.max())), range(self.shape[1])
         wanted = [
-            (k, int(first[0, k]) + step)
-            for k in range(self.shape[1])
-            for step in range(int(number[0, k]))
+            (k, int(first[0, k]) + step) for step in steps for k in places if step < number[0, k]
         ]
+        if "samples" in self._budget:
+            wanted = wanted[: max(0, math.ceil(self._budget["samples"] - self._taken))]
+        if any(self._spent[unit] >= self._budget[unit] for unit in self._spent):
+            wanted = []
+        there = np.zeros(self.shape, dtype=np.intp)
         values = np.zeros((*self.shape, int(number.max())))
         costs = {unit: np.zeros(self.shape) for unit in UNITS[1:]}
-        for (k, i), (outcome, amounts) in self._make(wanted).items():
+        prices = np.zeros(self.shape)
+        for (k, i), (outcome, paid, price) in (self._make(wanted) if wanted else {}).items():
             self.outcomes[k, i] = outcome
-            for unit, amount in amounts.items():
+            prices[0, k] += price
+            there[0, k] += 1
+            for unit, amount in paid.items():
                 costs[unit][0, k] += amount
         self.rewards = rewards_of(self.outcomes, self._terms, self._failure_value)
         for k, i in wanted:
             values[0, k, i - int(first[0, k])] = self.rewards.values[k, i]
+        self._taken += len(wanted)
+        for unit in self._spent:
+            self._spent[unit] += float(costs[unit].sum())
+            if math.isnan(self._spent[unit]):
+                raise ValueError(f"budget: what a sample cost in {unit} is unknown")
         self._bar.update(len(wanted))
-        return Taken(values, costs)
+        return Taken(there, values, costs, prices)
 
     @abstractmethod
-    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts]]:
+    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts, float]]:
         """Returns what each sample came to, NaN for a failure, and its cost."""
 
     @abstractmethod
@@ -132,6 +147,7 @@ class SeedSamples(LiveSamples):
         self._seeds = seeds
         self._quiet = dataclasses.replace(self._settings, progress=False)
         self._logs: dict[Place, Log] = {}
+        self._paid: dict[Path, int] = {}
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
         """Returns the logs of each configuration's first samples, one per seed."""
@@ -139,7 +155,7 @@ class SeedSamples(LiveSamples):
             tuple(self._logs[k, i] for i in range(count)) for k, count in enumerate(counts.tolist())
         )
 
-    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts]]:
+    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts, float]]:
         made, found = self._run(wanted), {}
         for k, i in wanted:
             goal, path = self._configurations[k].generations, self._path(k, i)
@@ -149,11 +165,14 @@ class SeedSamples(LiveSamples):
                     f"{path}: stopped before its goal; the same arguments and folder go on"
                 )
             self._logs[k, i] = log
+            since = self._paid.get(path, -1)  # a log that configurations share is paid once
+            self._paid[path] = max(since, goal)
             calls = [each for each in log.calls if each.generation <= goal]
-            cost = cost_of_children(calls, log.header.model, log.header.sampling)
-            walls = [each.seconds for each in log.generations[:goal]]
+            new = [each for each in calls if each.generation > since]
+            cost = cost_of_children(new, log.header.model, log.header.sampling)
+            walls = [each.seconds for each in log.generations[max(0, since) : goal]]
             wall = math.fsum(math.nan if wall is None else wall for wall in walls)
-            found[k, i] = (float(log.trajectory[goal]), cost.by_unit(wall))
+            found[k, i] = (float(log.trajectory[goal]), cost.by_unit(wall), float(len(calls)))
         return found
 
     def _path(self, k: int, i: int) -> Path:
@@ -219,7 +238,7 @@ class ProblemSamples(LiveSamples):
     ) -> None:
         super().__init__(configurations, len(order), *rest)
         self._order = order
-        *_, stack, _, _ = rest
+        *_, stack, _, _, _ = rest
         self._stopping = self._resources[configurations[0].run].stopping  # one for all
         self._asked = [self._open(k, stack) for k in range(len(configurations))]
 
@@ -267,7 +286,7 @@ class ProblemSamples(LiveSamples):
         writer.append(End(reason="interrupted" if self._stopping.is_set() else "completed"))
         writer.close()
 
-    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts]]:
+    def _make(self, wanted: Sequence[Place]) -> dict[Place, tuple[float, Amounts, float]]:
         from joblib import Parallel, delayed
 
         batches: dict[int, list[int]] = {}
@@ -283,7 +302,7 @@ class ProblemSamples(LiveSamples):
             raise
         return {place: found for part in done for place, found in part.items()}
 
-    def _ask(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts]]:
+    def _ask(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts, float]]:
         active, key = self._resources[self._configurations[k].run].active, (self._path(k), 0)
         active.add(key)
         try:
@@ -291,7 +310,7 @@ class ProblemSamples(LiveSamples):
         finally:
             active.discard(key)
 
-    def _try(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts]]:
+    def _try(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts, float]]:
         header, asked = self._configurations[k].header, self._asked[k]
         problems = [self._order[i] for i in batch]
         tried = asked.evaluator.attempt(asked.text, problems, header.limits)
@@ -304,7 +323,7 @@ class ProblemSamples(LiveSamples):
         for i, (instance, call) in zip(batch, tried, strict=True):
             cost = cost_of_children([call], header.model, header.sampling)
             score = math.nan if instance.score is None else instance.score
-            found[k, i] = (score, cost.by_unit(cost.seconds))
+            found[k, i] = (score, cost.by_unit(cost.seconds), 1.0)
         if batch[-1] == len(self._order) - 1 and not asked.evaluated:
             whole = asked.evaluator.evaluate(header.task, asked.text, header.limits)
             if whole.status != "no_reply":

@@ -7,13 +7,11 @@ round, and samples are taken from their logs as far as these reach, then from th
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import json
 import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,32 +22,17 @@ from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, split_settings
 from evo.log import Log, write_new
 from evo.policies import Draws
-from evo.race import Standing, race
+from evo.policies.base import Floats
+from evo.records import Evaluation
 from evo.samples import UNITS, LiveSamples, ProblemSamples, SeedSamples, with_text
-from evo.selected import Selection, rewards_of, selection_of
-from evo.selectors import Kind, SelectorClass, Terms, find_selector, selector_name
-from evo.selectors.neighbours import neighbours
+from evo.selectors import Kind, SelectorClass, Terms, find_selector, neighbours, selector_name
+from evo.selectors.race import Selection, Standing, race, rewards_of, selection_of
 from evo.sweeping.fields import Configuration, Values, configure
 from evo.sweeping.space import check_field, parse_space
 from evo.task import Task, load_task, read_instances
 
 SELECTION = "selection.json"
 LABEL = 60  # characters of a value, which may be a whole text
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class LiveSelection(Selection):
-    """What a live selection found; see `Selection`.
-
-    Attributes:
-        configurations: The fields of each configuration.
-        logs: Of each configuration, its logs by seed, or the one log of its problems.
-        path: Folder of the logs.
-    """
-
-    configurations: tuple[Values, ...]
-    logs: tuple[tuple[Log, ...], ...]
-    path: Path
 
 
 def select_best(
@@ -72,7 +55,7 @@ def select_best(
     log_dir: str | os.PathLike[str] | None = None,
     settings: Settings | None = None,
     **common: Any,
-) -> LiveSelection:
+) -> Selection:
     """Finds which configuration does best on average, in few samples.
 
     A sample is one run: the best fitness after its last generation. Sample i of every
@@ -171,10 +154,10 @@ def select_best(
     rewards_of(np.zeros(1), terms, failure_value)  # a mistake in it leaves no folder behind
     _keep(folder / SELECTION, identity)
     with contextlib.ExitStack() as stack:
-        live = sampler(known, folder, settings, stack, terms, failure_value)
-        races = race(chooser, live, budget=budget, watcher=rounds.append)
+        live = sampler(known, folder, settings, stack, terms, failure_value, budget or {})
+        races = race(chooser, live, watcher=rounds.append)
         logs = live.logs(races.standing.count[0])
-    found = selection_of(
+    return selection_of(
         races,
         rounds,
         live.outcomes,
@@ -182,9 +165,6 @@ def select_best(
         labels=tuple(labelled(mine) for mine in varied),
         selector=name,
         terms=terms,
-    )
-    return LiveSelection(
-        **{field.name: getattr(found, field.name) for field in dataclasses.fields(found)},
         configurations=tuple(values),
         logs=logs,
         path=folder,
@@ -314,3 +294,31 @@ def _keep(path: Path, identity: dict[str, Any]) -> None:
             f"{path}: holds a selection with {wrong[0]} {was.get(wrong[0])!r}, not "
             f"{now[wrong[0]]!r}; give its own arguments to go on with it, or another folder"
         )
+
+
+def instance_matrix(sources: Sequence[Evaluation | Log]) -> Floats:
+    """Scores on the instances of a data set, as `replay.select` takes them: a sample per problem.
+
+    Args:
+        sources: Evaluations of programs or texts on the same data set, or logs, of which the best
+            program counts.
+
+    Returns:
+        (sources, instances), in the order of the first source's instances; NaN where an instance
+        has no score.
+
+    Raises:
+        ValueError: A source has no instances, or others than the first.
+    """
+    found = [each.best.evaluation if isinstance(each, Log) else each for each in sources]
+    ids = [instance.id for instance in found[0].instances] if found else []
+    rows = []
+    for place, evaluation in enumerate(found):
+        scores = {each.id: each.score for each in evaluation.instances}
+        if not scores or scores.keys() != set(ids):
+            raise ValueError(
+                f"source {place}: expected scores on the {len(ids)} instances of the first, got "
+                f"{len(scores)}"
+            )
+        rows.append([np.nan if scores[id_] is None else scores[id_] for id_ in ids])
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(ids))

@@ -22,7 +22,7 @@ from replay.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from evo.selected import Selection
+    from evo.selectors.race import Selection
 
 __all__ = ["selection_race"]
 

@@ -11,10 +11,16 @@ import numpy.typing as npt
 
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
-from evo.race import Matrix, Races, Standing, race
-from evo.selected import Selection, rewards_of, selection_of
-from evo.selectors import Kind, SelectorClass, Terms, find_selector, selector_name
-from evo.selectors.neighbours import neighbours
+from evo.selectors import Kind, SelectorClass, Terms, find_selector, neighbours, selector_name
+from evo.selectors.race import (
+    LoggedSamples,
+    Races,
+    Selection,
+    Standing,
+    race,
+    rewards_of,
+    selection_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,8 +116,7 @@ def select(
         chooser = build(ordered.shape[:2], terms, rng=Draws(seed + first, len(ordered)))
         races = race(
             chooser,
-            Matrix(ordered, sizes=sizes, costs=costs),
-            budget=budget,
+            LoggedSamples(ordered, sizes=sizes, costs=costs, budget=budget),
             watcher=None if first else rounds.append,
         )
         parts.append(races)

@@ -10,11 +10,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 FLOORS = [
-    {"evo.concurrency", "evo.keyed", "evo.records"},
+    {"evo.concurrency", "evo.records"},
     {"evo.cost", "evo.lines", "evo.policies"},
     {"evo.selectors", "evo.showing"},
-    {"evo.log", "evo.race", "evo.task"},
-    {"evo.prompt", "evo.upkeep", "evo.llm", "evo.sandbox", "evo.rewards", "evo.selected"},
+    {"evo.log", "evo.task"},
+    {"evo.prompt", "evo.upkeep", "evo.llm", "evo.sandbox", "evo.rewards"},
     {
         "evo.allocation",
         "evo.configuration",

@@ -5,8 +5,8 @@
         selector.tell(take, rewards_of(take), costs_of(take))
     selector.winner()
 
-`evo.race.race` is that loop. A sample is one seed of a search, or one problem of a data set. What a
-selector of your own looks like: `BaseSelector`.
+`evo.selectors.race.race` is that loop. A sample is one seed of a search, or one problem of a data
+set. What a selector of your own looks like: `BaseSelector`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,9 @@ import functools
 import inspect
 from typing import Any
 
-from evo.selectors.adaptive import Bayesian, EpsilonLUCB, HillClimbing
-from evo.selectors.base import BaseSelector, Kind, Selector, SelectorClass, Terms
-from evo.selectors.elimination import (
-    ArmElimination,
-    BruteForce,
-    RandomSearch,
-    SuccessiveHalving,
-    Threshold,
-)
+from evo.selectors.adaptive import EpsilonLUCB, HillClimbing, TopTwo, neighbours
+from evo.selectors.base import BaseSelector, Kind, SelectorClass, Terms
+from evo.selectors.elimination import ArmElimination, BruteForce, Halving, RandomSearch, Threshold
 
 SELECTORS: dict[str, type[BaseSelector]] = {
     "brute_force": BruteForce,
@@ -32,8 +26,8 @@ SELECTORS: dict[str, type[BaseSelector]] = {
     "arm_elimination": ArmElimination,
     "threshold": Threshold,
     "epsilon_lucb": EpsilonLUCB,
-    "bayesian": Bayesian,
-    "successive_halving": SuccessiveHalving,
+    "bayesian": TopTwo,
+    "successive_halving": Halving,
 }
 """Every selector by name."""
 
@@ -73,27 +67,17 @@ def find_selector(selector: str | SelectorClass, **parameters: Any) -> SelectorC
 def selector_name(build: SelectorClass) -> str:
     """The name of a selector as results state it."""
     kind = getattr(build, "func", build)
-    for name, known in SELECTORS.items():
-        if kind is known:
-            return name
-    return str(getattr(kind, "__name__", type(kind).__name__))
+    named: dict[Any, str] = {known: name for name, known in SELECTORS.items()}
+    return named.get(kind) or str(getattr(kind, "__name__", type(kind).__name__))
 
 
 __all__ = [
     "SELECTORS",
-    "ArmElimination",
     "BaseSelector",
-    "Bayesian",
-    "BruteForce",
-    "EpsilonLUCB",
-    "HillClimbing",
     "Kind",
-    "RandomSearch",
-    "Selector",
     "SelectorClass",
-    "SuccessiveHalving",
     "Terms",
-    "Threshold",
     "find_selector",
+    "neighbours",
     "selector_name",
 ]

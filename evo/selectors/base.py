@@ -1,11 +1,12 @@
-"""What a selector is, and the bookkeeping that all of them share."""
+"""The bookkeeping that all selectors share: samples, means, intervals, comparisons."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Terms:
         batch: Samples of a configuration in a round, at least; rounds grow.
         delta: Probability, in (0, 1), with which a statement may ever be wrong.
         low: Least reward there is.
-        high: Largest reward there is.
+        high: Largest reward there is; every selector works in units of this range.
         interval: See `Kind`.
         c: Standard errors on each side of the mean, for `compat`.
         neighbours: (configurations, configurations), which are next to each other, for selectors
@@ -52,81 +53,28 @@ class Terms:
     neighbours: Bools | None = None
 
     def __post_init__(self) -> None:
-        if self.size < 1 or self.batch < 1:
-            raise ValueError(
-                f"expected a size and a batch of at least 1 sample, got {self.size!r} and "
-                f"{self.batch!r}"
-            )
-        if not 0.0 < self.delta < 1.0:
-            raise ValueError(f"delta: expected a probability in (0, 1), got {self.delta!r}")
-        if not -math.inf < self.low < self.high < math.inf:
-            raise ValueError(
-                f"bounds: expected two finite rewards, the lower first, got "
-                f"({self.low!r}, {self.high!r})"
-            )
-        if self.interval not in get_args(Kind):
-            raise ValueError(
-                f"interval: expected one of {', '.join(get_args(Kind))}, got {self.interval!r}"
-            )
-        if not 0.0 < self.c < math.inf:
-            raise ValueError(f"c: expected a positive number, got {self.c!r}")
-
-
-class Selector(Protocol):
-    """Finds the best configuration by ask and tell, in many independent replicates at once.
-
-    Built as `selector(shape, terms, rng=rng)` with shape = (replicates, configurations). Sample
-    number i of every configuration belongs to the same seed, or problem: samples are paired.
-
-    Attributes:
-        count: (replicates, configurations), samples told.
-        mean, lower, upper: Likewise: the mean reward and its interval.
-        alive: Likewise: False once a configuration was retired.
-        certain: (replicates,), whether the statement the selector is after holds at 1 - delta.
-    """
-
-    count: Ints
-    alive: Bools
-    certain: Bools
-
-    @property
-    def mean(self) -> Floats:
-        """(replicates, configurations); NaN before the first sample."""
-
-    @property
-    def lower(self) -> Floats:
-        """(replicates, configurations)."""
-
-    @property
-    def upper(self) -> Floats:
-        """(replicates, configurations)."""
-
-    def ask(self, /) -> Ints:
-        """How many further samples to take, (replicates, configurations); all 0 once over."""
-
-    def tell(self, take: Ints, values: Floats, cost: Floats, /) -> None:
-        """Learn the samples, of which there may be fewer than were asked for.
-
-        Args:
-            take: (replicates, configurations), how many there are.
-            values: (replicates, configurations, width), rewards; the first `take` of each count.
-            cost: (replicates, configurations), what they cost.
-        """
-
-    def winner(self) -> Ints:
-        """(replicates,), the best of those alive and sampled; -1 if there is none."""
-
-
-class SelectorClass(Protocol):
-    """A selector class, or any callable that builds a selector."""
-
-    def __call__(self, shape: tuple[int, int], terms: Terms, /, *, rng: Rng) -> Selector:
-        """Build the selector for `shape` = (replicates, configurations)."""
+        checks = (
+            (self.size >= 1, "size", "at least 1 sample", self.size),
+            (self.batch >= 1, "batch", "at least 1 sample", self.batch),
+            (0.0 < self.delta < 1.0, "delta", "a probability in (0, 1)", self.delta),
+            (
+                -math.inf < self.low < self.high < math.inf,
+                "bounds",
+                "two finite rewards, the lower first",
+                (self.low, self.high),
+            ),
+            (self.interval in get_args(Kind), "interval", "anytime or compat", self.interval),
+            (0.0 < self.c < math.inf, "c", "a positive number", self.c),
+        )
+        for fine, name, expected, value in checks:
+            if not fine:
+                raise ValueError(f"{name}: expected {expected}, got {value!r}")
 
 
 class BaseSelector(ABC):
-    """Samples, means, intervals and comparisons; a selector adds `targets`.
+    """Finds the best configuration by ask and tell, in many independent replicates at once.
 
+    Sample number i of every configuration belongs to the same seed, or problem: samples are paired.
     A selector of your own says how many samples each configuration shall have next:
 
         class Pairs(BaseSelector):
@@ -141,13 +89,18 @@ class BaseSelector(ABC):
             def retire(self):
                 self.alive &= ~self.beaten_by(self.winner())
 
+    Args:
+        shape: (replicates, configurations).
+        terms: What the selection is held to.
+        rng: Where it draws from.
+
     Attributes:
         count: (replicates, configurations), samples told.
         total: Likewise: their sum, in units in which the least reward is 0 and the largest 1.
-        cost: Likewise: what they cost together.
+        cost: Likewise: what they cost together; breaks ties.
         at_once: Configurations that a selector which tries one after the other takes at a time.
         alive: Likewise: False once retired.
-        certain: (replicates,), whether no more samples are needed.
+        certain: (replicates,), whether what the selector is after holds at 1 - delta.
         values: (replicates, configurations, size), the samples, in the same units.
         beats: (replicates, configurations, configurations), whether the first beats the second.
     """
@@ -161,8 +114,7 @@ class BaseSelector(ABC):
             raise ValueError(
                 f"expected at least one replicate and configuration, got shape {shape!r}"
             )
-        self.shape = shape
-        self.terms = terms
+        self.shape, self.terms = shape, terms
         self.count: Ints = np.zeros(shape, dtype=np.intp)
         self.total: Floats = np.zeros(shape)
         self.cost: Floats = np.zeros(shape)
@@ -187,14 +139,20 @@ class BaseSelector(ABC):
         """After each round: clear `alive`, set `certain`."""
 
     def ask(self) -> Ints:
-        """Samples that are missing to the targets; none once certain."""
+        """How many further samples to take, (replicates, configurations); none once certain."""
         size = self.terms.size
         wanted = np.where(self.certain[:, None], 0, np.minimum(self.targets(), size))
         missing: Ints = np.maximum(wanted - self.count, 0)
         return missing
 
     def tell(self, take: Ints, values: Floats, cost: Floats) -> None:
-        """Take the samples in, then retire."""
+        """Learn the samples, of which there may be fewer than were asked for, then retire.
+
+        Args:
+            take: (replicates, configurations), how many there are.
+            values: (replicates, configurations, width), rewards; the first `take` of each count.
+            cost: (replicates, configurations), what they cost.
+        """
         terms = self.terms
         taken = np.arange(values.shape[2]) < take[:, :, None]
         inside = (values >= terms.low) & (values <= terms.high)
@@ -254,11 +212,12 @@ class BaseSelector(ABC):
         `anytime`: the leader's samples bet against each other configuration's, pair by pair, and
         won enough that all comparisons of the best one together fail with probability delta.
         """
+        found: Bools
         if self.terms.interval == "compat":
             lower, upper = self._interval()
-            ahead = lower[self._replicate, leader][:, None] + self.margin > upper
-            ahead[self._replicate, leader] = False
-            return ahead & (leader >= 0)[:, None]
+            found = lower[self._replicate, leader][:, None] + self.margin > upper
+            found[self._replicate, leader] = False
+            return found & (leader >= 0)[:, None]
         common = np.minimum(self.count, self.count[self._replicate, leader][:, None])
         known = self._compared[self._replicate, leader]
         due = self.alive & (common > known) & ~self.beats[self._replicate, leader]
@@ -267,7 +226,7 @@ class BaseSelector(ABC):
         rows, rivals = np.nonzero(due)
         self._compare(rows, leader[rows], rivals, common[rows, rivals])
         self._compared[rows, leader[rows], rivals] = common[rows, rivals]
-        found: Bools = self.beats[self._replicate, leader] & (leader >= 0)[:, None]
+        found = self.beats[self._replicate, leader] & (leader >= 0)[:, None]
         return found
 
     def grown(self, count: Ints) -> Ints:
@@ -300,9 +259,8 @@ class BaseSelector(ABC):
     def _interval(self) -> tuple[Floats, Floats]:
         """Both ends, (replicates, configurations), in units of the range."""
         if self.terms.interval == "anytime":
-            return self._sequence.lower.reshape(self.shape), self._sequence.upper.reshape(
-                self.shape
-            )
+            ends = self._sequence.lower, self._sequence.upper
+            return ends[0].reshape(self.shape), ends[1].reshape(self.shape)
         n, mean = self.count, self._standing()
         spread = np.maximum(self._squares - n * mean**2, 0.0) / np.maximum(n - 1, 1)
         half = np.where(n > 1, self.terms.c * np.sqrt(spread / np.maximum(n, 1)), np.inf)
@@ -310,6 +268,10 @@ class BaseSelector(ABC):
 
     def _rewards(self, unit: Floats) -> Floats:
         return self.terms.low + unit * (self.terms.high - self.terms.low)
+
+
+SelectorClass = Callable[..., BaseSelector]
+"""A selector class, or any callable (shape, terms, *, rng) that builds a selector."""
 
 
 def only_one(alive: Bools) -> Bools:

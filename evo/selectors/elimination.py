@@ -58,7 +58,7 @@ class Threshold(BruteForce):
         self.certain = self.alive.sum(axis=1) <= 1
 
 
-class SuccessiveHalving(BaseSelector):
+class Halving(BaseSelector):
     """The better half by mean goes on with twice the samples, until one is left.
 
     Jamieson & Talwalkar, Non-stochastic best arm identification and hyperparameter optimization,

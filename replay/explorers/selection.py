@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from evo.selected import Selection
+    from evo.selectors.race import Selection
 
 HELP = (
     "A selector samples the configurations until it knows the best of them. Focus the slider of "

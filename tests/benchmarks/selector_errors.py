@@ -21,8 +21,8 @@ import numpy as np
 
 import replay
 from evo.policies import Draws
-from evo.race import Matrix, race
 from evo.selectors import SELECTORS, Terms, find_selector
+from evo.selectors.race import LoggedSamples, race
 
 ARMS, SIZE, PIECE = 8, 2000, 125
 
@@ -68,7 +68,8 @@ def measure(label, draw, selector, *, count, size=SIZE, interval="anytime", **pa
         values, rows = values[:, :, :size], np.arange(len(values))
         rng = Draws(first, len(values))
         found = race(
-            find_selector(selector, **parameters)(values.shape[:2], terms, rng=rng), Matrix(values)
+            find_selector(selector, **parameters)(values.shape[:2], terms, rng=rng),
+            LoggedSamples(values),
         )
         wrong += int((found.winner != best).sum())
         lost += int((~found.survivors[rows, best]).sum())

@@ -10,7 +10,7 @@ import evo
 import replay
 from evo.cli import main
 from evo.llm.client import Call, EndpointRefused, ModelClient
-from evo.selection import LiveSelection
+from evo.selectors.race import Selection
 from evo.sweeping.space import SpaceError
 
 TEXTS = {
@@ -24,12 +24,12 @@ CHOICES = [{"text": text} for text in TEXTS.values()]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> LiveSelection:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Selection:
     folder = tmp_path_factory.mktemp("samples")
     return evo.select_best(CHOICES, **COMMON, selector="brute_force", log_dir=folder)
 
 
-def test_a_sample_is_the_score_on_a_problem(found: LiveSelection) -> None:
+def test_a_sample_is_the_score_on_a_problem(found: Selection) -> None:
     assert found.samples.tolist() == [24, 24, 24]
     assert found.spent["calls"].tolist() == [24, 24, 24]
     for k, text in enumerate(TEXTS.values()):
@@ -46,7 +46,7 @@ def test_a_sample_is_the_score_on_a_problem(found: LiveSelection) -> None:
     assert found.labels[0] == "text=Answer the question."
 
 
-def found_order(found: LiveSelection) -> list[int]:
+def found_order(found: Selection) -> list[int]:
     identity = json.loads((found.path / "selection.json").read_text())
     order: list[int] = identity["problems"]
     assert sorted(order) == list(range(24))
@@ -62,7 +62,7 @@ def test_it_is_what_the_matrix_of_whole_evaluations_gives(tmp_path: Path) -> Non
     assert again.lower.tolist() == live.lower.tolist()
 
 
-def test_going_on_asks_nothing_again(found: LiveSelection, tmp_path: Path) -> None:
+def test_going_on_asks_nothing_again(found: Selection, tmp_path: Path) -> None:
     lines = {path: path.read_bytes().splitlines() for path in found.path.glob("*.jsonl")}
     again = evo.select_best(CHOICES, **COMMON, selector="brute_force", log_dir=found.path)
     assert repr(again) == repr(found)
@@ -82,7 +82,7 @@ def test_going_on_asks_nothing_again(found: LiveSelection, tmp_path: Path) -> No
         assert len({(call.program, call.index) for call in calls}) == len(calls) == 24
 
 
-def test_the_log_of_a_text_goes_on_as_a_run(found: LiveSelection, tmp_path: Path) -> None:
+def test_the_log_of_a_text_goes_on_as_a_run(found: Selection, tmp_path: Path) -> None:
     (log,) = found.logs[0]
     path = tmp_path / log.path.name
     path.write_bytes(log.path.read_bytes())
@@ -91,7 +91,7 @@ def test_the_log_of_a_text_goes_on_as_a_run(found: LiveSelection, tmp_path: Path
     assert len(run.generations) == 1
 
 
-def test_texts_of_logs_and_grids(found: LiveSelection, tmp_path: Path) -> None:
+def test_texts_of_logs_and_grids(found: Selection, tmp_path: Path) -> None:
     (log,) = found.logs[1]
     grid = {"text": [TEXTS["plain"], log], "temperature": [0.2, 0.9]}
     live = evo.select_best(grid, **COMMON, log_dir=tmp_path / "s", budget={"samples": 16})
@@ -100,7 +100,7 @@ def test_texts_of_logs_and_grids(found: LiveSelection, tmp_path: Path) -> None:
     assert [each.get("text") for each in live.configurations].count(TEXTS["steps"]) == 2
 
 
-def test_a_compact_log_has_no_text(found: LiveSelection, tmp_path: Path) -> None:
+def test_a_compact_log_has_no_text(found: Selection, tmp_path: Path) -> None:
     (log,) = found.logs[0]
     run = tmp_path / "run.jsonl"
     run.write_bytes(log.path.read_bytes())
@@ -160,7 +160,7 @@ def test_mistakes_are_told(
     assert not (tmp_path / "s").exists()
 
 
-def test_command(found: LiveSelection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command(found: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "steps.txt"
     text.write_text(TEXTS["steps"])
     given = ["--text", str(text), "--text", str(found.logs[0][0].path), "--problems", "-q"]

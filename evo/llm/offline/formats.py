@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from evo.keyed import KeyedStream
+from evo.llm.offline.draws import Draws
 
 Format = Literal["block", "tagged", "difference", "tagged difference"]
 """`block`: a code block; `tagged`: in <NAME>, <DESCRIPTION> and <CODE> tags (ShinkaEvolve);
@@ -20,9 +20,7 @@ def reply_format(prompt: str) -> Format:
     return "tagged" if "<CODE>" in prompt and "<NAME>" in prompt else "block"
 
 
-def frame(
-    old: str, new: str, words: str, *, language: str, wanted: Format, draws: KeyedStream
-) -> str:
+def frame(old: str, new: str, words: str, *, language: str, wanted: Format, draws: Draws) -> str:
     """Returns the reply that proposes a child.
 
     Args:

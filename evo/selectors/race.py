@@ -1,0 +1,390 @@
+"""The one loop of selection: a selector samples configurations within a budget, live or logged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from evo.policies.base import Bools, Floats, Ints
+from evo.selectors.base import BaseSelector, Terms
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+End = Literal["certain", "exhausted", "budget"]
+"""Why a race ended: what the selector is after holds at 1 - delta; it has no further samples to
+ask for; what was spent reached the budget."""
+
+ENDS: tuple[End, ...] = ("certain", "exhausted", "budget")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Samples of one round.
+
+    Attributes:
+        number: (replicates, configurations), how many there are: fewer than asked for where the
+            budget ended.
+        values: (replicates, configurations, width), rewards, failures included at their value;
+            the first `number` of each configuration count.
+        costs: By unit, (replicates, configurations): what they cost together; what two
+            configurations share is counted once.
+        prices: (replicates, configurations), what each configuration's would cost by themselves,
+            in the first unit: what breaks ties.
+    """
+
+    number: Ints
+    values: Floats
+    costs: Mapping[str, Floats]
+    prices: Floats
+
+
+class Samples(Protocol):
+    """What a selector samples: live searches (one replicate) or logged ones (many)."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(replicates, configurations)."""
+
+    @property
+    def sizes(self) -> Ints:
+        """(configurations,), how many samples there are of each."""
+
+    def take(self, first: Ints, number: Ints) -> Taken:
+        """The samples first ... first + number - 1 of each; both (replicates, configurations).
+
+        They are served in order, all configurations' first one, then all their second: each as
+        long as what is settled before it is below every limit.
+        """
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a race stands after a round; all arrays are (replicates, configurations).
+
+    Attributes:
+        count: Samples so far.
+        mean: Mean reward; NaN before the first sample.
+        lower: Lower end of its interval.
+        upper: Upper end.
+        alive: False once retired.
+    """
+
+    count: Ints
+    mean: Floats
+    lower: Floats
+    upper: Floats
+    alive: Bools
+
+
+@dataclass(frozen=True)
+class Races:
+    """How the races of all replicates ended.
+
+    Attributes:
+        winner: (replicates,), the winning configuration; -1 if none is left.
+        survivors: (replicates, configurations), sampled and not retired.
+        standing: After the last round.
+        spent: By unit, (replicates, configurations); `samples` among them.
+        end: (replicates,), place in `ENDS`.
+        rounds: Rounds of the longest race.
+    """
+
+    winner: Ints
+    survivors: Bools
+    standing: Standing
+    spent: dict[str, Floats]
+    end: Ints
+    rounds: int
+
+
+def race(
+    selector: BaseSelector,
+    samples: Samples,
+    *,
+    watcher: Callable[[Standing], None] | None = None,
+) -> Races:
+    """Let a selector sample configurations until it is certain, out of samples or out of budget.
+
+    Args:
+        selector: Made for `samples.shape`.
+        samples: Live or logged; they keep the budget.
+        watcher: Told where it stands after each round.
+    """
+    spent: dict[str, Floats] = {"samples": np.zeros(samples.shape)}
+    broke = np.zeros(samples.shape[0], dtype=bool)
+    over = broke.copy()
+    rounds = 0
+    while (wanted := np.where(over[:, None], 0, selector.ask())).any():
+        there = np.clip(samples.sizes - selector.count, 0, wanted)
+        taken = samples.take(selector.count, there)
+        for unit, cost in {"samples": taken.number.astype(float), **taken.costs}.items():
+            spent[unit] = spent.get(unit, 0.0) + cost
+        over |= (there < wanted).any(axis=1)
+        if taken.number.any():
+            selector.tell(taken.number, taken.values, taken.prices)
+            rounds += 1
+            if watcher:
+                watcher(_standing(selector))
+        broke |= ~selector.certain & (taken.number < there).any(axis=1)
+        over |= broke
+    standing = _standing(selector)
+    return Races(
+        winner=selector.winner(),
+        survivors=standing.alive & (standing.count > 0),
+        standing=standing,
+        spent=spent,
+        end=np.where(selector.certain, 0, np.where(broke, 2, 1)),
+        rounds=rounds,
+    )
+
+
+def _standing(selector: BaseSelector) -> Standing:
+    return Standing(
+        selector.count.copy(), selector.mean, selector.lower, selector.upper, selector.alive.copy()
+    )
+
+
+class LoggedSamples:
+    """Rows of logged rewards as the samples of many replicates; see `Samples`.
+
+    Args:
+        rewards: (replicates, configurations, samples), or without the first for all replicates.
+        sizes: (configurations,), how many samples there are of each; None: as many as columns.
+        costs: By unit, (configurations, samples) or what is broadcast to it.
+        budget: Limits by unit: samples, or one of `costs`.
+
+    Raises:
+        ValueError: A limit is not positive, or in a unit in which nothing is counted or unknown.
+    """
+
+    def __init__(
+        self,
+        rewards: Floats,
+        *,
+        sizes: Ints | None = None,
+        costs: Mapping[str, Floats] | None = None,
+        budget: Mapping[str, float] | None = None,
+    ) -> None:
+        self._rewards = rewards if rewards.ndim == 3 else rewards[None]
+        self.shape = (self._rewards.shape[0], self._rewards.shape[1])
+        size = self._rewards.shape[2]
+        self.sizes = np.full(self.shape[1], size) if sizes is None else sizes
+        self._costs = {
+            unit: np.broadcast_to(cost, (self.shape[1], size))
+            for unit, cost in {**(costs or {}), "samples": np.ones(1)}.items()
+        }
+        self._budget = dict(budget or {})
+        for unit, limit in self._budget.items():
+            if not limit > 0:
+                raise ValueError(f"budget: expected a positive number of {unit}, got {limit!r}")
+            if unit not in self._costs:
+                known = ", ".join(sorted(self._costs))
+                raise ValueError(f"budget: nothing is counted in {unit!r} here (known: {known})")
+            if np.isnan(self._costs[unit]).any():
+                raise ValueError(
+                    f"budget: what a sample cost in {unit} is unknown; use another unit"
+                )
+        self._spent = {unit: np.zeros(self.shape[0]) for unit in self._budget}
+
+    def take(self, first: Ints, number: Ints) -> Taken:
+        """The next samples of each row, as far as the budget goes."""
+        step = np.arange(int(number.max()))
+        at = np.minimum(first[:, :, None] + step, self._rewards.shape[2] - 1)
+        number = self._within(at, number)
+        given = step < number[:, :, None]
+        values = np.where(given, np.take_along_axis(self._rewards, at, axis=2), 0.0)
+        costs = {
+            unit: np.where(given, self._each(unit, at), 0.0).sum(axis=2)
+            for unit in self._costs
+            if unit != "samples" or len(self._costs) == 1
+        }
+        for unit in self._spent:
+            self._spent[unit] += np.where(given, self._each(unit, at), 0.0).sum(axis=(1, 2))
+        return Taken(number, values, costs, next(iter(costs.values())))
+
+    def _each(self, unit: str, at: Ints) -> Floats:
+        found: Floats = self._costs[unit][np.arange(self.shape[1])[:, None], at]
+        return found
+
+    def _within(self, at: Ints, number: Ints) -> Ints:
+        """How many of the samples at these places begin below every limit."""
+        asked = np.arange(at.shape[2]) < number[:, :, None]
+        begins = asked.copy()
+        for unit, limit in self._budget.items():
+            cost = np.where(asked, self._each(unit, at), 0.0).swapaxes(1, 2)
+            flat = cost.reshape(len(cost), -1)
+            before = self._spent[unit][:, None] + np.cumsum(flat, axis=1) - flat
+            begins &= (before < limit).reshape(cost.shape).swapaxes(1, 2)
+        within: Ints = begins.sum(axis=2)
+        return within
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """Raw outcomes as the rewards of a selection, all of the outcomes' shape.
+
+    Attributes:
+        values: All within the bounds.
+        failed: Which are failures and count at the failures' value.
+        clipped: Which lay outside the bounds and count as the nearer of them.
+    """
+
+    values: Floats
+    failed: Bools
+    clipped: Bools
+
+
+def rewards_of(outcomes: Floats, terms: Terms, failure_value: float | None = None) -> Rewards:
+    """Turn outcomes into rewards: NaN is a failure, what lies outside the bounds is clipped.
+
+    Args:
+        outcomes: Any shape.
+        terms: States the bounds.
+        failure_value: What a failure counts, within the bounds; None: the lower one.
+
+    Raises:
+        ValueError: The failures' value lies outside the bounds.
+    """
+    value = terms.low if failure_value is None else failure_value
+    if not terms.low <= value <= terms.high:
+        raise ValueError(
+            f"failure_value: expected a reward within the bounds [{terms.low}, {terms.high}], "
+            f"got {failure_value!r}"
+        )
+    failed = np.isnan(outcomes)
+    values = np.where(failed, value, np.clip(outcomes, terms.low, terms.high))
+    return Rewards(values, failed, ~failed & (values != outcomes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """What a selection found. Arrays are (configurations,) unless said otherwise.
+
+    Attributes:
+        winner: Place of the winning configuration; None if none is left.
+        survivors: Places of those sampled and not retired, best mean first.
+        end: Why it ended, see `End`.
+        labels: Name of each configuration.
+        mean: Mean reward; NaN before the first sample.
+        lower: Lower end of its interval.
+        upper: Upper end.
+        samples: How many were taken.
+        failures: How many of them failed and count at the failures' value.
+        clipped: How many lay outside the bounds and count as the nearer of them.
+        spent: By unit, what the samples cost; what two configurations share counts once.
+        selector: Name of the selector.
+        terms: What it was held to; `terms.size` is how many samples brute force takes of each.
+        rounds: Where the race stood after each round; arrays of (1, configurations).
+        outcomes: (configurations, size), as they came: NaN for failures and what was not sampled.
+        shuffled: (shuffles,), samples in all under other orders of the seeds, where asked for.
+        shuffled_winner: (shuffles,), who won there; -1 for none.
+        configurations: The fields of each configuration, of a live selection, as all below.
+        logs: Of each configuration, its logs by seed, or the one log of its problems.
+        path: Folder of the logs.
+    """
+
+    winner: int | None
+    survivors: tuple[int, ...]
+    end: End
+    labels: tuple[str, ...]
+    mean: Floats
+    lower: Floats
+    upper: Floats
+    samples: Ints
+    failures: Ints
+    clipped: Ints
+    spent: dict[str, Floats]
+    selector: str
+    terms: Terms
+    rounds: tuple[Standing, ...]
+    outcomes: Floats
+    shuffled: Ints
+    shuffled_winner: Ints
+    configurations: tuple[Mapping[str, Any], ...] = ()
+    logs: tuple[tuple[Any, ...], ...] = ()
+    path: Path | None = None
+
+    def __repr__(self) -> str:
+        total, most = int(self.samples.sum()), self.samples.size * self.terms.size
+        who = "none" if self.winner is None else self.labels[self.winner]
+        sure = f"{self.end}, {self.terms.interval} at delta {self.terms.delta:g}"
+        rest = "".join(
+            f", {int(each.sum())} {name}"
+            for name, each in (("failed", self.failures), ("clipped", self.clipped))
+            if each.any()
+        )
+        return (
+            f"<Selection by {self.selector}: {who} ({sure}; {len(self.survivors)} of "
+            f"{len(self.labels)} left; {total} of {most} samples{rest})>"
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """One row per configuration, survivors first, by mean."""
+        import pandas as pd
+
+        by_mean = np.argsort(-np.nan_to_num(self.mean, nan=-np.inf), kind="stable").tolist()
+        place = [*self.survivors, *(k for k in by_mean if k not in self.survivors)]
+        columns = ("mean", "lower", "upper", "samples", "failures", "clipped")
+        frame = pd.DataFrame(
+            {
+                "configuration": self.labels,
+                "survives": np.isin(np.arange(len(self.labels)), self.survivors),
+                **{name: getattr(self, name) for name in columns},
+                **{unit: cost for unit, cost in self.spent.items() if unit != "samples"},
+            }
+        )
+        return frame.loc[place]
+
+
+def selection_of(
+    races: Races,
+    rounds: Sequence[Standing],
+    outcomes: Floats,
+    rewards: Rewards,
+    *,
+    more: Sequence[Races] = (),
+    **rest: Any,
+) -> Selection:
+    """The selection that replicate 0 of a race makes.
+
+    Args:
+        races: How the races ended; replicates after the first are other orders.
+        rounds: Where they stood after each round; the first replicate is kept.
+        outcomes: (configurations, size), NaN for failures.
+        rewards: What became of them, of the same shape.
+        more: Races of further orders.
+        **rest: Fields of the selection that the race does not know.
+    """
+    counts = races.standing.count
+    taken = np.arange(outcomes.shape[1]) < counts[0][:, None]
+    winner = int(races.winner[0])
+    left = np.flatnonzero(races.survivors[0])
+    mean = races.standing.mean[0]
+    kept = [
+        Standing(*(np.array(value[:1]) for value in vars(each).values()))
+        for each in rounds
+        if each.count[0].sum() <= counts[0].sum()
+    ]
+    last = sum(each.count[0].sum() < counts[0].sum() for each in kept) + 1
+    return Selection(
+        winner=None if winner < 0 else winner,
+        survivors=tuple(left[np.lexsort((left, left != winner, -mean[left]))].tolist()),
+        end=ENDS[int(races.end[0])],
+        mean=mean,
+        lower=races.standing.lower[0],
+        upper=races.standing.upper[0],
+        samples=counts[0],
+        failures=(rewards.failed & taken).sum(axis=1),
+        clipped=(rewards.clipped & taken).sum(axis=1),
+        spent={unit: cost[0] for unit, cost in races.spent.items()},
+        rounds=tuple(kept[:last]),
+        outcomes=np.where(taken, outcomes, np.nan),
+        shuffled=np.concatenate([each.standing.count.sum(axis=1) for each in (races, *more)])[1:],
+        shuffled_winner=np.concatenate([each.winner for each in (races, *more)])[1:],
+        **rest,
+    )
