@@ -1,0 +1,23 @@
+"""Searches: which programs the next generation's children rewrite. One file each."""
+
+from evo.searches.base import Member, Request, Search, choose
+from evo.searches.greedy import BestOfN, Greedy
+from evo.searches.islands import Islands
+from evo.searches.population import Population
+from evo.searches.registry import SEARCHES, fields_of, find_search, restore_search, source_hash
+
+__all__ = [
+    "SEARCHES",
+    "BestOfN",
+    "Greedy",
+    "Islands",
+    "Member",
+    "Population",
+    "Request",
+    "Search",
+    "choose",
+    "fields_of",
+    "find_search",
+    "restore_search",
+    "source_hash",
+]

@@ -1,0 +1,120 @@
+"""What a search is: a frozen value that says which programs the next children rewrite.
+
+A search sees an archive, generation 0 and all complete generations, never T. It plans one request
+per child and folds a complete generation into its state; both are pure:
+
+    state = search.start(initial, min_improvement)
+    for number, generation in enumerate(archive, start=1):
+        requests = search.plan(state, children, KeyedStream("search", seed, children, number))
+        state = search.fold(state, generation)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evo.keyed import KeyedStream
+
+Place = tuple[int, int]
+"""Generation and index of a program; (0, 0) is the initial program."""
+
+TIE = 1e-9
+"""Fitnesses so close to each other count as equal."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A program of the archive.
+
+    Attributes:
+        place: Its generation and index.
+        fitness: None where its evaluation failed.
+        parents: Places of the programs it was made from; empty for the initial program.
+    """
+
+    place: Place
+    fitness: float | None
+    parents: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one child is asked to be.
+
+    Attributes:
+        parents: The program to rewrite, and behind it the one to mix in, if any.
+        operator: `rewrite`, `mutate` or `cross`; a search of your own may have others.
+    """
+
+    parents: tuple[Place, ...]
+    operator: str = "rewrite"
+
+
+class Search(Protocol):
+    """A rule that chooses parents; its fields are part of a run's identity."""
+
+    @property
+    def name(self) -> str:
+        """Its name in `evo.SEARCHES`."""
+        ...
+
+    def start(self, initial: Member, min_improvement: float) -> Any:
+        """Returns the state before generation 1.
+
+        Args:
+            initial: The initial program, whether or not it is ok.
+            min_improvement: A child replaces its parent only if better by more than this.
+        """
+        ...
+
+    def plan(self, state: Any, children: int, rng: KeyedStream) -> Sequence[Request]:
+        """Returns one request per child of the next generation, in order."""
+        ...
+
+    def fold(self, state: Any, generation: Sequence[Member]) -> Any:
+        """Returns the state after a complete generation, its children by index."""
+        ...
+
+
+def choose(
+    children: Iterable[Member], best_fitness: float | None, min_improvement: float
+) -> Member | None:
+    """Returns the child that replaces its parent, or None.
+
+    Fitnesses within `TIE`, or `min_improvement` if that is less, count as equal, and of equal
+    children the first one wins: last-bit differences between processors do not change the choice.
+
+    Args:
+        children: Of one generation, by index.
+        best_fitness: Of the parent; None while nothing is ok.
+        min_improvement: At least 0.
+    """
+    known = [(child.fitness, child) for child in children if child.fitness is not None]
+    if best_fitness is not None:
+        known = [each for each in known if each[0] > best_fitness + min_improvement]
+    if not known:
+        return None
+    nearly = max(fitness for fitness, _ in known) - min(min_improvement, TIE)
+    return next(child for fitness, child in known if fitness >= nearly)
+
+
+def ranked(members: Iterable[Member]) -> list[Member]:
+    """Returns the members that are ok, best first; of equal ones the earliest first."""
+    fit = [
+        (-member.fitness, member.place, member) for member in members if member.fitness is not None
+    ]
+    return [member for _, _, member in sorted(fit, key=lambda each: each[:2])]
+
+
+def check_share(name: str, value: float) -> None:
+    """Raises if a value is not in [0, 1]."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name}: expected a number in [0, 1], got {value!r}")
+
+
+def check_whole(name: str, value: int, low: int) -> None:
+    """Raises if a value is not a whole number from `low` on."""
+    if type(value) is not int or value < low:
+        raise ValueError(f"{name}: expected a whole number of at least {low}, got {value!r}")

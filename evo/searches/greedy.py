@@ -1,0 +1,61 @@
+"""Greedy search, and best-of-N as its other end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from evo.keyed import KeyedStream
+from evo.searches.base import Member, Request, choose
+
+
+@dataclass(frozen=True)
+class Best:
+    """The program that all requests of the next generation rewrite.
+
+    Attributes:
+        member: The best so far, or the initial program while nothing is ok.
+        min_improvement: What a child must exceed its fitness by.
+    """
+
+    member: Member
+    min_improvement: float
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """All children rewrite the best program so far (arXiv 2605.29268, greedy protocol)."""
+
+    name = "greedy"
+
+    def start(self, initial: Member, min_improvement: float) -> Best:
+        """Returns the state before generation 1."""
+        return Best(initial, min_improvement)
+
+    def plan(self, state: Best, children: int, rng: KeyedStream) -> list[Request]:
+        """Returns one request per child."""
+        return [Request((state.member.place,))] * children
+
+    def fold(self, state: Best, generation: Sequence[Member]) -> Best:
+        """Returns the state after a complete generation."""
+        chosen = choose(generation, state.member.fitness, state.min_improvement)
+        return state if chosen is None else replace(state, member=chosen)
+
+
+@dataclass(frozen=True)
+class BestOfN:
+    """All children rewrite the initial program: T generations of N are best of T * N."""
+
+    name = "best_of_n"
+
+    def start(self, initial: Member, min_improvement: float) -> Member:
+        """Returns the state before generation 1: the initial program."""
+        return initial
+
+    def plan(self, state: Member, children: int, rng: KeyedStream) -> list[Request]:
+        """Returns one request per child."""
+        return [Request((state.place,))] * children
+
+    def fold(self, state: Member, generation: Sequence[Member]) -> Member:
+        """Returns the state after a complete generation: the same."""
+        return state

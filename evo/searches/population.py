@@ -1,0 +1,86 @@
+"""A genetic search in which the model mutates and crosses over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from evo.keyed import KeyedStream
+from evo.searches.base import Member, Request, check_share, check_whole, ranked
+
+
+@dataclass(frozen=True)
+class People:
+    """A population under way.
+
+    Attributes:
+        initial: The initial program, which fills gaps.
+        members: Those alive, best first, at most as many as the population holds; all are ok.
+    """
+
+    initial: Member
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Population:
+    """A population with tournaments, elitism, crossover and mutation by the model.
+
+    Each request draws its parents by tournament. With probability `crossover_rate` it asks to mix
+    two of them; else, with probability `mutation_rate`, to mutate one, and otherwise for a plain
+    rewrite. The `elite` best survive a generation; its children fill the rest, best first, then
+    older members.
+
+    Attributes:
+        size: Programs kept, at least 1.
+        tournament: How many are drawn (with replacement) for each parent, of which the best wins.
+        elite: Members that survive whatever the children are; at most `size`.
+        crossover_rate: In [0, 1].
+        mutation_rate: In [0, 1].
+    """
+
+    size: int = 20
+    tournament: int = 3
+    elite: int = 2
+    crossover_rate: float = 0.5
+    mutation_rate: float = 1.0
+
+    name = "population"
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, 1)
+        check_whole("tournament", self.tournament, 1)
+        check_whole("elite", self.elite, 0)
+        if self.elite > self.size:
+            raise ValueError(f"elite: expected at most size ({self.size}), got {self.elite}")
+        check_share("crossover_rate", self.crossover_rate)
+        check_share("mutation_rate", self.mutation_rate)
+
+    def start(self, initial: Member, min_improvement: float) -> People:
+        """Returns the state before generation 1."""
+        return People(initial, (initial,) if initial.fitness is not None else ())
+
+    def plan(self, state: People, children: int, rng: KeyedStream) -> list[Request]:
+        """Returns one request per child."""
+        return [self.ask(state, rng) for _ in range(children)]
+
+    def ask(self, state: People, rng: KeyedStream) -> Request:
+        """Returns one request, using as many draws whatever comes of them."""
+        kind, change = rng.uniform(0, 1), rng.uniform(0, 1)
+        first, second = self._winner(state, rng), self._winner(state, rng)
+        if kind < self.crossover_rate and first.place != second.place:
+            return Request((first.place, second.place), "cross")
+        return Request((first.place,), "mutate" if change < self.mutation_rate else "rewrite")
+
+    def _winner(self, state: People, rng: KeyedStream) -> Member:
+        """Returns the best of some members: the one of least rank."""
+        count = len(state.members)
+        drawn = [rng.integer(0, max(count - 1, 0)) for _ in range(self.tournament)]
+        return state.members[min(drawn)] if count else state.initial
+
+    def fold(self, state: People, generation: Sequence[Member]) -> People:
+        """Returns the state after a complete generation."""
+        elite, older = state.members[: self.elite], state.members[self.elite :]
+        born = ranked(generation)[: self.size - len(elite)]
+        kept = older[: self.size - len(elite) - len(born)]
+        return replace(state, members=tuple(ranked([*elite, *born, *kept])))

@@ -1,0 +1,249 @@
+"""What every search keeps, whatever it chooses; a new one joins by a line in SEARCHES."""
+
+import itertools
+import time
+from dataclasses import dataclass, replace
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evo.keyed import KeyedStream
+from evo.searches import (
+    SEARCHES,
+    BestOfN,
+    Greedy,
+    Islands,
+    Member,
+    Population,
+    Search,
+    fields_of,
+    find_search,
+    restore_search,
+    source_hash,
+)
+
+ALL: dict[str, Search] = {
+    "greedy": Greedy(),
+    "best_of_n": BestOfN(),
+    "population": Population(size=5),
+    "islands": Islands(islands=3, interval=2, population=Population(size=3, elite=1)),
+    "one island": Islands(islands=1, interval=1),
+}
+
+
+def stream(children: int, number: int) -> KeyedStream:
+    return KeyedStream("search", 7, children, number)
+
+
+def archive_of(fitness: list[list[float | None]]) -> list[list[Member]]:
+    return [
+        [Member((g, i), value) for i, value in enumerate(row)]
+        for g, row in enumerate(fitness, start=1)
+    ]
+
+
+def walk(search: Search, initial: Member, archive: list[list[Member]]):  # type: ignore[no-untyped-def]
+    """Yields (state, requests of the next generation) after each complete generation."""
+    state = search.start(initial, 1e-9)
+    children = len(archive[0]) if archive else 4
+    for number, generation in enumerate([*archive, []], start=1):
+        yield state, search.plan(state, children, stream(children, number))
+        if generation:
+            state = search.fold(state, generation)
+
+
+fitnesses = st.one_of(st.none(), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(-3, 3))
+
+
+@st.composite
+def archives(draw: st.DrawFn) -> list[list[Member]]:
+    children = draw(st.integers(1, 6))
+    rows = draw(st.lists(st.lists(fitnesses, min_size=children, max_size=children), max_size=6))
+    return archive_of(rows)
+
+
+@pytest.mark.parametrize("search", ALL.values(), ids=ALL)
+@settings(max_examples=60, deadline=None)
+@given(archive=archives(), initial=fitnesses)
+def test_parents_are_ok_programs_of_complete_generations(
+    search: Search, archive: list[list[Member]], initial: float | None
+) -> None:
+    first = Member((0, 0), initial)
+    known = {first.place: first} | {m.place: m for row in archive for m in row}
+    for complete, (_, requests) in enumerate(walk(search, first, archive)):
+        for request in requests:
+            assert request.parents
+            for place in request.parents:
+                assert place[0] <= complete
+                assert known[place].fitness is not None or place == (0, 0)
+
+
+@pytest.mark.parametrize("search", ALL.values(), ids=ALL)
+@settings(max_examples=30, deadline=None)
+@given(archive=archives())
+def test_a_prefix_plans_what_the_longer_run_planned(
+    search: Search, archive: list[list[Member]]
+) -> None:
+    initial = Member((0, 0), 0.1)
+    whole = list(walk(search, initial, archive))
+    if archive:
+        shorter = list(walk(search, initial, archive[:-1]))
+        assert whole[: len(shorter) - 1] == shorter[:-1]
+    assert whole == list(walk(search, initial, archive))
+
+
+@pytest.mark.parametrize("search", ALL.values(), ids=ALL)
+def test_decisions_do_not_depend_on_the_scale(search: Search) -> None:
+    rows = [[0.1 * ((7 * g + 3 * i) % 11) for i in range(4)] for g in range(6)]
+    rows[2][1] = None  # type: ignore[call-overload]
+    other = [[None if v is None else 100 * v - 5 for v in row] for row in rows]
+    one = [requests for _, requests in walk(search, Member((0, 0), 0.3), archive_of(rows))]
+    two = [requests for _, requests in walk(search, Member((0, 0), 25.0), archive_of(other))]
+    assert one == two
+
+
+@pytest.mark.parametrize("search", ALL.values(), ids=ALL)
+def test_where_all_children_fail_the_initial_program_fills_the_gap(search: Search) -> None:
+    archive = archive_of([[None] * 3] * 4)
+    for initial in (None, 0.5):
+        for _, requests in walk(search, Member((0, 0), initial), archive):
+            assert {place for r in requests for place in r.parents} == {(0, 0)}
+
+
+@pytest.mark.parametrize("search", ALL.values(), ids=ALL)
+def test_a_search_survives_its_record(search: Search) -> None:
+    fields = msgspec.json.decode(msgspec.json.encode(fields_of(search)))
+    assert restore_search(search.name, fields) == search
+    assert source_hash(search) == source_hash(replace(search))
+
+
+@pytest.mark.parametrize("search", ALL.values(), ids=ALL)
+def test_planning_is_quick_in_a_large_archive(search: Search) -> None:
+    state = search.start(Member((0, 0), 0.0), 1e-9)
+    values = KeyedStream("values")
+    for g in range(1, 101):
+        row = [Member((g, i), values.uniform(0, 1)) for i in range(100)]
+        state = search.fold(state, row)
+    best = min(_seconds(search, state, number) for number in range(3))
+    assert best < 100 * 1e-3  # 1 ms a child at 10,000 children
+
+
+def _seconds(search: Search, state: object, number: int) -> float:
+    began = time.perf_counter()
+    search.plan(state, 100, stream(100, number))
+    return time.perf_counter() - began
+
+
+def test_greedy_takes_the_first_of_equal_children_and_only_real_gains() -> None:
+    search = Greedy()
+    state = search.start(Member((0, 0), 0.5), 1e-9)
+    state = search.fold(state, [Member((1, 0), 0.5 + 5e-10), Member((1, 1), None)])
+    assert state.member.place == (0, 0)
+    state = search.fold(state, [Member((2, 0), 0.7), Member((2, 1), 0.7 + 5e-10)])
+    assert state.member.place == (2, 0)
+
+
+def test_best_of_n_always_asks_for_the_initial_program() -> None:
+    for _, requests in walk(BestOfN(), Member((0, 0), 0.0), archive_of([[0.5, 0.9]] * 3)):
+        assert [r.parents for r in requests] == [((0, 0),)] * 2
+
+
+def test_elite_survives_worse_children_and_selection_keeps_the_best() -> None:
+    search = Population(size=3, elite=1)
+    state = search.start(Member((0, 0), 0.9), 1e-9)
+    state = search.fold(state, archive_of([[0.1, 0.2, 0.3, 0.4]])[0])
+    assert [m.place for m in state.members] == [(0, 0), (1, 3), (1, 2)]
+
+
+def test_crossover_takes_two_parents_and_its_rate_is_kept() -> None:
+    search = Population(size=30, crossover_rate=0.25, mutation_rate=0.5, tournament=1)
+    state = search.start(Member((0, 0), 0.0), 1e-9)
+    state = search.fold(state, archive_of([[0.01 * i for i in range(29)]])[0])
+    requests = search.plan(state, 4000, stream(4000, 2))
+    share = {o: sum(r.operator == o for r in requests) / 4000 for o in ("cross", "mutate")}
+    assert abs(share["cross"] - 0.25 * 29 / 30) < 0.03
+    assert abs(share["mutate"] / (1 - share["cross"]) - 0.5) < 0.03
+    assert {len(r.parents) for r in requests if r.operator == "cross"} == {2}
+    assert {len(r.parents) for r in requests if r.operator != "cross"} == {1}
+
+
+def test_a_larger_tournament_presses_harder() -> None:
+    def mean_rank(tournament: int) -> float:
+        search = Population(size=20, tournament=tournament, crossover_rate=0.0)
+        state = search.start(Member((0, 0), 0.0), 1e-9)
+        state = search.fold(state, archive_of([[1.0 + i for i in range(19)]])[0])
+        rank = {m.place: k for k, m in enumerate(state.members)}
+        requests = search.plan(state, 2000, stream(2000, 2))
+        return sum(rank[r.parents[0]] for r in requests) / 2000
+
+    assert abs(mean_rank(1) - 9.5) < 0.6
+    assert mean_rank(1) > mean_rank(2) + 2 > mean_rank(5) + 4
+
+
+def test_islands_keep_apart_until_they_migrate() -> None:
+    inner = Population(size=4, elite=1, crossover_rate=0.0, tournament=1)
+    search = Islands(islands=2, interval=3, migrants=1, population=inner)
+    initial = Member((0, 0), 0.0)
+    rows = [[1.0, 2.0, 3.0, 4.0], [1.5, 2.5, 3.5, 4.5], [1.6, 2.6, 3.6, 4.6], [0.1] * 4]
+    island: dict[tuple[int, int], set[int]] = {(0, 0): {0, 1}}
+    for (_, requests), row in zip(walk(search, initial, archive_of(rows)), rows, strict=False):
+        number = len({g for g, _ in island})
+        for i, request in enumerate(requests):
+            here = ((number - 1) * 4 + i) % 2
+            if number <= 3:
+                assert all(here in island[place] for place in request.parents)
+        island |= {(number, i): {((number - 1) * 4 + i) % 2} for i in range(len(row))}
+    states = [state for state, _ in walk(search, initial, archive_of(rows))]
+    assert (3, 2) not in {m.place for m in states[2].islands[1].members}
+    assert (3, 2) in {
+        m.place for m in states[3].islands[1].members
+    }  # best of island 0, by the ring
+    assert (3, 3) in {m.place for m in states[3].islands[0].members}
+
+
+def test_every_island_gets_its_turn_with_one_child_a_generation() -> None:
+    search = Islands(islands=3, interval=100)
+    state = search.start(Member((0, 0), 0.0), 1e-9)
+    for g in range(1, 7):
+        state = search.fold(state, [Member((g, 0), float(g))])
+    places = [{m.place[0] for m in people.members} for people in state.islands]
+    assert places == [{0, 1, 4}, {0, 2, 5}, {0, 3, 6}]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: find_search("gredy"), "did you mean 'greedy'"),
+        (lambda: Population(size=0), "size"),
+        (lambda: Population(size=2, elite=3), "elite"),
+        (lambda: Population(crossover_rate=1.5), "crossover_rate"),
+        (lambda: Islands(interval=0), "interval"),
+        (lambda: restore_search("tree", {}), "not known here"),
+        (lambda: restore_search("population", {"size": "many"}), "fields do not fit"),
+    ],
+)
+def test_mistakes_are_named(wrong, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match=message):
+        wrong()
+
+
+def test_a_search_of_ones_own_is_known_once_it_is_registered() -> None:
+    @dataclass(frozen=True)
+    class Latest(Greedy):
+        name = "latest"
+
+    with pytest.raises(TypeError, match="expected the name of a search"):
+        find_search(Latest)  # type: ignore[arg-type]
+    SEARCHES["latest"] = Latest
+    try:
+        assert find_search("latest") == Latest() == restore_search("latest", {})
+        assert source_hash(Latest()) != source_hash(Greedy())
+    finally:
+        del SEARCHES["latest"]
+
+
+def test_names_are_those_of_the_registry() -> None:
+    assert [made().name for made in SEARCHES.values()] == list(SEARCHES)
+    assert len(set(itertools.chain(SEARCHES))) == 4
