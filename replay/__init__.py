@@ -10,13 +10,12 @@ _HOMES = {
     "POLICIES": "evo.policies",
     "allocation_effect": "replay.effects",
     "attempts": "replay.table",
-    "backtest": "replay.pilots",
     "browse": "replay.explorers",
     "children": "replay.table",
     "compare": "replay.statistics",
     "cost_matrices": "replay.table",
-    "depth_breadth": "replay.grid",
-    "envelope": "replay.frontier",
+    "depth_breadth": "replay.depth",
+    "envelope": "replay.depth",
     "explore": "replay.explorers",
     "find_logs": "replay.reading",
     "fit_bilinear": "replay.bilinear",
@@ -29,7 +28,7 @@ _HOMES = {
     "load": "replay.table",
     "load_sweep": "replay.configurations",
     "load_tables": "replay.table",
-    "plan": "replay.planner",
+    "plan": "replay.forecast",
     "pool_effect": "replay.effects",
     "select": "replay.selection",
     "show": "replay.style",
@@ -43,7 +42,6 @@ __all__ = [
     "POLICIES",
     "allocation_effect",
     "attempts",
-    "backtest",
     "browse",
     "children",
     "compare",
@@ -76,14 +74,12 @@ if TYPE_CHECKING:
     from replay.ancestry import lineage
     from replay.bilinear import fit_bilinear
     from replay.configurations import load_sweep
+    from replay.depth import depth_breadth, envelope
     from replay.effects import allocation_effect, pool_effect, time_to_threshold
     from replay.explorers import browse, explore, follow
-    from replay.frontier import envelope
-    from replay.grid import depth_breadth
+    from replay.forecast import plan
     from replay.hindsight import HINDSIGHT
     from replay.kernel import fit_kernel
-    from replay.pilots import backtest
-    from replay.planner import plan
     from replay.reading import find_logs
     from replay.selection import select
     from replay.simulation import simulate, simulate_many

@@ -3,14 +3,13 @@
 After "Compute Allocation in Evolutionary Search" (arXiv 2605.29268): with V the best fitness after
 T generations of N children,
 
-    log(1 - V) = b0 + a log T + b log N + c log T log N.
+    log(best - V) = b0 + a log T + b log N + c log T log N,   best = 1 on the unit scale.
 
-The regression is plain least squares on each cell's mean over runs of log(1 - V). That makes the
-coefficients linear in whole runs, b = sum over N of the mean over its runs of A_N y_run, so that
-the bootstrap of whole runs is a weighted mean per run and takes a millisecond, and intervals are
-those of a stratified mean. (Least squares' own intervals take cells for independent though those of
-equal N share runs; statsmodels would add nothing.) The log of a cell's mean gap is the other
-choice; `sensitivity` shows it, and what the ceiling does.
+The regression is plain least squares on each cell's mean over runs of log(best - V). That makes the
+coefficients linear in whole runs, so that their covariance over whole runs within each N is exact,
+and their intervals are Student's with Satterthwaite's degrees of freedom. (Least squares' own
+intervals take cells for independent though those of equal N share runs.) The log of a cell's mean
+gap is the other choice; `sensitivity` shows it, and what the ceiling does.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replay.statistics import interval, resampled_rows
-from replay.sweep import Cells, FloatArray, IntArray, cells, one_sweep
+from replay.cells import Cells, FloatArray, IntArray, cells, log_gaps, one_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +33,8 @@ REGIMES: tuple[Regime, ...] = get_args(Regime)
 NAMES = ("b0", "a", "b", "c")
 MODELS = ("budget", "additive", "bilinear")
 """The fit and two smaller ones: b0 + a log(T N), and without the product."""
+HALF_DOUBLING = math.log(2) / 2
+_FLAT = 1e-9  # a surface that varies less than this in log(best - V) has no optimum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +44,10 @@ class Optimum:
     Attributes:
         calls: The budget C.
         regime: The most probable regime, or `undetermined` below the asked certainty.
-        probabilities: Bootstrap probability of each regime.
+        probabilities: Probability of each regime; NaN where runs are too few to say.
         generations: T of the best split on the fitted surface, as a real number.
         children: N, likewise.
-        plateau: Least and greatest T that lose at most the asked amount of log(1 - V).
+        plateau: Least and greatest T that lose at most the asked amount of log(best - V).
     """
 
     calls: int
@@ -60,22 +60,25 @@ class Optimum:
 
 @dataclass(frozen=True, kw_only=True)
 class BilinearFit:
-    """A fit of log(1 - V) on log T, log N and their product.
+    """A fit of log(best - V) on log T, log N and their product.
 
     Attributes:
         task: Name of the task.
         model: Name of the model.
-        coefficients: b0, a, b and c, each {"value", "low", "high"}.
+        coefficients: b0, a, b and c, each {"value", "low", "high"}; low and high are NaN where a
+            cell has but one run.
         level: Nominal coverage of the intervals.
         scores: One row per model (`budget`, `additive`, `bilinear`): r2 over cells, and r2_cv with
             each N predicted from the others, so that no run serves both sides.
         sensitivity: The fit again per ceiling and per what is averaged: `log` (mean of logs, what
             `coefficients` are) or `gap` (log of the mean gap): b0, a, b, c, r2 and capped, the
             share of values at the ceiling.
-        ceiling: Fitness above this counts as this.
+        best: The best known fitness.
+        ceiling: See `fit_bilinear`.
         n_cells: Cells that were fitted.
+        n_without: Cells left out because one of their runs has no fitness yet.
         n_runs: Whole runs that they rest on.
-        draws: Bootstrap samples of (b0, a, b, c), (resamples, 4).
+        draws: Draws of (b0, a, b, c) around the fit, (resamples, 4); none without intervals.
     """
 
     task: str
@@ -84,8 +87,10 @@ class BilinearFit:
     level: float
     scores: pd.DataFrame
     sensitivity: pd.DataFrame
+    best: float
     ceiling: float
     n_cells: int
+    n_without: int
     n_runs: int
     draws: FloatArray
 
@@ -97,13 +102,16 @@ class BilinearFit:
     def __str__(self) -> str:
         """Coefficients with intervals, and R2 beside the smaller models."""
         lines = [
-            f"{self.task}, {self.model}: log(1 - V) = b0 + a log T + b log N + c log T log N "
-            f"({self.n_cells} cells, {self.n_runs} runs, {self.level:.0%} intervals)"
+            f"{self.task}, {self.model}: log({self.best:g} - V) = b0 + a log T + b log N + "
+            f"c log T log N ({self.n_cells} cells, {self.n_runs} runs, {self.level:.0%} intervals)"
         ]
         for name, found in self.coefficients.items():
-            lines.append(
-                f"  {name:<2} {found['value']:+.4f} [{found['low']:+.4f}, {found['high']:+.4f}]"
-            )
+            sure = f" [{found['low']:+.4f}, {found['high']:+.4f}]" if len(self.draws) else ""
+            lines.append(f"  {name:<2} {found['value']:+.4f}{sure}")
+        if not len(self.draws):
+            lines.append("  no intervals: they need two runs in every cell")
+        if self.n_without:
+            lines.append(f"  {self.n_without} cells left out, as a run has no fitness there")
         for row in self.scores.itertuples():
             lines.append(f"  R2 {row.Index:<9} {row.r2:.3f}, each N left out {row.r2_cv:.3f}")
         return "\n".join(lines)
@@ -111,7 +119,7 @@ class BilinearFit:
     def predict(self, generations: ArrayLike, children: ArrayLike) -> FloatArray:
         """Fitted V of cells (T, N), vectors of equal length."""
         beta = np.array([self.coefficients[name]["value"] for name in NAMES])
-        return predicted_fitness(beta, generations, children)
+        return np.asarray(self.best - np.exp(_design(generations, children) @ beta))
 
     def regime_at(self, calls: int, *, certainty: float = 0.7) -> Regime:
         """Regime of a budget of `calls`; see `optimum`."""
@@ -121,12 +129,12 @@ class BilinearFit:
         """Where the fitted surface is best for a budget.
 
         The split is interior if it lies more than half a doubling from both ends, that is, if the
-        best power of two is no corner.
+        best power of two is no corner. A surface without slope counts for each regime alike.
 
         Args:
             calls: The budget C, at least 4 (below, every split is a corner).
-            certainty: Bootstrap probability that a regime must have to be named.
-            loss: What the plateau may lose, in log(1 - V).
+            certainty: Probability that a regime must have to be named.
+            loss: What the plateau may lose, in log(best - V).
 
         Raises:
             ValueError: If `calls` is below 4.
@@ -136,12 +144,14 @@ class BilinearFit:
         L = math.log(calls)
         beta = np.array([[self.coefficients[name]["value"] for name in NAMES]])
         x = float(_best_log_generations(beta, L)[0])
-        drawn = _best_log_generations(self.draws, L)
-        interior = (drawn > math.log(2) / 2) & (drawn < L - math.log(2) / 2)
-        probabilities = {
-            "depth corner": float((~interior & (drawn >= L / 2)).mean()),
-            "breadth corner": float((~interior & (drawn < L / 2)).mean()),
-            "interior": float(interior.mean()),
+        found = _best_log_generations(self.draws, L)
+        flat = (np.abs(self.draws[:, 1:]) * [L, L, L**2]).sum(axis=1) < _FLAT
+        interior = (found > HALF_DOUBLING) & (found < L - HALF_DOUBLING)
+        deep = ~interior & (found >= L / 2)
+        shares = [np.where(flat, 1 / 3, kind) for kind in (deep, ~interior & ~deep, interior)]
+        probabilities: dict[str, float] = {
+            name: float(share.mean()) if len(share) else math.nan
+            for name, share in zip(REGIMES, shares, strict=False)
         }
         likely = max(REGIMES[:3], key=lambda name: probabilities[name])
         low, high = _plateau(beta[0], L, x, loss)
@@ -158,6 +168,7 @@ class BilinearFit:
 def fit_bilinear(
     frame: pd.DataFrame,
     *,
+    best: float = 1.0,
     ceiling: float = 0.9999,
     level: float = 0.95,
     resamples: int = 2000,
@@ -168,15 +179,17 @@ def fit_bilinear(
     Args:
         frame: One row per run and generation, as `replay.load` returns it. Cells in which a run has
             no fitness yet are left out.
-        ceiling: Fitness above this, below 1, counts as this: 1 - V must be positive, and log(1 - V)
-            of a run that comes within rounding of 1 would outweigh all others.
+        best: The best known fitness of the task, on the scale of the frame.
+        ceiling: Fitness counts as at most this share, below 1, of the way from the lowest fitness
+            to the best: best - V must be positive, and log(best - V) of a run that comes within
+            rounding of the best would outweigh all others.
         level: Nominal coverage of the intervals.
-        resamples: Bootstrap samples of whole runs within each N.
+        resamples: Draws of the coefficients from which regimes get their probabilities.
         seed: Key of the generator.
 
     Raises:
         ValueError: If the frame holds several tasks or models, or too few cells to tell the four
-            coefficients apart, or the ceiling is not below 1.
+            coefficients apart, or the ceiling is not below 1, or `best` is not the best.
     """
     if not ceiling < 1:
         raise ValueError(f"expected a ceiling below 1, such as 0.9999, got {ceiling!r}")
@@ -190,41 +203,42 @@ def fit_bilinear(
             "expected cells of at least two T for each of at least two N, in order to tell "
             f"b0, a, b and c apart, got the cells (T, N) {found!r}"
         )
-    shares = _run_shares(grid, kept, design, ceiling)
-    found_interval = interval(
-        shares,
-        strata=sweep.children,
-        level=level,
-        method="studentised",
-        resamples=resamples,
-        seed=seed,
-    )
-    target = _targets(grid, kept, ceiling, "log")
-    rows = resampled_rows(sweep.children, resamples, seed)
+    values, lowest = grid.values[:, kept], float(np.nanmin(sweep.values))
+    known = values[~np.isnan(values)]
+    if not lowest < best or np.mean(known >= best) > 0.5:
+        raise ValueError(
+            f"expected best= to be the best known fitness, above most of what was reached, got "
+            f"{best!r} where runs reach {known.min():g} to {known.max():g}; pass best= of this task"
+        )
+    logs = log_gaps(values, best, ceiling, lowest)
+    beta, covariance, freedom = _fit(grid, kept, design, logs)
+    half = np.full(len(NAMES), np.nan)
+    draws = np.empty((0, len(NAMES)))
+    if freedom is not None:
+        from scipy.special import stdtrit
+
+        half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(np.diag(covariance))
+        rng = np.random.default_rng([seed, len(sweep.runs)])
+        spread = np.sqrt(freedom.min() / rng.chisquare(freedom.min(), (resamples, 1)))
+        normal = rng.multivariate_normal(np.zeros(len(NAMES)), covariance, resamples, method="svd")
+        draws = beta + normal * spread
     return BilinearFit(
         task=sweep.task,
         model=sweep.model,
         coefficients={
-            name: {"value": float(value), "low": float(low), "high": float(high)}
-            for name, value, low, high in zip(
-                NAMES, found_interval.value, found_interval.low, found_interval.high, strict=True
-            )
+            name: {"value": float(value), "low": float(value - away), "high": float(value + away)}
+            for name, value, away in zip(NAMES, beta, half, strict=True)
         },
         level=level,
-        scores=model_scores(grid.generations[kept], grid.children[kept], target),
-        sensitivity=_sensitivity(grid, kept, design, ceiling),
+        scores=model_scores(grid.generations[kept], grid.children[kept], np.nanmean(logs, axis=0)),
+        sensitivity=_sensitivity(values, design, best, ceiling, lowest),
+        best=best,
         ceiling=ceiling,
         n_cells=len(kept),
+        n_without=int(np.isneginf(grid.values).any(axis=0).sum()),
         n_runs=len(sweep.runs),
-        draws=shares[rows].mean(axis=1),
+        draws=draws,
     )
-
-
-def predicted_fitness(
-    coefficients: FloatArray, generations: ArrayLike, children: ArrayLike
-) -> FloatArray:
-    """V of cells (T, N) under coefficients (..., 4) in the order of `NAMES`."""
-    return np.asarray(1 - np.exp(coefficients @ _design(generations, children).T))
 
 
 def _design(generations: ArrayLike, children: ArrayLike) -> FloatArray:
@@ -233,32 +247,30 @@ def _design(generations: ArrayLike, children: ArrayLike) -> FloatArray:
     return np.stack([np.ones_like(t), t, n, t * n], axis=-1)
 
 
-def _log_gaps(grid: Cells, kept: IntArray, ceiling: float) -> FloatArray:
-    """log(1 - V) of each run in each cell, NaN where the cell lacks that run."""
-    return np.asarray(np.log(1 - np.minimum(grid.values[:, kept], ceiling)))
+def _fit(
+    grid: Cells, kept: IntArray, design: FloatArray, logs: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Least squares on the cells' means, its covariance over whole runs, and degrees of freedom.
 
-
-def _targets(grid: Cells, kept: IntArray, ceiling: float, average: str) -> FloatArray:
-    """What each cell is fitted to, (cells,): mean of logs (`log`) or log of the mean (`gap`)."""
-    logs = _log_gaps(grid, kept, ceiling)
-    if average == "log":
-        return np.asarray(np.nanmean(logs, axis=0))
-    return np.asarray(np.log(np.nanmean(np.exp(logs), axis=0)))
-
-
-def _run_shares(grid: Cells, kept: IntArray, design: FloatArray, ceiling: float) -> FloatArray:
-    """(runs, 4) whose mean over runs is the least-squares fit, each run's share in it."""
-    logs = _log_gaps(grid, kept, ceiling)
-    present, mean = grid.present[:, kept], np.nanmean(logs, axis=0)
-    away = np.where(present, logs - mean, 0.0) / present.sum(axis=0)
-    weights = np.linalg.pinv(design)
-    shares = np.zeros((len(grid.sweep.runs), len(weights)))
+    The covariance is the sum over N of that of a sum of its runs' shares: run i moves a cell that
+    n runs reach by (y_i - mean) / n. There are no degrees of freedom where a cell has one run.
+    """
+    weights, count, mean = np.linalg.pinv(design), grid.counts[kept], np.nanmean(logs, axis=0)
+    away = np.nan_to_num((logs - mean) / np.sqrt(count * np.maximum(count - 1, 1)))
+    parts, freedom = [], []
     for N, rows in grid.sweep.strata():
         columns = grid.children[kept] == N
-        size = rows.stop - rows.start
-        even = mean[columns] / size  # a cell's mean is shared by all runs of its N
-        shares[rows] = (even + away[:size, columns]) @ weights[:, columns].T
-    return shares * len(shares)
+        shares = away[: rows.stop - rows.start, columns] @ weights[:, columns].T
+        parts.append(shares.T @ shares)
+        freedom.append(count[columns].min(initial=rows.stop - rows.start) - 1)
+    covariance = np.sum(parts, axis=0)
+    if count.min() < 2:
+        return weights @ mean, covariance, None
+    each = np.array([np.diag(part) for part in parts])
+    squares = (each**2 / np.maximum(freedom, 1)[:, None]).sum(axis=0)
+    everything = np.full(len(NAMES), float(sum(freedom)))
+    satterthwaite = np.divide(each.sum(axis=0) ** 2, squares, out=everything, where=squares > 0)
+    return weights @ mean, covariance, satterthwaite
 
 
 def model_scores(generations: IntArray, children: IntArray, target: FloatArray) -> pd.DataFrame:
@@ -267,7 +279,7 @@ def model_scores(generations: IntArray, children: IntArray, target: FloatArray) 
     Args:
         generations: T of each cell, (cells,).
         children: N of each cell, (cells,).
-        target: Its log(1 - V), (cells,).
+        target: Its log(best - V), (cells,).
 
     Returns:
         As `BilinearFit.scores`.
@@ -287,17 +299,20 @@ def model_scores(generations: IntArray, children: IntArray, target: FloatArray) 
     return pd.DataFrame.from_dict(found, orient="index")
 
 
-def _sensitivity(grid: Cells, kept: IntArray, design: FloatArray, ceiling: float) -> pd.DataFrame:
+def _sensitivity(
+    values: FloatArray, design: FloatArray, best: float, ceiling: float, lowest: float
+) -> pd.DataFrame:
     """The fit for other ceilings and the other average."""
     import pandas as pd
 
-    values = grid.values[:, kept]
     rows = []
     for limit in sorted({0.99, 0.999, ceiling, 0.999999}):
-        for average in ("log", "gap"):
-            target = _targets(grid, kept, limit, average)
+        logs = log_gaps(values, best, limit, lowest)
+        at_limit = values >= lowest + limit * (best - lowest)
+        capped = float(at_limit.sum() / np.isfinite(values).sum())
+        averages = {"log": np.nanmean(logs, axis=0), "gap": np.log(np.nanmean(np.exp(logs), 0))}
+        for average, target in averages.items():
             beta = _solve(design, target)
-            capped = float((values >= limit).sum() / np.isfinite(values).sum())
             rows.append((limit, average, *beta, _r2(target, design @ beta), capped))
     return pd.DataFrame(rows, columns=["ceiling", "average", *NAMES, "r2", "capped"])
 
@@ -309,7 +324,7 @@ def _solve(design: FloatArray, target: FloatArray) -> FloatArray:
 def _r2(target: FloatArray, fitted: FloatArray) -> float:
     """Share of variance explained; NaN where all cells are equal."""
     total = float(((target - target.mean()) ** 2).sum())
-    return 1 - float(((target - fitted) ** 2).sum()) / total if total > 0 else math.nan
+    return 1 - float(((target - fitted) ** 2).sum()) / total if total > _FLAT**2 else math.nan
 
 
 def _best_log_generations(beta: FloatArray, L: float) -> FloatArray:

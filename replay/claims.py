@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay.bilinear import fit_bilinear, model_scores
+from replay.cells import Cells, FloatArray, IntArray, Sweep, cells, sweeps
+from replay.depth import Axis, choose_left_out, envelope
 from replay.effects import allocation_effect, effect, jackknife_interval, pool_effect
-from replay.frontier import Axis, envelope
-from replay.grid import choose_left_out
 from replay.simulation import Replay, simulate, simulate_many
 from replay.statistics import Interval, interval
-from replay.sweep import Cells, FloatArray, IntArray, Sweep, cells, sweeps
 from replay.table import COSTS, fitness_matrix
 
 if TYPE_CHECKING:

@@ -223,7 +223,7 @@ def _contests(group: Group, arguments: argparse.Namespace) -> list[tuple[str, Co
 
 def plan(arguments: argparse.Namespace) -> int:
     """`replay plan`."""
-    from replay import planner
+    from replay import forecast
     from replay.grid_figures import planner_card
     from replay.report import OFFLINE_NOTE, groups
     from replay.style import save
@@ -232,7 +232,7 @@ def plan(arguments: argparse.Namespace) -> int:
     _make_room(arguments.output)
     parts = groups(load_tables(*arguments.logs))
     for group in parts:
-        made = planner.plan(
+        made = forecast.plan(
             group.tables.generations,
             budget=arguments.budget,
             children=group.tables.children,

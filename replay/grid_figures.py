@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from replay.bilinear import BilinearFit
-    from replay.frontier import Envelope
-    from replay.grid import DepthBreadth
-    from replay.planner import Plan
-    from replay.sweep import FloatArray
+    from replay.cells import FloatArray
+    from replay.depth import DepthBreadth, Envelope
+    from replay.forecast import Plan
 
 FITNESS = "best fitness (1 = best published)"
 _LIKELY = 0.1  # least probability of being best that is marked
@@ -267,54 +266,6 @@ def envelope_curves(
         f"{_counts(table['n'])}. One curve for all models has R2 {r2:.2f}."
     )
     head(ax, theme, f"Best in sweep: {task}", text)
-    return ax
-
-
-def calibration(
-    table: pd.DataFrame, *, method: str = "kernel", ax: Axes | None = None, theme: Theme = "light"
-) -> Axes:
-    """Draw observed against predicted fitness of cells whose N was left out.
-
-    Args:
-        table: As `replay.leave_one_size_out` returns it.
-        method: Which of its methods.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
-
-    Raises:
-        ValueError: If the table has no such method.
-    """
-    part = table[(table["method"] == method) & table["predicted"].notna()]
-    if part.empty:
-        raise ValueError(
-            f"expected a method among {table['method'].unique().tolist()!r}, got {method!r}"
-        )
-    ax = prepare(ax, theme)
-    ink = THEMES[theme]
-    both = part[["predicted", "observed"]].to_numpy(np.float64)
-    ends = [float(both.min()), float(both.max())]
-    ax.plot(ends, ends, color=ink.text, lw=0.8, zorder=1)
-    entries, summary = [], []
-    for order, (task, group) in enumerate(part.groupby("task", sort=False)):
-        colour, _ = look(order)
-        held = group["observed"].between(group["low"], group["high"])
-        ax.errorbar(
-            group["observed"], group["predicted"],
-            yerr=np.clip([group["predicted"] - group["low"], group["high"] - group["predicted"]],
-                         0, None),
-            color=colour, ls="none", elinewidth=0.7, alpha=0.6, zorder=2,
-        )  # fmt: skip
-        ax.scatter(group["observed"], group["predicted"], s=16, color=colour, zorder=3)
-        error = (group["predicted"] - group["observed"]).abs().mean()
-        entries.append((str(task), colour))
-        summary.append(f"{task} {error:.3f}, {held.mean():.0%} inside")
-    label_axes(ax, theme, x="observed mean fitness", y=f"predicted by the {method}")
-    text = (
-        f"Each point is a cell (T, N), mean of {_counts(part['n'])}, predicted with its N "
-        "left out; bars are the prediction's interval. Mean absolute error: "
-        f"{'; '.join(summary)}."
-    )
-    head(ax, theme, "Prediction of cells never run", text, legend=entries)
     return ax
 
 

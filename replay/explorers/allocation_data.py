@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.policies import POLICIES, PolicyWarning
+from replay.cells import FloatArray
 from replay.effects import (
     ThresholdTime,
     allocation_effect,
@@ -26,7 +27,6 @@ from replay.effects import (
 )
 from replay.simulation import Replay, simulate
 from replay.statistics import Interval
-from replay.sweep import FloatArray
 from replay.table import fitness_matrix
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from replay.cells import FloatArray
     from replay.statistics import Interval
-    from replay.sweep import FloatArray
 
 HELP = (
     "Spend a budget of C = T N calls deep (many generations T) or broad (many children N). "

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.cells import FloatArray, Sweep, sweeps
 from replay.kernel import fit_kernel
 from replay.statistics import Interval, curve_band, interval
-from replay.sweep import FloatArray, Sweep, sweeps
 from replay.table import COSTS
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
+    from replay.cells import FloatArray
     from replay.explorers.budget import BudgetView
-    from replay.sweep import FloatArray
 
 NAMES = ("choice", "twice as deep", "twice as broad")
 COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])

@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 import pandas as pd
+from backtests import backtest_arms, summarise_arms
 
 import replay
 from replay.claims import ledger
 from replay.importers import Imported, detect, read, tidy, write
-from replay.pilots import backtest_arms, summarise_arms
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """Generations and children."""

@@ -1,15 +1,14 @@
-"""Kernel and planner judged on logged sweeps: `python tests/benchmarks/planner_backtest.py LOGS`.
+"""The planner judged on logged sweeps: `python tests/benchmarks/planner_backtest.py LOGS`.
 
-Prints, for each task and model, how well the cells of one N are predicted from the others, and the
-mean regret of the planner and of fixed rules, over pilots cut out of the sweep.
+Prints, for each task and model, the mean regret of the planner and of fixed rules, over pilots cut
+out of the sweep.
 """
 
 import argparse
 
 import pandas as pd
+from backtests import backtest, summarise
 
-from replay.calibration import errors, leave_one_size_out
-from replay.pilots import backtest, summarise
 from replay.table import children, load
 
 
@@ -21,12 +20,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4, help="seeds of a pilot, of 16 calls each")
     parser.add_argument("--pilots", type=int, default=20)
     parser.add_argument("--kernels", type=int, default=24)
-    parser.add_argument("--skip-calibration", action="store_true")
     options = parser.parse_args()
     pd.set_option("display.width", 160)
     frame, logged = load(*options.logs), children(*options.logs)
-    if not options.skip_calibration:
-        print(errors(leave_one_size_out(frame, logged)).round(4).to_string(index=False))
     table = backtest(
         frame,
         logged,

@@ -4,11 +4,9 @@ import pytest
 from synthetic_runs import bilinear_runs, chain_runs
 
 from replay.bilinear import fit_bilinear
-from replay.calibration import leave_one_size_out
-from replay.frontier import envelope
-from replay.grid import depth_breadth
+from replay.depth import depth_breadth, envelope
+from replay.forecast import plan
 from replay.grid_figures import (
-    calibration,
     envelope_curves,
     heatmap,
     planner_card,
@@ -16,7 +14,6 @@ from replay.grid_figures import (
     slices,
     value_of_knowing,
 )
-from replay.planner import plan
 from replay.style import THEMES, save
 
 
@@ -37,21 +34,18 @@ def texts(ax):
 @pytest.fixture(scope="module")
 def predicted():
     runs, children = chain_runs(sizes=(1, 2, 4, 8), budget=8)
-    planned = plan(runs, children=children, budget=16, tau=0.5, kernels=4, arms=(2,))
-    return leave_one_size_out(runs, children, kernels=4), planned
+    return plan(runs, children=children, budget=16, tau=0.5, kernels=4, arms=(2,))
 
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_figure_draws_in_every_theme(tmp_path, frame, grid, predicted, theme):
-    table, planned = predicted
     made = [
         heatmap(grid, fit=fit_bilinear(frame), theme=theme),
         slices(grid, theme=theme),
         value_of_knowing(grid, theme=theme),
         regime_probabilities(fit_bilinear(frame), theme=theme),
         envelope_curves(envelope(frame), theme=theme),
-        calibration(table, theme=theme),
-        planner_card(planned, theme=theme)[0],
+        planner_card(predicted, theme=theme)[0],
     ]
     for number, ax in enumerate(made):
         path = save(ax, tmp_path / f"{number}.png")
@@ -94,21 +88,6 @@ def test_a_task_must_be_named_where_there_are_several(frame):
     assert "other" in texts(heatmap(grid, task="other"))
     with pytest.raises(ValueError, match="got 'none'"):
         heatmap(grid, task="none")
-
-
-def test_calibration_says_how_many_lie_inside():
-    table = pd.DataFrame(
-        {
-            "task": "toy", "model": "chain", "method": "kernel", "n": 10,
-            "observed": [0.2, 0.4, 0.6, 0.8], "predicted": [0.2, 0.5, 0.6, 0.8],
-            "low": [0.1, 0.45, 0.5, 0.7], "high": [0.3, 0.6, 0.7, 0.9],
-        }
-    )  # fmt: skip
-    ax = calibration(table)
-    assert [entry.get_text() for entry in ax.get_legend().get_texts()] == ["toy"]
-    assert "toy 0.025, 75% inside" in texts(ax).replace("\n", " ")
-    with pytest.raises(ValueError, match="'bilinear'"):
-        calibration(table, method="bilinear")
 
 
 def test_the_card_has_a_third_panel_only_with_tau():

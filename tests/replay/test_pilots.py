@@ -1,9 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.backtests import backtest, backtest_arms, corner_split, summarise, summarise_arms
 from synthetic_runs import chain_runs
-
-from replay.pilots import backtest, backtest_arms, corner_split, summarise, summarise_arms
 
 SETTINGS = {"budgets": (16, 32), "pilots": 3, "kernels": 4, "pilot": {1: 4, 4: 2}}
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import chain_runs
 
-from replay.planner import (
+from replay.forecast import (
     HORIZON,
     Choice,
     affordable,
@@ -88,7 +88,7 @@ def test_dear_generations_favour_breadth_and_dear_calls_depth(pilot):
 
 
 def test_affordable_generations():
-    from replay.planner import Costs
+    from replay.forecast import Costs
 
     assert affordable(8, Costs()) == {1: 8, 2: 4, 4: 2, 8: 1}
     assert affordable(10, Costs(call=1, evaluation=1, generation=2)) == {1: 2, 2: 1, 4: 1}

@@ -1,15 +1,18 @@
 """Runs of one task and model as dense arrays, and the depth-breadth cells they hold.
 
-By the prefix property a run with N children per generation that is D generations deep holds a run
-of every depth T <= D: it stands in the cells (1, N), (2, N), ..., (D, N). Cells of equal N
-therefore share runs, those of different N do not, and whole runs are what is resampled.
+By the prefix property a run of N children that is D generations deep holds a run of every depth
+T <= D: it stands in all cells (T, N) up to there. Cells of equal N therefore share runs, those of
+different N do not, and whole runs are what is resampled.
+
+A run's value in a cell is its best fitness so far, the initial program included; where nothing is
+ok yet it is minus infinity. Such a run has a rank and counts in a median, but there is no mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+Centre = Literal["mean", "median"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,22 +59,22 @@ class Sweep:
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """The cells (T, N) of a sweep, T a power of two, in ascending order of N, then T.
+    """The cells (T, N) of a sweep in ascending order of N, then T.
+
+    T are the powers of two, and those at which N spends a budget that runs of some N end with.
 
     Attributes:
         sweep: The runs they are made of.
         generations: T of each cell, (cells,).
         children: N of each cell, (cells,).
-        values: Value of the k-th run of each cell's N, (most runs of an N, cells); NaN where that
-            run has no value.
-        present: Whether there is such a run and it is that deep, same shape.
+        values: Value of the k-th run of each cell's N, (most runs of an N, cells); NaN where there
+            is no such run or it is not that deep, minus infinity where nothing is ok yet.
     """
 
     sweep: Sweep
     generations: IntArray
     children: IntArray
     values: FloatArray
-    present: NDArray[np.bool_]
 
     @property
     def calls(self) -> IntArray:
@@ -79,47 +84,43 @@ class Cells:
     @property
     def counts(self) -> IntArray:
         """Runs in each cell, (cells,)."""
-        return np.asarray(self.present.sum(axis=0))
+        return np.asarray((~np.isnan(self.values)).sum(axis=0))
 
     @property
     def means(self) -> FloatArray:
-        """Mean of each cell over its runs, (cells,); NaN where a run has no value."""
-        return np.asarray(self._weighted(np.ones((1, len(self.values))), slice(None))[0])
+        """Mean of each cell over its runs, (cells,); NaN where one of them has no value."""
+        means = self.centres("mean")
+        return np.where(np.isfinite(means), means, np.nan)
 
-    def resampled(self, resamples: int, seed: int) -> FloatArray:
-        """Means of bootstrap samples of whole runs within each N, (resamples, cells).
+    def centres(self, statistic: Centre) -> FloatArray:
+        """Mean or median of each cell over its runs, (cells,)."""
+        return centre(self.values, statistic)
+
+    def statistic(self, among: IntArray) -> Centre:
+        """What cells can be compared by: the mean if each of their runs has a value."""
+        return "median" if np.isneginf(self.values[:, among]).any() else "mean"
+
+    def resampled(self, resamples: int, seed: int, statistic: Centre = "mean") -> FloatArray:
+        """Means or medians of bootstrap samples of whole runs within each N, (resamples, cells).
 
         NaN where a sample holds no run that is as deep as the cell.
         """
         rows = resampled_rows(self.sweep.children, resamples, seed)
-        means = np.empty((resamples, len(self.calls)))
+        found = np.empty((resamples, len(self.calls)))
         for N, part in self.sweep.strata():
-            size = part.stop - part.start
-            drawn = rows[:, part] - part.start
-            offset = size * np.arange(resamples)[:, None]
-            weights = np.bincount((drawn + offset).ravel(), minlength=size * resamples)
-            columns = self.children == N
-            padded = np.zeros((resamples, len(self.values)))
-            padded[:, :size] = weights.reshape(resamples, size)
-            means[:, columns] = self._weighted(padded, columns)
-        return means
+            columns = np.flatnonzero(self.children == N)
+            drawn = rows[:, part].T - part.start
+            found[:, columns] = centre(self.values[:, columns][drawn], statistic)
+        return found
 
-    def left_out(self) -> FloatArray:
-        """Mean of each cell without its k-th run, same shape as `values`.
+    def left_out(self, statistic: Centre = "mean") -> FloatArray:
+        """Mean or median of each cell without its k-th run, same shape as `values`.
 
         NaN where there is no such run or no other. To choose a cell by these and to judge it by
         `values` is free of the bias of a maximum.
         """
-        count = self.counts - 1
-        with np.errstate(invalid="ignore", divide="ignore"):
-            left = (np.where(self.present, self.values, 0.0).sum(axis=0) - self.values) / count
-        return np.where(self.present & (count > 0), left, np.nan)
-
-    def _weighted(self, weights: FloatArray, columns: slice | NDArray[np.bool_]) -> FloatArray:
-        present = self.present[:, columns]
-        total = weights @ np.where(present, self.values[:, columns], 0.0)
-        count = weights @ present
-        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+        others = [centre(np.delete(self.values, k, 0), statistic) for k in range(len(self.values))]
+        return np.where(np.isnan(self.values), np.nan, np.reshape(others, self.values.shape))
 
 
 def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
@@ -140,13 +141,12 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
         )
     if frame.empty:
         raise ValueError("expected at least one run, got an empty frame")
-    run, names = frame["run"].factorize()
-    if (frame["run"].isna()).any():
+    if frame["run"].isna().any():
         raise ValueError("expected a run identifier in every row, got missing ones in column 'run'")
+    run, names = frame["run"].factorize()
     generation = frame["generation"].to_numpy(np.int64)
     children = frame["children"].to_numpy(np.int64)
-    first = np.zeros(len(names), dtype=np.int64)
-    first[run[::-1]] = np.arange(len(frame))[::-1]
+    first = np.unique(run, return_index=True)[1]
     if (varies := children != children[first[run]]).any():
         raise ValueError(f"the number of children varies within run {names[run[varies][0]]!r}")
     depth = np.zeros(len(names), dtype=np.int64)
@@ -173,13 +173,13 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
     return made
 
 
-def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> Sweep:
+def one_sweep(frame: pd.DataFrame) -> Sweep:
     """The sweep of a frame that holds one task and one model.
 
     Raises:
         ValueError: If it holds several; the message lists them.
     """
-    found = sweeps(frame, column)
+    found = sweeps(frame)
     if len(found) > 1:
         names = [(sweep.task, sweep.model) for sweep in found]
         raise ValueError(
@@ -195,23 +195,39 @@ def cells(sweep: Sweep) -> Cells:
     Raises:
         ValueError: If no run has a generation beyond the initial program.
     """
+    deepest = {N: int(sweep.depth[part].max()) for N, part in sweep.strata()}
+    budgets = {N * T for N, T in deepest.items()}
     columns = []
     for N, part in sweep.strata():
-        deepest = int(sweep.depth[part].max())
-        columns += [(N, 2**power, part) for power in range(deepest.bit_length())]
+        depths = {2**power for power in range(deepest[N].bit_length())}
+        depths |= {C // N for C in budgets if C % N == 0 and 0 < C // N <= deepest[N]}
+        columns += [(N, T, part) for T in sorted(depths)]
     if not columns:
         raise ValueError("expected runs with at least one generation, got initial programs only")
     most = max(part.stop - part.start for _, _, part in columns)
     values = np.full((most, len(columns)), np.nan)
-    present = np.zeros((most, len(columns)), dtype=bool)
     for at, (_, T, part) in enumerate(columns):
-        size = part.stop - part.start
-        values[:size, at] = sweep.values[part, T]
-        present[:size, at] = sweep.depth[part] >= T
+        best = np.nan_to_num(sweep.values[part, T], nan=-np.inf)
+        values[: len(best), at] = np.where(sweep.depth[part] >= T, best, np.nan)
     return Cells(
         sweep=sweep,
         generations=np.array([T for _, T, _ in columns]),
         children=np.array([N for N, _, _ in columns]),
         values=values,
-        present=present,
     )
+
+
+def log_gaps(values: FloatArray, best: float, ceiling: float, lowest: float) -> FloatArray:
+    """log(best - values), with values at most at `ceiling` of the way from `lowest` to `best`."""
+    return np.asarray(np.log(np.maximum(best - values, (1 - ceiling) * (best - lowest))))
+
+
+def centre(values: FloatArray, statistic: Centre) -> FloatArray:
+    """Mean or median along the first axis of the numbers that are not NaN; NaN without any."""
+    count = (~np.isnan(values)).sum(axis=0)
+    if statistic == "mean":
+        total = np.where(np.isnan(values), 0.0, values).sum(axis=0)
+        return np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0)
+    ordered = np.sort(values, axis=0)  # NaN last
+    middle = [(np.maximum(count - 1, 0)) // 2, np.minimum(count // 2, len(values) - 1)]
+    return np.asarray(np.take_along_axis(ordered, np.stack(middle), axis=0).sum(axis=0) / 2)

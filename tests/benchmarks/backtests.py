@@ -17,10 +17,10 @@ import numpy as np
 
 from evo.policies.base import PolicyWarning
 from replay.bilinear import fit_bilinear
+from replay.cells import FloatArray, IntArray, cells, one_sweep
+from replay.depth import RULES
 from replay.effects import jackknife_interval
-from replay.grid import RULES, fixed_split
-from replay.kernel import fit_kernel
-from replay.planner import (
+from replay.forecast import (
     ARMS,
     PLANNED_POLICIES,
     Choice,
@@ -28,9 +28,9 @@ from replay.planner import (
     choose_split,
     simulate_splits,
 )
+from replay.kernel import fit_kernel
 from replay.simulation import simulate
 from replay.statistics import interval
-from replay.sweep import FloatArray, IntArray, cells, one_sweep
 from replay.table import fitness_matrix
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def backtest(
     Returns:
         One row per task, model, pilot, budget and rule: generations, children (the choice), value
         (its mean over the seeds that are not in the pilot), regret (against the best split of the
-        budget on the same seeds). Rules are those of `replay.grid.RULES`, `corner` (the paper's:
+        budget on the same seeds). Rules are those of `replay.depth.RULES`, `corner` (the paper's:
         the optimum of the bilinear fit to the pilot if interior, else the better corner) and
         `plan`.
 
@@ -330,6 +330,13 @@ def _choices(
         rounds = {N: C // N for N in _sizes(C)}
         N = choose_split(np.stack([means[n][:, T] for n, T in rounds.items()], axis=1), rounds)
         yield C, "plan", (C // N, N)
+
+
+def fixed_split(rule: str, calls: int) -> Split:
+    """(T, N) that a fixed rule of `RULES` gives a budget of `calls`, a power of two."""
+    half = 2 ** ((calls.bit_length() - 1) // 2)
+    N = {"depth": 1, "breadth": calls, "square": half}[rule]
+    return calls // N, N
 
 
 def corner_split(coefficients: Mapping[str, Mapping[str, float]], calls: int) -> Split:

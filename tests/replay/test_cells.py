@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import as_frame, bilinear_runs
 
-from replay.sweep import cells, one_sweep, sweeps
+from replay.cells import cells, one_sweep, sweeps
 
 
 def ragged():
@@ -25,6 +25,7 @@ def test_cells_hold_the_runs_that_are_deep_enough():
     assert found == {
         (1, 1): (0.7, 1),
         (2, 1): (0.8, 1),
+        (3, 1): (0.9, 1),
         (1, 2): (0.3, 2),
         (2, 2): (0.4, 2),
         (4, 2): (0.4, 1),

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.cells import one_sweep
 from replay.kernel import FloatArray, IntArray, Kernel, fit_kernel
-from replay.sweep import one_sweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,223 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic_runs import as_frame, bilinear_runs
+
+from replay.depth import depth_breadth, envelope
+
+
+def test_every_cell_and_budget_is_there():
+    grid = depth_breadth(bilinear_runs(budget=64))
+    assert len(grid.cells) == 7 * 8 // 2
+    assert (grid.cells["n"] == 10).all()
+    assert (grid.cells["calls"] == grid.cells["generations"] * grid.cells["children"]).all()
+    assert grid.best["calls"].tolist() == [2, 4, 8, 16, 32, 64]
+    assert grid.best["splits"].tolist() == [2, 3, 4, 5, 6, 7]
+    assert (grid.cells["low"] <= grid.cells["value"]).all()
+    assert (grid.cells["value"] <= grid.cells["high"]).all()
+
+
+def test_probabilities_of_being_best_add_up_per_budget():
+    cells = depth_breadth(bilinear_runs(budget=32)).cells
+    known = cells[cells["p_best"].notna()]
+    np.testing.assert_allclose(known.groupby("calls")["p_best"].sum(), 1.0)
+
+
+def test_ties_share_the_probability():
+    frame = bilinear_runs((-0.5, 0, 0, 0), budget=4, run_noise=0, generation_noise=0)
+    cells = depth_breadth(frame).cells
+    np.testing.assert_allclose(cells.loc[cells["calls"] == 4, "p_best"], 1 / 3)
+
+
+def test_a_clear_best_split_is_sure_and_worth_its_gain():
+    frame = bilinear_runs((-0.1, -0.5, -0.05, 0), budget=16, run_noise=0.02)
+    grid = depth_breadth(frame)
+    row = grid.best.set_index("calls").loc[16]
+    assert (row["generations"], row["children"]) == (16, 1)
+    assert row["p_best"] > 0.99
+    gains = grid.knowing[grid.knowing["calls"] == 16].set_index("rule")["gain"]
+    assert gains["depth"] == 0
+    assert gains["breadth"] > gains["square"] > 0
+
+
+def test_choosing_among_equal_splits_is_worth_nothing():
+    """The largest of equal noisy means flatters; judged on runs left out, it does not."""
+    maxima, held = [], []
+    for draw in range(30):
+        frame = bilinear_runs((-0.5, 0, 0, 0), budget=64, rng=np.random.default_rng(draw))
+        row = depth_breadth(frame, resamples=10).best.set_index("calls").loc[64]
+        maxima.append(row["value"])
+        held.append(row["held_out"])
+    truth = 1 - np.exp(-0.5 + (0.3**2 + 0.1**2) / 2)
+    error = np.std(held, ddof=1) / np.sqrt(len(held))
+    assert np.mean(maxima) > truth + 0.04
+    assert abs(np.mean(held) - truth) < 3 * error
+
+
+def test_tasks_are_kept_apart_and_equal_seeds_give_equal_tables():
+    one = bilinear_runs(budget=8)
+    other = bilinear_runs(budget=8, rng=np.random.default_rng(5))
+    other = other.assign(task="other", run=other["run"] + "-other")
+    both = depth_breadth(pd.concat([one, other]), seed=3)
+    pd.testing.assert_frame_equal(
+        both.cells[both.cells["task"] == "toy"], depth_breadth(one, seed=3).cells
+    )
+    assert "toy, chain" in str(both)
+    assert "other, chain" in str(both)
+
+
+def test_missing_fitness_is_counted_and_not_averaged():
+    frame = bilinear_runs(budget=8)
+    nothing = (frame["run"] == "toy-chain-1-0") & (frame["generation"] <= 1)
+    frame.loc[nothing, "best_fitness"] = np.nan
+    cells = depth_breadth(frame).cells.set_index(["generations", "children"])
+    assert cells.loc[(1, 1), "n_without"] == 1
+    assert np.isnan(cells.loc[(1, 1), ["value", "low", "high"]].astype(float)).all()
+    assert np.isfinite(cells.loc[(2, 1), "value"])
+
+
+def test_one_run_per_cell_has_values_but_no_intervals():
+    grid = depth_breadth(bilinear_runs(budget=8, seeds=[4]))
+    assert grid.cells["value"].notna().all()
+    assert grid.cells["low"].isna().all()
+    assert grid.cells["p_best"].isna().all()
+    assert grid.best["held_out"].isna().all()
+    assert (grid.best["n"] == 0).all()
+    assert "too few runs to say" in str(grid)
+    assert "1.00" not in str(grid)
+
+
+def test_four_runs_a_cell_have_no_interval_and_five_do():
+    for seeds, known in ((range(4), 0), (range(5), 6)):
+        grid = depth_breadth(bilinear_runs(budget=4, seeds=seeds))
+        assert grid.cells["low"].notna().sum() == known
+        assert grid.cells["p_best"].notna().any() == bool(known)
+
+
+def of_sizes(sizes, depth, seeds=range(6), rng=None):
+    """Runs of any N, each `depth` generations deep."""
+    rng = rng or np.random.default_rng(0)
+    parts = []
+    for N in sizes:
+        steps = rng.exponential(0.1, (len(seeds), depth)).cumsum(axis=1) * np.sqrt(N)
+        best = np.column_stack([np.zeros(len(seeds)), 1 - np.exp(-steps)])
+        parts.append(as_frame(best, children=N, seeds=seeds))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_splits_need_no_powers_of_two():
+    grid = depth_breadth(of_sizes((5, 10, 20), 8))
+    forty = grid.best.set_index("calls").loc[40]
+    assert forty["splits"] == 3
+    rules = grid.knowing[grid.knowing["calls"] == 40]
+    assert rules[["rule", "generations", "children"]].to_numpy().tolist() == [["square", 8, 5]]
+    assert grid.knowing["gain"].notna().all()
+
+
+def test_runs_that_end_at_one_budget_are_compared_there():
+    """C = 36 as (36, 1), (12, 3), (6, 6), (3, 12), (1, 36): no power of two among the T."""
+    parts = [of_sizes([N], 36 // N) for N in (1, 3, 6, 12, 36)]
+    grid = depth_breadth(pd.concat(parts, ignore_index=True))
+    last = grid.best.set_index("calls").loc[36]
+    assert last["splits"] == 5
+    rules = grid.knowing[grid.knowing["calls"] == 36].set_index("rule")["children"]
+    assert rules.to_dict() == {"depth": 1, "breadth": 36, "square": 6}
+
+
+def test_a_run_with_nothing_is_the_lowest_and_never_averaged():
+    """The lucky three of ten runs do not make their split the best."""
+    rare, steady = of_sizes([2], 2, range(10)), of_sizes([1], 4, range(10))
+    rare["best_fitness"] = np.where(rare["seed"] < 3, 0.99, np.nan)
+    grid = depth_breadth(pd.concat([rare, steady], ignore_index=True))
+    cell = grid.cells.set_index(["generations", "children"]).loc[(2, 2)]
+    assert cell["n_without"] == 7
+    assert np.isnan(cell["value"])
+    assert cell["median"] == -np.inf
+    best = grid.best.set_index("calls").loc[4]
+    assert (best["statistic"], best["generations"], best["children"]) == ("median", 4, 1)
+    assert best["p_best"] > 0.9
+    assert best["held_out"] > 0
+    front = envelope(pd.concat([rare, steady])).points
+    assert set(front["statistic"]) == {"median"}
+    assert (front["maximum"] < 0.99).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    a=st.sampled_from([0.01, 1.0, 100.0]),
+    b=st.sampled_from([-5.0, 0.0, 5.0]),
+    gaps=st.booleans(),
+)
+def test_scale_and_origin_of_fitness_change_no_decision(seed, a, b, gaps):
+    rng = np.random.default_rng(seed)
+    frame = of_sizes((1, 2, 5), 8, rng=rng)
+    if gaps:
+        nothing = frame["run"].isin(rng.choice(frame["run"].unique(), 3)) & (
+            frame["generation"] < rng.integers(1, 9)
+        )
+        frame.loc[nothing, "best_fitness"] = np.nan
+    other = frame.assign(best_fitness=a * frame["best_fitness"] + b)
+    one, two = depth_breadth(frame, resamples=50), depth_breadth(other, resamples=50)
+    for name in ("generations", "children", "statistic", "p_best"):
+        assert one.best[name].tolist() == pytest.approx(two.best[name].tolist(), nan_ok=True)
+    for name in ("value", "low", "high", "median"):
+        moved = a * one.cells[name] + b
+        np.testing.assert_allclose(two.cells[name], moved, rtol=1e-9, atol=1e-9 * a)
+    np.testing.assert_allclose(
+        two.knowing["gain"], a * one.knowing["gain"], rtol=1e-6, atol=1e-9 * a
+    )
+    front, far = envelope(frame), envelope(other, best=a + b)
+    assert front.points["children"].tolist() == far.points["children"].tolist()
+    np.testing.assert_allclose(far.collapse["r2"], front.collapse["r2"], rtol=1e-6)
+
+
+def test_the_envelope_rises_and_says_what_it_was_chosen_from():
+    found = envelope(bilinear_runs(budget=64))
+    points = found.points
+    assert points["maximum"].is_monotonic_increasing
+    assert points["cost"].is_monotonic_increasing
+    assert points["cost"].is_unique
+    assert points["splits"].is_monotonic_increasing
+    assert points["splits"].iloc[-1] <= 7 * 8 // 2
+    assert (points["value"] <= points["maximum"] + 1e-12).all()
+    assert "the best of" in str(found)
+
+
+def test_calls_are_depth_times_breadth():
+    points = envelope(bilinear_runs(budget=32)).points
+    assert (points["cost"] == points["generations"] * points["children"]).all()
+
+
+def test_tokens_are_summed_over_generations():
+    frame = bilinear_runs(budget=32)
+    calls, tokens = envelope(frame).points, envelope(frame, axis="tokens").points
+    np.testing.assert_allclose(tokens["cost"], 150 * calls["cost"])
+    np.testing.assert_allclose(tokens["maximum"], calls["maximum"])
+
+
+def test_wall_time_favours_breadth_where_generations_cost_alike():
+    points = envelope(bilinear_runs((-0.5, -0.2, -0.2, 0), budget=64), axis="seconds").points
+    assert points["children"].iloc[0] > 1
+
+
+def test_unknown_costs_are_refused_with_the_known_axes():
+    with pytest.raises(ValueError, match=r"knows its flops.*\['calls', 'tokens', 'seconds'\]"):
+        envelope(bilinear_runs(budget=8), axis="flops")
+    with pytest.raises(ValueError, match="'calls', 'tokens', 'flops', 'dollars', 'seconds'"):
+        envelope(bilinear_runs(budget=8), axis="euros")
+
+
+def test_models_on_one_curve_collapse_and_others_do_not():
+    def of(name, level, seed):
+        rng = np.random.default_rng(seed)
+        frame = bilinear_runs((level, -0.2, -0.2, 0), run_noise=0.02, rng=rng)
+        return frame.assign(model=name, run=frame["run"] + name)
+
+    alike = pd.concat([of("small", -0.5, 1), of("large", -0.5, 2)])
+    apart = pd.concat([of("small", -0.2, 1), of("large", -1.5, 2)])
+    assert envelope(alike).collapse["r2"].item() > 0.97
+    assert envelope(apart).collapse["r2"].item() < 0.8
+    assert envelope(apart).collapse["models"].item() == 2
