@@ -227,7 +227,9 @@ def centre(values: FloatArray, statistic: Centre) -> FloatArray:
     count = (~np.isnan(values)).sum(axis=0)
     if statistic == "mean":
         total = np.where(np.isnan(values), 0.0, values).sum(axis=0)
-        return np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0)
-    ordered = np.sort(values, axis=0)  # NaN last
+        out = np.full(count.shape, np.nan)
+        return np.asarray(np.divide(total, count, out=out, where=count > 0))
+    ordered: FloatArray = np.sort(values, axis=0)  # NaN last
     middle = [(np.maximum(count - 1, 0)) // 2, np.minimum(count // 2, len(values) - 1)]
-    return np.asarray(np.take_along_axis(ordered, np.stack(middle), axis=0).sum(axis=0) / 2)
+    pair: FloatArray = np.take_along_axis(ordered, np.stack(middle), axis=0)
+    return np.asarray(pair.sum(axis=0) / 2)

@@ -28,6 +28,7 @@ Axis = Literal["calls", "tokens", "flops", "dollars", "seconds"]
 """What a budget is counted in; tokens are those of prompts, cached or not, and completions."""
 AXES: tuple[Axis, ...] = get_args(Axis)
 
+_FEW = "too few runs to say how surely"
 _INTERVAL = ("low", "high", "n")
 _BEST = ("calls", "splits", "statistic", "generations", "children", "value", "p_best", "held_out")
 _KNOWING = ("calls", "rule", "generations", "children", "gain")
@@ -61,18 +62,19 @@ class DepthBreadth:
 
     def __str__(self) -> str:
         """Best split and value of knowing it, one line per budget."""
-        import pandas as pd
-
         lines = []
         for (task, model), part in self.best.groupby(["task", "model"], sort=False):
             lines.append(f"{task}, {model}: best split of each budget ({self.level:.0%} intervals)")
-            for row in part.itertuples():
-                sure = f"with probability {row.p_best:.2f}"
+            rows: Any = part.itertuples()
+            for row in rows:
+                known = np.isfinite(row.p_best)
+                surely = f"with probability {row.p_best:.2f}" if known else _FEW
+                held = _in_words(row, "held_out")
                 lines.append(
                     f"  C = {row.calls:<5} T = {row.generations:<4} N = {row.children:<4} best of "
                     f"{row.splits} by {row.statistic}, "
-                    f"{sure if pd.notna(row.p_best) else 'too few runs to say how surely'}; "
-                    f"{_in_words(row, 'held_out')} on runs left out, n = {row.n}"
+                    f"{surely}; "
+                    f"{held} on runs left out, n = {row.n}"
                 )
         return "\n".join(lines)
 
