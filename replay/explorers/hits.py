@@ -1,0 +1,145 @@
+"""Where everything lies in a picture, for the mouse: marks and curves in logical pixels.
+
+A plot says in the coordinates of its axes what can be pointed at; `pack` puts it into the pixels of
+the figure as it is laid out. Keys stay in Python: the browser sends back a mark's number.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike, NDArray
+
+REACH = 3.0
+"""Half the side of a point's mark, logical pixels."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something to point at: a cell, a bar, a point.
+
+    Attributes:
+        axes: The axes it lies in.
+        box: x0, y0, x1, y1 in the coordinates of the axes; equal ends make a point.
+        text: What the tooltip says.
+        key: What a click on it means; None: nothing.
+    """
+
+    axes: Axes
+    box: tuple[float, float, float, float]
+    text: str
+    key: Hashable = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line with a text at each of its places.
+
+    Attributes:
+        axes: The axes it lies in.
+        x: (places,), in the coordinates of the axes.
+        y: (places,).
+        texts: What the tooltip says at each place, behind the label.
+        label: Begins the text.
+    """
+
+    axes: Axes
+    x: ArrayLike
+    y: ArrayLike
+    texts: Sequence[str]
+    label: str = ""
+
+
+@dataclass
+class Hits:
+    """What can be pointed at in one picture.
+
+    Attributes:
+        marks: In drawing order; of marks that overlap the smallest is hit.
+        curves: Lines.
+        zoom: Axes whose x range may be dragged.
+    """
+
+    marks: list[Mark] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+    zoom: list[Axes] = field(default_factory=list)
+
+    def key(self, number: int) -> Hashable:
+        """Returns what a click on a mark means, by the number that the browser sent."""
+        return self.marks[number].key if 0 <= number < len(self.marks) else None
+
+
+def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
+    """Returns what the browser needs to know of a picture; see `picture.js`.
+
+    Args:
+        figure: As it was drawn.
+        hits: What can be pointed at.
+        serial: Number of the picture, which its messages carry.
+        dpi: Pixels per inch of a logical pixel's screen.
+    """
+    ratio = figure.dpi / dpi
+    width, height = (float(side) / ratio for side in figure.canvas.get_width_height())
+
+    def pixels(axes: Axes, points: ArrayLike) -> NDArray[np.float32]:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            placed = axes.transData.transform(np.asarray(points, dtype=float)) / ratio
+        placed[:, 1] = height - placed[:, 1]
+        return placed.astype(np.float32)
+
+    axes = [ax for ax in figure.axes if ax.axison]
+    number = {ax: k for k, ax in enumerate(axes)}
+    floats: list[NDArray[np.float32]] = []
+    first = 0
+    marks: list[dict[str, Any]] = []
+    for mark in hits.marks:
+        (xa, ya), (xb, yb) = pixels(mark.axes, [mark.box[:2], mark.box[2:]])
+        room = REACH if mark.box[0] == mark.box[2] and mark.box[1] == mark.box[3] else 0.0
+        corners = [min(xa, xb) - room, min(ya, yb) - room, max(xa, xb) + room, max(ya, yb) + room]
+        floats.append(np.array(corners, dtype=np.float32))
+        marks.append({"first": first, "text": mark.text, "opens": mark.key is not None})
+        first += 4
+    curves: list[dict[str, Any]] = []
+    for curve in hits.curves:
+        places = pixels(curve.axes, np.column_stack([curve.x, curve.y]))
+        known = np.flatnonzero(np.isfinite(places).all(axis=1))
+        texts = [curve.texts[place] for place in known]
+        floats.append(places[known].ravel())
+        curves.append(
+            {"axes": number[curve.axes], "first": first, "count": len(texts)}
+            | {"label": curve.label, "texts": texts}
+        )
+        first += 2 * len(texts)
+    head = {
+        "serial": serial,
+        "size": [width, height],
+        "axes": [_axes(ax, ratio, height, zoom=ax in hits.zoom) for ax in axes],
+        "marks": marks,
+        "curves": curves,
+    }
+    body = json.dumps(head, allow_nan=False, separators=(",", ":")).encode()
+    body += b" " * (-len(body) % 4)
+    return struct.pack("<I", len(body)) + body + b"".join(part.tobytes() for part in floats)
+
+
+def _axes(ax: Axes, ratio: float, height: float, *, zoom: bool) -> dict[str, Any]:
+    """Returns the box, limits and scales of axes."""
+    box = ax.bbox
+    words = [ax.get_xlabel(), ax.get_ylabel()]
+    return {
+        "box": [box.x0 / ratio, height - box.y1 / ratio, box.x1 / ratio, height - box.y0 / ratio],
+        "x": list(map(float, ax.get_xlim())),
+        "y": list(map(float, ax.get_ylim())),
+        "log": [ax.get_xscale() == "log", ax.get_yscale() == "log"],
+        "words": words if all(words) else None,
+        "zoom": zoom,
+    }

@@ -1,0 +1,190 @@
+// A picture that answers to the mouse: a PNG, and where everything lies in it.
+//
+// `mount(el, get, send)` knows nothing of Jupyter, so that a saved page uses this same file.
+// get(name) gives "png" and "hits" (bytes) and "label"; send(message) tells of a click on a mark,
+// a range that was dragged, a double click, and of the theme and the screen's pixels.
+// `hits` is the length of a JSON head (uint32, little endian), the head, and float32 coordinates
+// in logical pixels, y downwards.
+
+function unpack(view) {
+  if (!view || view.byteLength < 4) return null;
+  const length = view.getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(view.buffer, view.byteOffset + 4, length)));
+  const start = view.byteOffset + 4 + length;
+  const floats = new Float32Array(view.buffer.slice(start, view.byteOffset + view.byteLength));
+  return { ...head, floats };
+}
+
+const inside = (x, y, box) => x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3];
+
+// The value at a pixel of an axis, given the pixels and values of its ends.
+function valueAt(pixel, low, high, limits, log) {
+  const share = (pixel - low) / (high - low);
+  if (!log) return limits[0] + share * (limits[1] - limits[0]);
+  return limits[0] * Math.pow(limits[1] / limits[0], share);
+}
+
+// Three digits, with k and M, as the figures write numbers.
+function short(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${+(value / 1e6).toPrecision(3)}M`;
+  if (size >= 1e4) return `${+(value / 1e3).toPrecision(3)}k`;
+  return `${+value.toPrecision(3)}`;
+}
+
+// The mark under the pointer: the smallest that holds it, else the nearest within reach.
+function markAt(hits, x, y, reach = 6) {
+  let best = null, size = Infinity, near = reach * reach;
+  hits.marks.forEach((mark, number) => {
+    const [x0, y0, x1, y1] = hits.floats.subarray(mark.first, mark.first + 4);
+    const dx = Math.max(x0 - x, 0, x - x1), dy = Math.max(y0 - y, 0, y - y1);
+    const away = dx * dx + dy * dy, area = (x1 - x0) * (y1 - y0);
+    if (away < near || (away === near && away === 0 && area < size)) {
+      best = number; near = away; size = area;
+    }
+  });
+  return best;
+}
+
+// The words of the curves at x, each at its nearest known place.
+function curvesAt(hits, axes, x) {
+  const lines = [], places = [];
+  for (const curve of hits.curves.filter((each) => each.axes === axes)) {
+    const at = hits.floats.subarray(curve.first, curve.first + 2 * curve.count);
+    let nearest = -1, away = 12;
+    for (let k = 0; k < curve.count; k++) {
+      const gap = Math.abs(at[2 * k] - x);
+      if (gap < away) { away = gap; nearest = k; }
+    }
+    if (nearest < 0) continue;
+    lines.push(`${curve.label}${curve.texts[nearest]}`);
+    places.push([at[2 * nearest], at[2 * nearest + 1]]);
+  }
+  return { lines, places };
+}
+
+export function mount(el, get, send) {
+  const box = document.createElement("div");
+  box.className = "replay-picture";
+  box.style.cssText = "position:relative;display:inline-block;max-width:100%;line-height:0";
+  const image = document.createElement("img");
+  image.style.cssText = "max-width:100%;height:auto;display:block";
+  image.draggable = false;
+  const overlay = document.createElement("canvas");
+  overlay.style.cssText = "position:absolute;left:0;top:0;width:100%;height:100%;cursor:crosshair";
+  const tip = document.createElement("div");
+  tip.setAttribute("role", "status");
+  tip.style.cssText = "position:absolute;display:none;pointer-events:none;z-index:9;padding:3px 7px;" +
+    "border-radius:4px;font:12px/1.4 system-ui,sans-serif;white-space:pre;max-width:340px;" +
+    "background:#1b1b1b;color:#fff;border:1px solid #777";
+  box.append(image, overlay, tip);
+  el.append(box);
+
+  let hits = null, waiting = null, url = "", from = null, to = null;
+  const scale = () => (hits ? image.clientWidth / hits.size[0] : 1);
+  const place = (event) => {
+    const bounds = image.getBoundingClientRect();
+    return [(event.clientX - bounds.left) / scale(), (event.clientY - bounds.top) / scale()];
+  };
+  const axesAt = (x, y) => hits.axes.findIndex((axes) => inside(x, y, axes.box));
+
+  function draw(paint) {
+    const k = scale() * (window.devicePixelRatio || 1);
+    overlay.width = Math.round(image.clientWidth * (window.devicePixelRatio || 1));
+    overlay.height = Math.round(image.clientHeight * (window.devicePixelRatio || 1));
+    const pen = overlay.getContext("2d");
+    if (paint) { pen.setTransform(k, 0, 0, k, 0, 0); paint(pen); }
+  }
+  function say(text, x, y) {
+    tip.textContent = text;
+    tip.style.display = text ? "block" : "none";
+    if (!text) return;
+    const left = Math.min(x * scale() + 14, image.clientWidth - tip.offsetWidth - 4);
+    const top = y * scale() + 16 + tip.offsetHeight > image.clientHeight ? -tip.offsetHeight - 10 : 16;
+    tip.style.left = `${Math.max(left, 0)}px`;
+    tip.style.top = `${y * scale() + top}px`;
+  }
+  function hover(event) {
+    if (!hits) return;
+    const [x, y] = place(event), number = axesAt(x, y);
+    if (number < 0) { say(""); draw(); return; }
+    const axes = hits.axes[number], [x0, y0, x1, y1] = axes.box;
+    if (from) {
+      to = [x, y];
+      draw((pen) => { pen.fillStyle = "#8888"; pen.fillRect(from[0], y0, x - from[0], y1 - y0); });
+      return;
+    }
+    const found = markAt(hits, x, y), curves = curvesAt(hits, number, x);
+    const text = found === null ? curves.lines.join("\n") : hits.marks[found].text;
+    draw((pen) => {
+      pen.strokeStyle = "#888"; pen.lineWidth = 1; pen.setLineDash([3, 3]);
+      pen.beginPath(); pen.moveTo(x, y0); pen.lineTo(x, y1); pen.moveTo(x0, y); pen.lineTo(x1, y); pen.stroke();
+      pen.setLineDash([]);
+      if (found !== null) {
+        const at = hits.floats.subarray(hits.marks[found].first, hits.marks[found].first + 4);
+        pen.strokeStyle = "#e8590c"; pen.lineWidth = 2;
+        pen.strokeRect(at[0] - 1, at[1] - 1, at[2] - at[0] + 2, at[3] - at[1] + 2);
+      } else for (const [cx, cy] of curves.places) {
+        pen.beginPath(); pen.arc(cx, cy, 3, 0, 7); pen.stroke();
+      }
+    });
+    const where = axes.words
+      ? `${axes.words[0]} ${short(valueAt(x, x0, x1, axes.x, axes.log[0]))}, ` +
+        `${axes.words[1]} ${short(valueAt(y, y1, y0, axes.y, axes.log[1]))}`
+      : "";
+    say(text || where, x, y);
+  }
+  overlay.addEventListener("pointermove", hover);
+  overlay.addEventListener("pointerleave", () => { from = null; say(""); draw(); });
+  overlay.addEventListener("pointerdown", (event) => {
+    if (!hits || event.button) return;
+    const [x, y] = place(event), number = axesAt(x, y);
+    if (number >= 0 && hits.axes[number].zoom) { from = [x, y, number]; to = null; }
+  });
+  overlay.addEventListener("pointerup", (event) => {
+    if (!hits || event.button) return;
+    const [x, y] = place(event), start = from, dragged = to;
+    from = to = null;
+    if (start && dragged && Math.abs(dragged[0] - start[0]) > 5) {
+      const axes = hits.axes[start[2]], [x0, , x1] = axes.box;
+      const ends = [start[0], dragged[0]].map((each) =>
+        valueAt(Math.min(Math.max(each, x0), x1), x0, x1, axes.x, axes.log[0]));
+      send({ kind: "zoom", serial: hits.serial, axes: start[2], x: ends.sort((a, b) => a - b) });
+      return;
+    }
+    const found = markAt(hits, x, y);
+    if (found !== null && hits.marks[found].opens) send({ kind: "click", serial: hits.serial, mark: found });
+  });
+  overlay.addEventListener("dblclick", () => hits && send({ kind: "reset", serial: hits.serial }));
+
+  function update() {
+    const png = get("png"), packed = get("hits");
+    if (!png || !png.byteLength) return;
+    waiting = packed && packed.byteLength ? unpack(packed) : null;
+    const old = url;
+    url = URL.createObjectURL(new Blob([png], { type: "image/png" }));
+    image.onload = () => {  // tooltips never run ahead of the pixels
+      hits = waiting;
+      if (hits) image.style.width = `${hits.size[0]}px`;
+      draw(); say("");
+      box.dataset.serial = hits ? hits.serial : "";
+      if (old) URL.revokeObjectURL(old);
+    };
+    image.alt = get("label") || "";
+    image.setAttribute("aria-label", image.alt);
+    image.src = url;
+  }
+  update();
+  const ink = getComputedStyle(el).color.match(/[\d.]+/g);
+  const dark = ink ? (+ink[0] + +ink[1] + +ink[2]) / 3 > 140 : false;
+  send({ kind: "mounted", dark, ratio: window.devicePixelRatio || 1 });
+  return { update, close: () => { if (url) URL.revokeObjectURL(url); box.remove(); } };
+}
+
+export default {
+  render({ model, el }) {
+    const mounted = mount(el, (name) => model.get(name), (message) => model.send(message));
+    model.on("change:png", mounted.update);
+    return () => { model.off("change:png", mounted.update); mounted.close(); };
+  },
+};
