@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-from evo.llm.offline.draws import Draws
+from evo.keyed import KeyedStream
 
 Value = int | float | tuple["Value", ...]
 """A literal argument of a step."""
@@ -48,13 +48,13 @@ class Argument(msgspec.Struct, frozen=True, array_like=True):
     high: int | float
     kind: Literal["real", "whole", "seed"] = "real"
 
-    def draw(self, draws: Draws) -> int | float:
+    def draw(self, draws: KeyedStream) -> int | float:
         """Returns a value from the range."""
         if self.kind == "real":
             return shorten(draws.uniform(self.low, self.high))
         return draws.integer(int(self.low), int(self.high))
 
-    def tune(self, value: object, draws: Draws) -> int | float:
+    def tune(self, value: object, draws: KeyedStream) -> int | float:
         """Returns another value: a new seed, or the old one scaled and kept in the range."""
         if self.kind == "seed" or not isinstance(value, int | float):
             return self.draw(draws)
@@ -95,7 +95,7 @@ class Idea(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     fixed_ms: float = 0.2
     ms_per: dict[str, float] = {}
 
-    def draw(self, draws: Draws) -> dict[str, Value]:
+    def draw(self, draws: KeyedStream) -> dict[str, Value]:
         """Returns arguments for a call of the function."""
         drawn: dict[str, Value] = {name: draws.pick(list_) for name, list_ in self.choices.items()}
         return drawn | {name: range_.draw(draws) for name, range_ in self.arguments.items()}
@@ -152,7 +152,7 @@ class Bank(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return next((idea for idea in ideas if idea.name == name), None)
 
 
-def draw_idea(ideas: tuple[Idea, ...], draws: Draws, *, but: str = "") -> Idea:
+def draw_idea(ideas: tuple[Idea, ...], draws: KeyedStream, *, but: str = "") -> Idea:
     """Returns an idea by weight, other than the one named."""
     number = draws.weighted({k: idea.weight for k, idea in enumerate(ideas) if idea.name != but})
     return ideas[number]

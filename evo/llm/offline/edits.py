@@ -10,8 +10,8 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
+from evo.keyed import KeyedStream
 from evo.llm.offline.bank import shorten
-from evo.llm.offline.draws import Draws
 from evo.llm.offline.program import parse
 
 LARGEST_WHOLE = 400
@@ -39,7 +39,7 @@ class Site:
     alternatives: tuple[str, ...] = ()
 
 
-def edit(source: str, draws: Draws, *, but: str = "") -> tuple[str, str]:
+def edit(source: str, draws: KeyedStream, *, but: str = "") -> tuple[str, str]:
     """Makes one edit, sometimes two.
 
     Args:
@@ -116,7 +116,7 @@ def _operator(
     return [Site("operator", start, start + len(sign), alternatives)]
 
 
-def _number(text: str, draws: Draws) -> str:
+def _number(text: str, draws: KeyedStream) -> str:
     """Returns another literal: a whole number stays whole, near the old one or a multiple."""
     value = ast.literal_eval(text)
     if isinstance(value, int):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
-from evo.llm.offline.draws import Draws
+from evo.keyed import KeyedStream
 from evo.llm.offline.program import find_bank, parse
 
 Failure = Literal[
@@ -35,7 +35,7 @@ Outside the shipped tasks `shape` and `infeasible` raise instead, and a text has
 """
 
 
-def draw_failure(draws: Draws, *, temperature: float) -> Failure:
+def draw_failure(draws: KeyedStream, *, temperature: float) -> Failure:
     """Returns how a reply fails, mostly `none`; failures grow with the temperature.
 
     They are half as frequent at temperature 0 as at 0.6, and 2.17 times at 2.
@@ -45,7 +45,7 @@ def draw_failure(draws: Draws, *, temperature: float) -> Failure:
     return draws.weighted({"none": 1 - sum(rates.values()), **rates})
 
 
-def spoil(source: str, failure: Failure, draws: Draws) -> str:
+def spoil(source: str, failure: Failure, draws: KeyedStream) -> str:
     """Breaks a program in one of the ways that leave a program in the reply."""
     if failure == "syntax":
         return _break_syntax(source, draws)
@@ -77,7 +77,7 @@ def spoil(source: str, failure: Failure, draws: Draws) -> str:
     return "\n".join(lines)
 
 
-def _break_syntax(source: str, draws: Draws) -> str:
+def _break_syntax(source: str, draws: KeyedStream) -> str:
     """Loses a bracket or a colon, or leaves an ellipsis of another language."""
     places = [k for k, character in enumerate(source) if character in "):" and k > 0]
     if not places or draws.chance(0.2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from evo.llm.offline.draws import Draws
+from evo.keyed import KeyedStream
 
 Format = Literal["block", "tagged", "difference", "tagged difference"]
 """`block`: a code block; `tagged`: in <NAME>, <DESCRIPTION> and <CODE> tags (ShinkaEvolve);
@@ -20,7 +20,9 @@ def reply_format(prompt: str) -> Format:
     return "tagged" if "<CODE>" in prompt and "<NAME>" in prompt else "block"
 
 
-def frame(old: str, new: str, words: str, *, language: str, wanted: Format, draws: Draws) -> str:
+def frame(
+    old: str, new: str, words: str, *, language: str, wanted: Format, draws: KeyedStream
+) -> str:
     """Returns the reply that proposes a child.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import exp
 from statistics import NormalDist
 
-from evo.llm.offline.draws import Draws
+from evo.keyed import KeyedStream
 
 
 @dataclass(frozen=True)
@@ -29,5 +29,5 @@ class Latency:
 
     def seconds(self, body: bytes) -> float:
         """Returns the latency of a request, seconds: the same for the same body."""
-        uniform = Draws("latency", body.decode("utf-8", "replace")).uniform(1e-9, 1 - 1e-9)
+        uniform = KeyedStream("latency", body.decode("utf-8", "replace")).uniform(1e-9, 1 - 1e-9)
         return self.median * exp(self.sigma * NormalDist().inv_cdf(uniform))

@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evo.keyed import KeyedStream
 from evo.llm.offline import OFFLINE_FINGERPRINT, OFFLINE_VERSION
 from evo.llm.offline.bank import load_words
-from evo.llm.offline.draws import Draws
 from evo.llm.offline.edits import edit
 from evo.llm.offline.failures import draw_failure, spoil
 from evo.llm.offline.formats import frame, reply_format
@@ -96,7 +96,7 @@ def answer(request: Request) -> tuple[str, str]:
             "has neither a code block to rewrite nor a line 'Problem: ...' to solve."
         ), "stop"
     key = request.seed if request.seed is not None else [list(m) for m in request.messages]
-    draws = Draws(OFFLINE_VERSION, parent.text.strip(), key)
+    draws = KeyedStream(OFFLINE_VERSION, parent.text.strip(), key)
     return _rewrite(parent, request, draws)
 
 
@@ -120,7 +120,7 @@ def _code(text: str) -> bool:
     return tree is None or bool(tree.body)
 
 
-def _rewrite(parent: Parent, request: Request, draws: Draws) -> tuple[str, str]:
+def _rewrite(parent: Parent, request: Request, draws: KeyedStream) -> tuple[str, str]:
     """Rewrites a parent, or fails to."""
     python = parent.language == "python"
     failure = draw_failure(draws, temperature=request.temperature)
@@ -145,7 +145,7 @@ def _rewrite(parent: Parent, request: Request, draws: Draws) -> tuple[str, str]:
     return reply, "stop"
 
 
-def _rewrite_program(source: str, draws: Draws, *, boldness: float) -> tuple[str, str]:
+def _rewrite_program(source: str, draws: KeyedStream, *, boldness: float) -> tuple[str, str]:
     """Rewrites a program; of unknown tasks and broken ones it edits the parent only."""
     found = find_bank(source)
     if found is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evo.keyed import KeyedStream
 from evo.llm.offline.bank import BOLD, Bank, Idea, Operation, Value, draw_idea
-from evo.llm.offline.draws import Draws
 from evo.llm.offline.program import Chain, Step
 
 MOST_MILLISECONDS = 60.0
@@ -16,7 +16,7 @@ UNKNOWN_MILLISECONDS = 2.0
 
 
 def choose_operation(
-    chain: Chain | None, bank: Bank, draws: Draws, *, boldness: float
+    chain: Chain | None, bank: Bank, draws: KeyedStream, *, boldness: float
 ) -> Operation:
     """Returns what to do with a parent.
 
@@ -37,7 +37,9 @@ def choose_operation(
     return draws.weighted(weights)
 
 
-def rewrite(chain: Chain, bank: Bank, operation: Operation, draws: Draws) -> tuple[Chain, str]:
+def rewrite(
+    chain: Chain, bank: Bank, operation: Operation, draws: KeyedStream
+) -> tuple[Chain, str]:
     """Applies an operation other than `copy` and `edit`.
 
     Returns:
@@ -65,19 +67,19 @@ def rewrite(chain: Chain, bank: Bank, operation: Operation, draws: Draws) -> tup
     return _tune(chain, bank, draws)
 
 
-def _call(idea: Idea, draws: Draws) -> Step:
+def _call(idea: Idea, draws: KeyedStream) -> Step:
     return Step(idea.name, idea.draw(draws))
 
 
-def _new_move(bank: Bank, draws: Draws) -> Step:
+def _new_move(bank: Bank, draws: KeyedStream) -> Step:
     return _call(draw_idea(bank.moves, draws), draws)
 
 
-def _new_last(bank: Bank, draws: Draws) -> Step:
+def _new_last(bank: Bank, draws: KeyedStream) -> Step:
     return _call(draw_idea(bank.lasts, draws), draws)
 
 
-def _add(chain: Chain, bank: Bank, draws: Draws) -> tuple[Chain, str]:
+def _add(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
     """Adds a move, mostly at the end; a full chain loses another one for it."""
     idea = draw_idea(bank.moves, draws)
     moves = list(chain.moves)
@@ -90,7 +92,7 @@ def _add(chain: Chain, bank: Bank, draws: Draws) -> tuple[Chain, str]:
 
 
 def _swap_or_drop(
-    chain: Chain, bank: Bank, operation: Operation, draws: Draws
+    chain: Chain, bank: Bank, operation: Operation, draws: KeyedStream
 ) -> tuple[Chain, str]:
     moves = list(chain.moves)
     place = draws.integer(0, len(moves) - 1)
@@ -102,7 +104,7 @@ def _swap_or_drop(
     return _affordable(replace(chain, moves=tuple(moves)), bank), f"I try {idea.title} instead."
 
 
-def _tune(chain: Chain, bank: Bank, draws: Draws) -> tuple[Chain, str]:
+def _tune(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
     """Changes one or two arguments of one step; without any, adds a move."""
     steps = [chain.layout, *chain.moves, chain.last]
     tunable = [
@@ -126,7 +128,7 @@ def _tune(chain: Chain, bank: Bank, draws: Draws) -> tuple[Chain, str]:
     return _affordable(new, bank), f"I tune {idea.title}."
 
 
-def _nudge(chain: Chain, bank: Bank, draws: Draws) -> Chain:
+def _nudge(chain: Chain, bank: Bank, draws: KeyedStream) -> Chain:
     """Adds literal offsets of one to three points to the last move, which holds them all."""
     size = draws.pick(bank.nudge_sizes)
     moves = list(chain.moves)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from evo.llm.offline.draws import Draws
+from evo.keyed import KeyedStream
 from evo.llm.offline.problems import Reading, read_problem
 
 
@@ -78,7 +78,7 @@ def solve(problem: str, system: str, *, seed: int | None) -> str:
         system: The system message.
         seed: The request's seed.
     """
-    draws = Draws("solve", problem, seed)
+    draws = KeyedStream("solve", problem, seed)
     luck, clear = draws.uniform(0, 1), draws.chance(0.6)
     reading = read_problem(problem)
     if reading is None:
@@ -110,7 +110,7 @@ def format_number(value: float) -> str:
     return re.sub(r"\.?0+$", "", f"{value:.4f}") if value % 1 else f"{value:.0f}"
 
 
-def _mistake(reading: Reading, draws: Draws) -> float:
+def _mistake(reading: Reading, draws: KeyedStream) -> float:
     """Returns a wrong answer of the kind that haste gives."""
     value = reading.value
     slips = [reading.half, reading.unconverted, value + draws.pick((1, -1, 10, -10)), value * 10]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 
+from evo.keyed import KeyedStream
 from evo.llm.offline.bank import load_words
-from evo.llm.offline.draws import Draws
 
 MOST_CHARACTERS = 2000
 """A longer text loses a sentence instead of gaining one."""
 
 
-def rewrite_text(text: str, draws: Draws) -> tuple[str, str]:
+def rewrite_text(text: str, draws: KeyedStream) -> tuple[str, str]:
     """Rewrites a text.
 
     Returns:

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evo.keyed import KeyedStream
 from evo.llm.offline import OFFLINE_VERSION
 from evo.llm.offline.bank import load_banks
-from evo.llm.offline.draws import Draws
 from evo.llm.offline.edits import edit
 from evo.llm.offline.failures import RATES, draw_failure, spoil
 from evo.llm.offline.formats import difference
@@ -98,7 +98,7 @@ def test_without_a_seed_the_whole_prompt_is_the_key():
 
 
 def test_draws_of_a_key_are_fixed_for_ever():
-    draws = Draws("a", 1)
+    draws = KeyedStream("a", 1)
     assert [draws.integer(0, 99) for _ in range(5)] == [86, 76, 28, 23, 89]
 
 
@@ -139,7 +139,7 @@ def test_programs_stay_short_and_cheap_over_60_generations(task):
 def test_every_idea_runs_on_every_layout(bank):
     task = next(t for t in TASKS if find_bank(load_task(t).initial_program)[0] is bank)
     chain = read_chain(load_task(task).initial_program)
-    draws = Draws(task)
+    draws = KeyedStream(task)
     last = Step(bank.lasts[0].name, bank.lasts[0].draw(draws)) if bank.lasts else None
     for layout in bank.layouts:
         base = replace(chain, layout=Step(layout.name, layout.draw(draws)), base="", last=last)
@@ -184,7 +184,7 @@ def test_the_other_name_of_the_entry_function_goes_on_working():
 @given(st.integers(0, 10**6))
 def test_an_edit_gives_python_again(seed):
     source = load_task("cp").initial_program
-    edited, _ = edit(source, Draws(seed))
+    edited, _ = edit(source, KeyedStream(seed))
     ast.parse(edited)
 
 
@@ -192,7 +192,9 @@ def test_an_edit_gives_python_again(seed):
 
 
 def test_all_failures_occur_at_their_rates():
-    count = collections.Counter(draw_failure(Draws(k), temperature=0.6) for k in range(30_000))
+    count = collections.Counter(
+        draw_failure(KeyedStream(k), temperature=0.6) for k in range(30_000)
+    )
     for failure, rate in RATES.items():
         assert abs(count[failure] / 30_000 - rate) < 5 * (rate / 30_000) ** 0.5
     assert count["endless"] > 0
@@ -200,7 +202,7 @@ def test_all_failures_occur_at_their_rates():
 
 
 def draw_failures(temperature):
-    drawn = (draw_failure(Draws(k), temperature=temperature) for k in range(5000))
+    drawn = (draw_failure(KeyedStream(k), temperature=temperature) for k in range(5000))
     return sum(failure != "none" for failure in drawn)
 
 
@@ -209,14 +211,14 @@ def test_spoiled_programs_fail_as_their_name_says(task):
     program, entry = load_task(task).initial_program, load_task(task).record.entry[0]
     for seed in range(12):
         with pytest.raises(SyntaxError):
-            ast.parse(spoil(program, "syntax", Draws(seed)))
-        assert not runs(spoil(program, "exception", Draws(seed)), entry)
-        wrong = value_of(spoil(program, "shape", Draws(seed)), entry)
+            ast.parse(spoil(program, "syntax", KeyedStream(seed)))
+        assert not runs(spoil(program, "exception", KeyedStream(seed)), entry)
+        wrong = value_of(spoil(program, "shape", KeyedStream(seed)), entry)
         right = value_of(program, entry)
         shapes = [np.shape(part) for part in wrong], [np.shape(part) for part in right]
         assert shapes[0] != shapes[1]
-        ast.parse(spoil(program, "infeasible", Draws(seed)))
-    assert "while error > 0" in spoil(program, "endless", Draws(0))
+        ast.parse(spoil(program, "infeasible", KeyedStream(seed)))
+    assert "while error > 0" in spoil(program, "endless", KeyedStream(0))
 
 
 # --- usage and requests -----------------------------------------------------------------------

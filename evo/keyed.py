@@ -12,7 +12,7 @@ T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
 
 
-class Draws:
+class KeyedStream:
     """A stream of draws keyed by values.
 
     It uses `random.Random.random` alone, whose sequence Python guarantees, and plain arithmetic:
