@@ -112,7 +112,7 @@ def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
     for curve in hits.curves:
         places = pixels(curve.axes, np.column_stack([curve.x, curve.y]))
         known = np.flatnonzero(np.isfinite(places).all(axis=1))
-        texts = [curve.texts[place] for place in known]
+        texts = [curve.texts[place] for place in known.tolist()]
         floats.append(places[known].ravel())
         curves.append(
             {"axes": number[curve.axes], "first": first, "count": len(texts)}
