@@ -116,9 +116,6 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--scheduler", metavar="ADDRESS", help="of Dask, such as tcp://host:8786")
     group.add_argument(
-        "--evaluations", type=Path, metavar="DIR", help="folder of evaluations shared by runs"
-    )
-    group.add_argument(
         "--cache", type=Path, metavar="FILE",
         help="replies shared by runs: the same request, seed included, is made once",
     )  # fmt: skip

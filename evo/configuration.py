@@ -104,7 +104,6 @@ class Settings:
             workers.
         scheduler: Address of a Dask scheduler whose workers evaluate, such as `tcp://host:8786`;
             None: this machine, or the cluster of `joblib.parallel_config(backend="dask")`.
-        evaluations: Folder of evaluations shared by runs; None: not shared.
         cache: File of replies shared by runs, see `evo.llm.cache`; None: every call is made.
         progress: Show a progress bar.
         preset: Name out of `evo.concurrency.PRESETS`: stands in for what is None here.
@@ -118,7 +117,6 @@ class Settings:
     retries: int = 5
     workers: int | None = None
     scheduler: str | None = None
-    evaluations: Path | None = None
     cache: Path | None = None
     progress: bool = True
     preset: str | None = None

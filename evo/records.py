@@ -368,7 +368,7 @@ class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="gener
         seconds: Wall time of the generation; None where an imported log does not say.
         repeats: (index, generation, index) of each child whose program had been seen before, and
             where: it was evaluated once.
-        recalled: Indices of children whose evaluation came from a folder shared by runs.
+        recalled: In logs of earlier versions: children whose evaluation another run had made.
     """
 
     generation: int

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-import base64
 import difflib
 import hashlib
 import json
 import os
 import tomllib
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
+from evo.ceilings import held
+from evo.folder import FILE_CAP, inside, read_folder, relative, writes_results
+from evo.folder import TaskError as TaskError
 from evo.records import Evolves, Isolation, Limits, TaskRecord
 
 SHIPPED = Path(__file__).with_name("tasks")
-PROGRAM_NAMES = ("initial_program.py", "initial_program.txt", "initial_program.md")
-EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py")
+PROGRAM_NAMES = (
+    "initial_program.py",
+    "initial_program.txt",
+    "initial_program.md",
+    "initial.py",
+    "src/init_program.py",
+)
+EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 CONFIG_NAMES = ("config.yaml", "config.yml")
-IGNORED_FOLDERS = frozenset({"__pycache__", "node_modules", "openevolve_output", "checkpoints"})
-FILE_CAP = 1 << 20  # bytes of one embedded file
-TOTAL_CAP = 8 << 20  # bytes of all embedded files
+_NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
 Picture = Literal["", "circles", "points", "triangle"]
 
 T = TypeVar("T")
 
 
-class TaskError(ValueError):
-    """A task cannot be loaded; the message says what was expected and where."""
+class EvaluatorFailed(TaskError):  # noqa: N818 - said of the task's own file
+    """A task's evaluator fails on the initial program for a reason of its own."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ class TaskConfig(
         program: File of the initial program.
         evaluator: File of the evaluator.
         instances: File of the data set; see `evo.runs.instances`.
+        files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
+            files of the folder of known kinds.
         limits: Limits of an evaluation.
     """
 
@@ -105,6 +112,7 @@ class TaskConfig(
     program: str | None = None
     evaluator: str | None = None
     instances: str | None = None
+    files: tuple[str, ...] | None = None
     limits: Limits = Limits()
 
 
@@ -140,71 +148,91 @@ def load_task(
         return _with_instances(Task(task, Limits()), instances)
     folder = _find_folder(task)
     config = _read_config(folder)
-    own_name = config.name or folder.resolve().name
-    if (
-        "/" in own_name
-        or "\\" in own_name
-        or own_name.startswith(".")
-        or not own_name.isprintable()
-    ):
-        raise TaskError(
-            f"{folder / 'task.toml'}: key 'name': expected a plain name, since it begins the names "
-            f"of logs, got {own_name!r}"
-        )
-    program_path = _find_file(folder, "initial program", program or config.program, PROGRAM_NAMES)
-    evaluator_path = _find_file(folder, "evaluator", evaluator or config.evaluator, EVALUATOR_NAMES)
-    required = [program_path, evaluator_path]
-    instances_file = ""
-    if config.instances is not None:
-        required.append(_find_file(folder, "data set", config.instances, ()))
-        instances_file = _relative(folder, required[-1])
-    files, encoded, omitted = _collect(folder, *required)
-    program_file = _relative(folder, program_path)
-    evaluator_file = _relative(folder, evaluator_path)
-    for name in filter(None, (program_file, evaluator_file, instances_file)):
+    paths = _find_files(folder, config, program, evaluator)
+    contents = read_folder(folder, paths.values(), config.files)
+    files = contents.files
+    names = {key: relative(folder, path) for key, path in paths.items()}
+    for name in names.values():
         if name not in files:
             raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
-    for name in (program_file, evaluator_file):  # Python refuses a byte order mark inside a text
-        files[name] = files[name].removeprefix("\ufeff")
-    if not files[program_file].strip():
-        raise TaskError(f"{program_path}: the initial program is empty")
+    for key in ("program", "evaluator"):  # Python refuses a byte order mark inside a text
+        files[names[key]] = files[names[key]].removeprefix("\ufeff")
+    if not files[names["program"]].strip():
+        raise TaskError(f"{paths['program']}: the initial program is empty")
     foreign = _read_foreign_config(folder)
-    isolation = _isolation(evaluator_path, files[evaluator_file], config)
-    evolves = config.evolves or ("python" if program_file.endswith(".py") else "text")
-    if isolation == "separate" and evolves == "python" and not config.entry:
+    limits = config.limits
+    if foreign.seconds is not None and "seconds" not in _raw_config(folder).get("limits", {}):
+        limits = msgspec.structs.replace(limits, seconds=foreign.seconds)
+    evolves = config.evolves or ("python" if names["program"].endswith(".py") else "text")
+    statement = config.statement or foreign.statement or _default_statement(evolves)
+    record = TaskRecord(
+        name=_plain_name(folder, config),
+        hash="",
+        files=files,
+        encoded=contents.encoded,
+        program_file=names["program"],
+        evaluator_file=names["evaluator"],
+        statement=statement.strip(),
+        evolves=evolves,
+        isolation=_isolation(paths["evaluator"], files[names["evaluator"]], config),
+        entry=config.entry,
+        picture=config.picture,
+        omitted=tuple(contents.omitted),
+        instances_file=names.get("data set", ""),
+    )
+    _check_entry_and_instances(folder, record)
+    record = msgspec.structs.replace(record, hash=hash_of(record))
+    return _with_instances(Task(record, held(limits, str(folder))), instances)
+
+
+def _plain_name(folder: Path, config: TaskConfig) -> str:
+    name = config.name or folder.resolve().name
+    if "/" in name or "\\" in name or name.startswith(".") or not name.isprintable():
+        raise TaskError(
+            f"{folder / 'task.toml'}: key 'name': expected a plain name, since it begins the names "
+            f"of logs, got {name!r}"
+        )
+    return name
+
+
+def _find_files(
+    folder: Path,
+    config: TaskConfig,
+    program: str | os.PathLike[str] | None,
+    evaluator: str | os.PathLike[str] | None,
+) -> dict[str, Path]:
+    """Returns where program, evaluator and data set are; only the caller's own may be outside."""
+    wanted = {
+        "program": (program, config.program, PROGRAM_NAMES),
+        "evaluator": (evaluator, config.evaluator, EVALUATOR_NAMES),
+        "data set": (None, config.instances, ()),
+    }
+    found = {}
+    for what, (given, configured, usual) in wanted.items():
+        if given is not None:
+            found[what] = _find_file(folder, what, [folder / given, Path(given).expanduser()])
+        elif configured is not None:
+            found[what] = _find_file(folder, what, [inside(folder, folder / configured)])
+        elif usual:
+            path = _find_file(folder, what, [folder / name for name in usual])
+            found[what] = inside(folder, path)
+    return found
+
+
+def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
+    if record.isolation == "separate" and record.evolves == "python" and not record.entry:
         raise TaskError(
             f"{folder / 'task.toml'}: expected a key `entry` that names the function of the "
             "program to call, for instance entry = ['solve']; the evaluator's score(value) is "
             "given what it returns"
         )
-    statement = config.statement or foreign.statement or _default_statement(evolves)
-    limits = config.limits
-    if foreign.seconds is not None and "seconds" not in _raw_config(folder).get("limits", {}):
-        limits = msgspec.structs.replace(limits, seconds=foreign.seconds)
-    record = TaskRecord(
-        name=own_name,
-        hash="",
-        files=files,
-        encoded=encoded,
-        program_file=program_file,
-        evaluator_file=evaluator_file,
-        statement=statement.strip(),
-        evolves=evolves,
-        isolation=isolation,
-        entry=config.entry,
-        picture=config.picture,
-        omitted=omitted,
-        instances_file=instances_file,
-    )
-    if instances_file:
-        if isolation != "separate":
+    if record.instances_file:
+        if record.isolation != "separate":
             raise TaskError(
-                f"{evaluator_path}: a task with instances needs a function score(value, instance), "
-                "and no isolation 'shared'"
+                f"{folder / record.evaluator_file}: a task with instances needs a function "
+                "score(value, instance), and no isolation 'shared'"
             )
         read_instances(record)
-    task = Task(msgspec.structs.replace(record, hash=hash_of(record)), limits)
-    return _with_instances(task, instances)
 
 
 def _with_instances(task: Task, wanted: int | slice | None) -> Task:
@@ -290,21 +318,15 @@ def _find_folder(task: str | os.PathLike[str]) -> Path:
     raise TaskError(f"unknown task {text!r}: expected a folder or one of {known}{hint}")
 
 
-def _find_file(
-    folder: Path, what: str, given: str | os.PathLike[str] | None, usual: tuple[str, ...]
-) -> Path:
-    """Returns the file given, or the first usual one that exists in the folder."""
-    places = (
-        [folder / Path(given).expanduser(), Path(given).expanduser()]
-        if given is not None
-        else [folder / name for name in usual]
-    )
+def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
+    """Returns the first of the files that exists."""
     for place in places:
         if place.is_file():
             return place
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
-    options = {"initial program": "--program FILE", "evaluator": "--evaluator FILE"}
+    options = {"program": "--program FILE", "evaluator": "--evaluator FILE"}
     option = options.get(what, "the key 'instances' of task.toml")
+    what = "initial program" if what == "program" else what
     raise TaskError(
         f"{folder}: no {what}: expected {' or '.join(str(place) for place in places)}; the folder "
         f"holds {present}; {option} names another file"
@@ -313,7 +335,7 @@ def _find_file(
 
 def _raw_config(folder: Path) -> dict[str, Any]:
     path = folder / "task.toml"
-    if not path.is_file():
+    if not inside(folder, path).is_file():
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -345,92 +367,35 @@ def _read_config(folder: Path) -> TaskConfig:
         raise TaskError(f"{path}: {error} {choices}") from None
 
 
-def _collect(
-    folder: Path, *required: Path
-) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Reads the folder's files: text by name, other files in base64, names of those left out."""
-    found = {_relative(folder, path): path for path in required}
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name for name in folders if name not in IGNORED_FOLDERS and not name.startswith(".")
-        )
-        for name in sorted(names):
-            path = Path(root) / name
-            if not name.startswith(".") and path.is_file():
-                found.setdefault(path.relative_to(folder).as_posix(), path)
-    files: dict[str, str] = {}
-    encoded: dict[str, str] = {}
-    omitted: list[str] = []
-    total = 0
-    for name, path in found.items():
-        size = path.stat().st_size
-        if size > FILE_CAP or total + size > TOTAL_CAP:
-            omitted.append(name)
-            continue
-        total += size
-        content = path.read_bytes()
-        try:
-            files[name] = content.decode("utf-8")
-        except UnicodeDecodeError:
-            encoded[name] = base64.b64encode(content).decode("ascii")
-    if omitted:
-        warnings.warn(
-            f"{folder}: too large to embed in a log and left out of the task: "
-            f"{', '.join(omitted)} (a file may have {FILE_CAP:,} bytes, a task {TOTAL_CAP:,})",
-            stacklevel=3,
-        )
-    return dict(sorted(files.items())), dict(sorted(encoded.items())), tuple(omitted)
-
-
-def _relative(folder: Path, path: Path) -> str:
-    """Returns the path within the folder; a file from elsewhere goes by its name."""
-    try:
-        return path.resolve().relative_to(folder.resolve()).as_posix()
-    except ValueError:
-        return PurePosixPath(path.name).as_posix()
-
-
 def _isolation(path: Path, source: str, config: TaskConfig) -> Isolation:
-    """Decides by the function that the evaluator defines at its top level."""
+    """Decides by the functions that the evaluator has."""
     import ast
 
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError) as error:
         raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
-    names = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
-    names |= {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
-    names |= {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    needed = {"separate": "score", "shared": "evaluate"}
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+            if node.name == "main" and not isinstance(node, ast.ClassDef):
+                arguments = [argument.arg for argument in node.args.args]
+                names |= {"evaluate"} if writes_results(arguments) else set()  # ShinkaEvolve's
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     if config.isolation is not None:
         wanted: tuple[Isolation, ...] = (config.isolation,)
     else:
         wanted = ("separate", "shared") if config.entry else ("shared", "separate")
     for isolation in wanted:
-        if needed[isolation] in names:
+        if _NEEDED[isolation].partition("(")[0] in names:
             return isolation
+    expected = " or ".join(_NEEDED[isolation] for isolation in wanted)
     raise TaskError(
-        f"{path}: expected a function "
-        + " or ".join(
-            {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}[i]
-            for i in wanted
-        )
-        + f", found {', '.join(sorted(names)) or 'no function'}"
+        f"{path}: expected a function {expected}, found {', '.join(sorted(names)) or 'no function'}"
     )
 
 
@@ -449,6 +414,7 @@ def _read_foreign_config(folder: Path) -> _ForeignConfig:
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         return _ForeignConfig()
+    inside(folder, path)
     import yaml
 
     try:

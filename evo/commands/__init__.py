@@ -48,7 +48,6 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         retries=arguments.retries,
         workers=arguments.workers,
         scheduler=_scheduler_of(arguments),
-        evaluations=arguments.evaluations,
         cache=arguments.cache,
         progress=not arguments.quiet,
         preset=arguments.preset,

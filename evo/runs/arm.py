@@ -19,7 +19,6 @@ from typing import TypeVar
 
 import msgspec
 
-from evo.evaluations import Evaluates, EvaluationMemory, Sandbox, program_digest
 from evo.llm.client import Call, CallCancelled, Caller, EndpointRefused
 from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
@@ -36,10 +35,11 @@ from evo.records import (
     Outcome,
     Reply,
 )
+from evo.runs.evaluations import Evaluates, EvaluationMemory, Sandbox, program_digest
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.progress import Tally
-from evo.sandbox import EvaluatorClosed
-from evo.task import TaskError
+from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
+from evo.task import EvaluatorFailed, TaskError
 
 GRACE = 5.0  # seconds that calls in flight have to finish once a run is stopped
 MAX_THREADS = 512
@@ -61,7 +61,6 @@ class Resources:
         slots: What a call asks for a slot.
         evaluator: Evaluates programs, one per core at a time.
         max_concurrent: Calls in flight at most; 1 works in order.
-        evaluations: Folder of evaluations shared by runs; None: not shared.
         stopping: Set once no further call may begin.
         active: What is under way, of whichever arm: calls are ended only once it is logged.
         tally: What the session's calls came to.
@@ -71,7 +70,6 @@ class Resources:
     slots: Slots
     evaluator: Sandbox
     max_concurrent: int
-    evaluations: Path | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
     active: set[tuple[Path, int]] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
@@ -124,7 +122,6 @@ class Arm:
         self._resources = resources
         self.instance_calls: list[InstanceCall] = []
         self._instances: InstanceEvaluator | None = None
-        folder = resources.evaluations
         if header.task.instances_file:
             self._instances = InstanceEvaluator(
                 header,
@@ -134,10 +131,8 @@ class Arm:
                 stopping=resources.stopping,
                 on_call=self._log_call,
             )
-            if header.task.asks_model:  # the log must hold the replies themselves
-                folder = None
         self.evaluator: Evaluates = self._instances or resources.evaluator
-        self._memory = EvaluationMemory(header, self.evaluator, folder)
+        self._memory = EvaluationMemory(header.task, header.limits, self.evaluator)
         self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
@@ -321,9 +316,16 @@ class Arm:
             cut = "truncated" if call.finish_reason == "length" else "no complete block"
             evaluation = Evaluation(status="no_program", error=f"the reply has no program: {cut}")
         else:
-            if self.header.task.asks_model and index not in self._replies:
+            logged = index in self._replies
+            if self.header.task.asks_model and not logged:
                 self._log_reply(number, index, call)
-            evaluation = self._memory.evaluate(program)
+                logged = True
+            try:
+                evaluation = self._memory.evaluate(program)
+            except (EvaluatorClosed, SandboxError):
+                if not logged:  # the reply was paid for
+                    self._log_reply(number, index, call)
+                raise
         child = Child(
             generation=number,
             index=index,
@@ -348,7 +350,7 @@ class Arm:
         return call
 
     def _log_reply(self, number: int, index: int, call: Call) -> None:
-        """Keeps a child's call safe while its evaluation makes calls of its own."""
+        """Keeps a child's call safe until the child can be evaluated."""
         reply = Reply(
             generation=number,
             index=index,
@@ -363,17 +365,13 @@ class Arm:
         children = [self._logged[index] for index in range(self.header.children)]
         chosen = choose(children, self.best_fitness, self.header.min_improvement)
         repeats: list[tuple[int, int, int]] = []
-        recalled: list[int] = []
         for child in children:
             program = self._programs[child.index]
             if program is None:
                 continue
-            digest = program_digest(program)
-            first = self._first.setdefault(digest, (number, child.index))
+            first = self._first.setdefault(program_digest(program), (number, child.index))
             if first != (number, child.index):
                 repeats.append((child.index, *first))
-            elif digest in self._memory.recalled:
-                recalled.append(child.index)
         if chosen is not None:
             program = self._programs[chosen.index]
             self.best = Best(program, chosen.evaluation, number, chosen.index)
@@ -385,7 +383,6 @@ class Arm:
             improved=chosen is not None,
             seconds=seconds,
             repeats=tuple(repeats),
-            recalled=tuple(recalled),
         )
 
     def end(self, end: End) -> None:
@@ -403,11 +400,20 @@ def _tell_of_initial(task: str, evaluation: Evaluation) -> None:
 
     Raises:
         TaskError: A package is missing; nothing was logged, so the run goes on once it is there.
+        EvaluatorFailed: The evaluator fails for a reason of its own.
     """
     said = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
     last = said.rpartition("\n")[2]
-    if last.startswith("the package ") and "pip install" in last:
+    if "the package " in last and "pip install" in last:
         raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
+    if evaluation.status == "error" and said.startswith(EVALUATOR_FAILED):
+        lines = re.findall(r'File "([^"]+)", line (\d+)', said)
+        where = " ({}, line {})".format(*lines[-1]) if lines else ""
+        reason = last.removeprefix(EVALUATOR_FAILED).lstrip(": ")
+        raise EvaluatorFailed(
+            f"{task}: the evaluator fails on the initial program{where}: {reason}; no call was "
+            "made: mend the task and run it again"
+        )
     if evaluation.status != "ok":
         warnings.warn(
             f"{task}: the initial program is {evaluation.status!r} ({last}); the search begins "

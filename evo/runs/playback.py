@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from evo.configuration import Settings
-from evo.evaluations import Evaluates
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogError, LogWriter, check_free, encode_line, read_log, write_new
 from evo.records import (
@@ -26,6 +25,7 @@ from evo.records import (
     Line,
 )
 from evo.runs.arm import Arm, choose
+from evo.runs.evaluations import Evaluates
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.session import open_resources
 from evo.sandbox.cluster import open_evaluator

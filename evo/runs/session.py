@@ -25,11 +25,12 @@ from evo.configuration import (
 )
 from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
-from evo.log import Log, LogError, LogWriter, check_folder, check_free, read_log
+from evo.log import Log, LogError, LogWriter, check_free, read_log
 from evo.records import Child, End, EndReason, Header, Session
 from evo.runs.arm import GRACE, Arm, Resources, Stopped
 from evo.runs.progress import watch
-from evo.sandbox import EvaluatorClosed
+from evo.sandbox import EvaluatorClosed, SandboxError
+from evo.task import EvaluatorFailed
 from evo.upkeep import require_whole, stop_file
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ def open_resources(
     """
     from evo.sandbox.cluster import open_evaluator
 
-    if settings.evaluations is not None:
-        check_folder(settings.evaluations)
     slots = Slots(
         settings.max_concurrent,
         requests_per_minute=settings.requests_per_minute,
@@ -82,7 +81,6 @@ def open_resources(
         slots=slots,
         evaluator=open_evaluator(workers, settings.scheduler),
         max_concurrent=settings.max_concurrent,
-        evaluations=settings.evaluations,
     )
     try:
         yield resources
@@ -185,6 +183,9 @@ def _advance_to(arm: Arm, goal: int, progress: _Progress) -> None:
     except EndpointRefused as error:
         reason, message = "refused", str(error)
         raise
+    except SandboxError as error:
+        message = str(error)
+        raise
     finally:
         arm.end(End(reason=reason, message=message, stats={"generations": done}))
         arm.close()
@@ -234,8 +235,10 @@ def _work(
         if log is not None:
             writer.append(begin_session(goal, settings, resources))
         arm.begin(log)
-    except BaseException:
+    except BaseException as error:
         writer.close()
+        if log is None and isinstance(error, EvaluatorFailed):
+            path.unlink()  # it embeds a task that nobody can go on with
         raise
     with contextlib.suppress(Stopped):
         _advance_to(arm, goal, progress)

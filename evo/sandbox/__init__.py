@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
+    "EVALUATOR_FAILED",
     "LAYERS",
     "Evaluator",
     "EvaluatorClosed",
@@ -12,6 +13,9 @@ __all__ = [
     "SandboxWarning",
     "evaluate",
 ]
+
+EVALUATOR_FAILED = "the evaluator failed"
+"""How the error of an evaluation begins whose fault is the evaluator's own, not the program's."""
 
 if TYPE_CHECKING:
     from evo.sandbox.evaluator import (

@@ -103,7 +103,7 @@ class Evaluator:
         """Evaluate one program; waits for a free worker, first come, first served.
 
         Whatever the program does becomes a status. A worker that dies is replaced and the
-        evaluation repeated once.
+        evaluation repeated once; what fails then is the sandbox, not the program.
 
         Args:
             task: The task.
@@ -113,7 +113,7 @@ class Evaluator:
 
         Raises:
             EvaluatorClosed: `close` was called, possibly meanwhile.
-            SandboxError: No worker could be started.
+            SandboxError: No worker could be started, or two failed.
         """
         try:
             program.encode()
@@ -137,7 +137,7 @@ class Evaluator:
                     return reply.evaluation
                 self._pool.discard(worker)
                 reason = reply.fault
-        return Evaluation(status="error", error=f"the sandbox failed twice: {reason}")
+        raise SandboxError(f"the sandbox failed twice over one evaluation: {reason}")
 
     def close(self) -> None:
         """Kill everything; evaluations under way raise `EvaluatorClosed`."""

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from evo.records import Limits, TaskRecord
-from evo.sandbox import values
+from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import Returned, printable
 from evo.sandbox.purity import for_subprocesses, key_of
 from evo.sandbox.together import run_evaluator
@@ -46,7 +46,10 @@ def execute(task: TaskRecord, program: str, limits: Limits, folder: str) -> Retu
             return run_evaluator(task, path)
         return _call(task, program, path, limits)
     except BaseException as error:  # the wall: nothing a program raises passes it
-        return Returned(kind="error", text=_describe(error, path))
+        text = _describe(error, path)
+        if task.isolation == "shared" and not _has_part_in(error, path):
+            text = f"{EVALUATOR_FAILED}: {text}"
+        return Returned(kind="error", text=text)
 
 
 def _call(task: TaskRecord, program: str, path: str, limits: Limits) -> Returned:
@@ -86,6 +89,19 @@ def find_entry(module: ModuleType, names: tuple[str, ...]) -> Callable[[], Any] 
         if callable(function):
             return function  # type: ignore[no-any-return]
     return None
+
+
+def _has_part_in(error: BaseException, path: str) -> bool:
+    """Whether a program had a part in an exception that passed its evaluator."""
+    if isinstance(error, MemoryError | RecursionError):
+        return True
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return True
+    owner = getattr(error, "obj", None)  # of an AttributeError: what lacks the attribute
+    if isinstance(owner, ModuleType) and getattr(owner, "__file__", None) == path:
+        return True
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_filename == path for frame, _ in frames)
 
 
 def _describe(error: BaseException, path: str) -> str:

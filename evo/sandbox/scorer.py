@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from evo.records import TaskRecord
-from evo.sandbox import values
+from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import ClosedError, Score, Scored, printable, receive, send
 from evo.sandbox.program import missing_package
 from evo.sandbox.purity import seed_everything
@@ -40,11 +40,12 @@ def _load(task: TaskRecord) -> tuple[Callable[[Any], Any] | None, str]:
     try:
         score = getattr(load_evaluator(task, os.getcwd()), "score", None)
     except ModuleNotFoundError as error:
-        return None, f"the evaluator {name!r}: {missing_package(error.name or str(error))}"
+        missing = missing_package(error.name or str(error))
+        return None, f"{EVALUATOR_FAILED}: {name!r}: {missing}"
     except BaseException as error:  # an evaluator must not take the run down
-        return None, f"the evaluator {name!r} could not be imported: {_describe(error)}"
+        return None, f"{EVALUATOR_FAILED}: {name!r} could not be imported: {_describe(error)}"
     if not callable(score):
-        return None, f"the evaluator {name!r} defines no function score(value)"
+        return None, f"{EVALUATOR_FAILED}: {name!r} defines no function score(value)"
     return score, ""
 
 
@@ -60,19 +61,22 @@ def _score(score: Callable[[Any], Any], request: Score) -> Scored:
     except ValueError as error:
         return Scored(status="invalid", error=printable(str(error)), value=kept)
     except BaseException as error:  # an evaluator must not take the run down
-        return Scored(status="error", error=f"the evaluator failed: {_describe(error)}")
+        return Scored(status="error", error=f"{EVALUATOR_FAILED}: {_describe(error)}")
     return _read(result, kept)
 
 
 def _read(result: Any, kept: Any) -> Scored:
     """What `score` returned, as numbers."""
     if not isinstance(result, dict) or "fitness" not in result:
-        error = f"score(value) must return a dict with the key 'fitness', got {result!r}"
+        error = f"{EVALUATOR_FAILED}: score(value) must return a dict with the key 'fitness'"
+        error += f", got {result!r}"
         return Scored(status="error", error=printable(error))
     metrics: dict[str, float] = {}
     for name, number in result.items():
         if not isinstance(number, Real | np.bool):
-            error = f"score(value) must return numbers, got {name!r}: {number!r}"
+            error = (
+                f"{EVALUATOR_FAILED}: score(value) must return numbers, got {name!r}: {number!r}"
+            )
             return Scored(status="error", error=printable(error))
         metrics[str(name)] = float(number)
         if not math.isfinite(metrics[str(name)]):

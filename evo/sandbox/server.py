@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import msgspec
 
 from evo.records import Evaluation, Limits, TaskRecord
-from evo.sandbox import outcome, scorer
+from evo.sandbox import EVALUATOR_FAILED, outcome, scorer
 from evo.sandbox.jail import Jail
 from evo.sandbox.messages import ClosedError, Reply, Request, Score, Scored, receive, send
 from evo.sandbox.processes import DriverGoneError, Ended, Process, Watcher, start
@@ -163,9 +163,8 @@ class Server:
                 )
         except ClosedError:
             status = self._stop_scorer()
-            return Evaluation(
-                status="error", error=f"the evaluator's process {outcome.ending(status)}"
-            )
+            error = f"{EVALUATOR_FAILED}: its process {outcome.ending(status)}"
+            return Evaluation(status="error", error=error)
         except TimeoutError:
             pass
         self._stop_scorer()

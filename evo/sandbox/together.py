@@ -1,13 +1,19 @@
-"""Evaluators that import the program themselves: `evaluate(program_path) -> metrics`.
+"""Evaluators that import the program themselves, by three conventions.
 
-The convention of OpenEvolve, whose example folders run unchanged. Evaluator and program share a
-process inside the sandbox, so a program can forge its metrics; the log says `isolation: shared`.
+- OpenEvolve: `evaluate(program_path)` returns metrics;
+- CodeEvolve: `evaluate(program_path, results_path)` writes them as JSON;
+- ShinkaEvolve: `main(program_path, results_dir)` writes metrics.json and correct.json.
+
+Each may be `async`; folders of examples run unchanged. Evaluator and program share a process inside
+the sandbox, so a program can forge its metrics; the log says `isolation: shared`.
 """
 
 from __future__ import annotations
 
 import base64
 import importlib.util
+import inspect
+import json
 import math
 import os
 import sys
@@ -17,7 +23,9 @@ from numbers import Real
 from types import ModuleType
 from typing import Any
 
+from evo.folder import writes_results
 from evo.records import TaskRecord
+from evo.sandbox import EVALUATOR_FAILED
 from evo.sandbox.messages import Returned, printable
 
 
@@ -54,11 +62,52 @@ def load_evaluator(task: TaskRecord, folder: str) -> ModuleType:
 def run_evaluator(task: TaskRecord, program_path: str) -> Returned:
     """Import the evaluator, let it evaluate a program's file, and read its metrics."""
     module = load_evaluator(task, os.getcwd())
-    evaluate = getattr(module, "evaluate", None)
-    if not callable(evaluate):
-        text = f"the evaluator {task.evaluator_file!r} defines no function evaluate(program_path)"
-        return Returned(kind="error", text=text)
-    return read_metrics(evaluate(program_path))
+    results = os.path.join(os.getcwd(), "results")
+    evaluate, main = getattr(module, "evaluate", None), getattr(module, "main", None)
+    if callable(evaluate):
+        if not writes_results(list(inspect.signature(evaluate).parameters)):
+            return read_metrics(_finished(evaluate(program_path)))
+        metrics = _finished(evaluate(program_path, results))
+        if os.path.exists(results):
+            metrics = _read_json(results)
+            if "benchmark_ratio" in metrics:  # the fitness of CodeEvolve's own problems
+                metrics.setdefault("combined_score", metrics["benchmark_ratio"])
+        return read_metrics(metrics)
+    if callable(main) and writes_results(list(inspect.signature(main).parameters)):
+        os.mkdir(results)
+        _finished(main(program_path, results))
+        correct = _read_json(os.path.join(results, "correct.json"))
+        if not correct.get("correct"):
+            text = str(correct.get("error") or "the evaluator says that it is not correct")
+            return Returned(kind="invalid", text=printable(text))
+        metrics = _read_json(os.path.join(results, "metrics.json"))
+        public = metrics.get("public")
+        return read_metrics(metrics | (public if isinstance(public, dict) else {}))
+    text = (
+        f"{EVALUATOR_FAILED}: {task.evaluator_file!r} defines no function evaluate(program_path), "
+        "evaluate(program_path, results_path) or main(program_path, results_dir)"
+    )
+    return Returned(kind="error", text=text)
+
+
+def _finished(result: Any) -> Any:
+    """What a function returned, awaited if need be."""
+    if not inspect.isawaitable(result):
+        return result
+    import asyncio
+
+    async def finish() -> Any:
+        return await result
+
+    return asyncio.run(finish())
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    if not isinstance(content, dict):
+        raise TypeError(f"{os.path.basename(path)}: expected an object, got {content!r:.80}")
+    return content
 
 
 def read_metrics(result: Any) -> Returned:
@@ -71,7 +120,8 @@ def read_metrics(result: Any) -> Returned:
     if not isinstance(metrics, Mapping):
         kind = type(result).__name__
         text = (
-            f"evaluate(program_path) must return a dict of metrics, got an object of type {kind!r}"
+            f"{EVALUATOR_FAILED}: evaluate(program_path) must return a dict of metrics, got an "
+            f"object of type {kind!r}"
         )
         return Returned(kind="error", text=printable(text))
     if _is_true(metrics.get("timeout")):

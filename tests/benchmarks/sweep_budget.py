@@ -45,7 +45,7 @@ def main() -> None:
                 return evo.sweep(
                     {"children": [2, 4], "generations": [1, 2]}, task="mmd", seeds=[1, 2],
                     model="served", log_dir=place / folder, budget=budget, progress=False,
-                    evaluations=place / "evaluations", max_concurrent=draws.randint(2, 12),
+                    max_concurrent=draws.randint(2, 12),
                 )  # fmt: skip
 
             whole = replay.load_sweep(make("whole", {}))

@@ -135,16 +135,6 @@ def test_best_that_cannot_be_written_is_one_line(
     assert one_line(capsys) == f"evo: {tmp_path}: Is a directory"
 
 
-def test_folder_of_evaluations_is_checked_before_a_log_begins(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    evaluations, log = str(tmp_path / "file"), tmp_path / "a.jsonl"
-    assert call("run", "mmd", "-q", "--evaluations", evaluations, "--log", str(log)) == 2
-    assert "cannot write there" in one_line(capsys)
-    assert not log.exists()
-
-
 def test_arms_of_an_allocation_differ_as_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -139,20 +139,6 @@ def test_an_allocation_pays_for_evaluations(tmp_path: Path) -> None:
     assert again.spent["calls"].tolist() == done.spent["calls"].tolist()
 
 
-def test_shared_evaluations_leave_the_log_whole(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        log = evo.run(
-            WP,
-            generations=1,
-            children=2,
-            log=tmp_path / f"{name}.jsonl",
-            evaluations=tmp_path / "shared",
-            **QUIET,
-        )
-        assert len(log.instance_calls) >= COUNT
-        assert evo.rerun(log).same
-
-
 Refuses = Callable[[int], bool]
 
 

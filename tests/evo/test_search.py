@@ -150,16 +150,6 @@ def test_run_many_equals_single_runs(short: evo.Log, tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.jsonl"))) == 3
 
 
-def test_evaluations_are_shared_through_a_folder(short: evo.Log, tmp_path: Path) -> None:
-    common = {"generations": 3, "children": 4, "seed": 5, "evaluations": tmp_path / "e", **QUIET}
-    evo.run("mmd", log=tmp_path / "a.jsonl", **common)
-    second = evo.run("mmd", log=tmp_path / "b.jsonl", **common)
-    assert [o.evaluation.fitness for o in second.outcomes] == [
-        o.evaluation.fitness for o in short.outcomes
-    ]
-    assert sum(len(g.recalled) for g in second.generations) > 0
-
-
 def test_background_run_can_be_awaited_and_stopped(tmp_path: Path) -> None:
     handle = evo.start("mmd", generations=2, children=2, log=tmp_path / "a.jsonl", **QUIET)
     log = asyncio.run(_wait(handle))

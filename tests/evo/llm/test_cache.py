@@ -300,7 +300,7 @@ def test_a_repeated_run_makes_no_request_and_a_new_seed_does(
         return evo.run(
             "mmd", model="served", generations=generations, children=4, seed=seed,
             log=tmp_path / f"{name}.jsonl", cache=tmp_path / "cache.sqlite",
-            evaluations=tmp_path / "evaluations", **QUIET,
+            **QUIET,
         )  # fmt: skip
 
     def uncached(child: Child) -> Child:
