@@ -18,7 +18,7 @@ _HOMES = {
     "Selection": "evo.selectors.race",
     "Settings": "evo.configuration",
     "Task": "evo.task",
-    "TaskError": "evo.task",
+    "TaskError": "evo.folder",
     "Allocation": "evo.live",
     "allocate_live": "evo.live",
     "ConcurrencyPlan": "evo.concurrency",
@@ -86,6 +86,7 @@ __all__ = [
 if TYPE_CHECKING:
     from evo.concurrency import ConcurrencyPlan, plan_concurrency
     from evo.configuration import Settings
+    from evo.folder import TaskError
     from evo.live import Allocation, allocate_live, start_allocation
     from evo.log import Log, LogError, read_log
     from evo.records import Evaluation, Limits, Model
@@ -104,7 +105,7 @@ if TYPE_CHECKING:
     from evo.selectors import SELECTORS
     from evo.selectors.race import Selection
     from evo.sweeping.handle import Sweep, start_sweep, sweep
-    from evo.task import Task, TaskError, load_task
+    from evo.task import Task, load_task
     from evo.upkeep import compact, stop, verify
 
 

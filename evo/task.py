@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 import msgspec
 
 from evo.ceilings import held
-from evo.folder import FILE_CAP, inside, read_folder, relative, writes_results
-from evo.folder import TaskError as TaskError
+from evo.folder import FILE_CAP, TaskError, inside, read_folder, relative, writes_results
 from evo.records import Evolves, Isolation, Limits, TaskRecord
 
 SHIPPED = Path(__file__).with_name("tasks")

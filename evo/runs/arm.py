@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import msgspec
 
+from evo.folder import TaskError
 from evo.llm.client import Call, CallCancelled, Caller, EndpointRefused
 from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
@@ -39,7 +40,7 @@ from evo.runs.evaluations import Evaluates, EvaluationMemory, Sandbox, program_d
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.progress import Tally
 from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
-from evo.task import EvaluatorFailed, TaskError
+from evo.task import EvaluatorFailed
 
 GRACE = 5.0  # seconds that calls in flight have to finish once a run is stopped
 MAX_THREADS = 512
