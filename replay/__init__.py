@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     )
 
 
-_MODULES = ("claims", "explorers", "figures", "grid_figures", "importers")
+_MODULES = ("claims", "explorers", "importers", "plots")
 """Modules that `import replay` alone gives access to."""
 
 

@@ -224,7 +224,7 @@ def _contests(group: Group, arguments: argparse.Namespace) -> list[tuple[str, Co
 def plan(arguments: argparse.Namespace) -> int:
     """`replay plan`."""
     from replay import forecast
-    from replay.grid_figures import planner_card
+    from replay.plots import planner_card
     from replay.report import OFFLINE_NOTE, groups
     from replay.style import save
     from replay.table import load_tables

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evo.log import read_log
-from replay import figures
+from replay import plots
 from replay.report import Group
 from replay.style import THEMES, TITLE_SIZE, Theme, sentence
 
@@ -132,12 +132,12 @@ _PARTS = ("curves", "pulls", "times", "effects")
 def _draw_runs(group: Group, ax: Axes, theme: Theme) -> None:
     """Trajectories over generations; over calls where generations differ in size."""
     frame = group.tables.generations.sort_values("children", kind="stable")
-    x: figures.Cost = "generation" if frame["children"].nunique() == 1 else "calls"
-    figures.trajectories(frame, x=x, ax=ax, theme=theme)
+    x: plots.Cost = "generation" if frame["children"].nunique() == 1 else "calls"
+    plots.trajectories(frame, x=x, ax=ax, theme=theme)
 
 
 def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:
-    figures.construction(construction.picture, construction.value, ax=ax, theme=theme)
+    plots.construction(construction.picture, construction.value, ax=ax, theme=theme)
     ax.text(
         0.5, -0.02, construction.caption, transform=ax.transAxes, ha="center", va="top",
         color=THEMES[theme].text, fontsize=TITLE_SIZE - 2,
@@ -153,11 +153,11 @@ def _draw_heading(title: str, ax: Axes, theme: Theme) -> None:
 
 
 def _draw_contest(contest: Contest, axes: dict[str, Axes], theme: Theme) -> None:
-    figures.policy_curves(contest.curves, ax=axes["curves"], theme=theme)
-    figures.pulls_per_arm(contest.pulls, ax=axes["pulls"], theme=theme)
+    plots.policy_curves(contest.curves, ax=axes["curves"], theme=theme)
+    plots.pulls_per_arm(contest.pulls, ax=axes["pulls"], theme=theme)
     rule = contest.times[contest.times["share"] == 0.9]
-    figures.threshold_times(rule, ax=axes["times"], theme=theme)
+    plots.threshold_times(rule, ax=axes["times"], theme=theme)
     if contest.effects.empty:
         sentence(axes["effects"], theme, "No policy beside the baselines.")
     else:
-        figures.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)
+        plots.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -38,6 +39,8 @@ LINE_STYLES = ("-", "--", ":", "-.")
 """Taken in turn each time the palette is used up."""
 
 TITLE_SIZE, TEXT_SIZE = 11.0, 9.0
+
+FITNESS = "best fitness (1 = best published)"
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,7 @@ def head(
     from matplotlib.lines import Line2D
 
     ink = THEMES[theme].text
-    line = 1.25 * TEXT_SIZE
+    line = 1.3 * TEXT_SIZE
     base = 5.0
     if legend:
         ax.legend(
@@ -197,7 +200,7 @@ def head(
         )  # fmt: skip
         base += 1.4 * line
     width = ax.get_position().width * _figure(ax).get_figwidth() * 72
-    lines = textwrap.wrap(subtitle, max(20, int(1.15 * width / (TEXT_SIZE * 0.5))))
+    lines = textwrap.wrap(subtitle, max(20, int(1.06 * width / (TEXT_SIZE * 0.5))))
     ax.annotate(
         "\n".join(lines), (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
         ha="left", va="bottom", color=ink, fontsize=TEXT_SIZE,
@@ -217,6 +220,10 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
         theme: Inks.
         ends: (height in data units, text, colour) of each line; NaN puts the label at the foot.
     """
+    from scipy.optimize import isotonic_regression
+
+    if not ends:
+        return
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
     height = 0.85 * ax.get_position().height * _figure(ax).get_figheight() * 72
@@ -226,7 +233,7 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
     step = 1.3 * TEXT_SIZE * np.arange(len(ends))
     # Least squares under a least distance, moved into the axes where there is room.
     room = max(0.0, height - TEXT_SIZE - step.max(initial=0.0))
-    placed = np.clip(_isotonic(wanted - step), 0, room) + step
+    placed = np.clip(isotonic_regression(wanted - step).x, 0, room) + step
     for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True):
         ax.annotate(
             text, (1, value), (22, place - want), xycoords=("axes fraction", "data"),
@@ -239,16 +246,6 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
         )  # fmt: skip
 
 
-def _isotonic(values: FloatArray) -> FloatArray:
-    """Closest non-decreasing sequence (pool adjacent violators)."""
-    blocks: list[list[float]] = []
-    for value in values.tolist():
-        blocks.append([value])
-        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    return np.array([np.mean(block) for block in blocks for _ in block])
-
-
 def label_rows(ax: Axes, names: Sequence[str]) -> None:
     """Name horizontal rows, the first on top."""
     ax.set_yticks(range(len(names)), names)
@@ -257,11 +254,73 @@ def label_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
+def number(value: float, _: object = None) -> str:
+    """Three digits, thousands as k and millions as M; also a formatter of ticks."""
+    size = abs(value)
+    if not math.isfinite(value) or size >= 1e9 or 0 < size < 1e-3:
+        return f"{value:.3g}"
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if size >= 0.9995 * unit:
+            return f"{float(f'{value / unit:.3g}'):g}{letter}"
+    return f"{float(f'{value:.3g}'):g}"
+
+
 def whole_numbers(ax: Axes) -> None:
     """Put the ticks of the horizontal axis at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+
+
+def doublings(ax: Axes, most: float) -> None:
+    """Space the horizontal axis by doublings, with ticks at powers of two that keep apart."""
+    count = max(1, math.ceil(most)).bit_length()
+    ticks = [2**power for power in range(0, count, 1 + count // 9)]
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(ticks, [number(tick) if tick > 9999 else str(tick) for tick in ticks])
+    ax.minorticks_off()
+
+
+def ratios(ax: Axes, low: float, high: float) -> None:
+    """Space the horizontal axis by ratios, with some five ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    close = high < 300 * low
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if close else (1.0,), numticks=8))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(number))
+
+
+def intervals(
+    table: pd.DataFrame, what: str = "mean", *, level: float = 0.95, over: str = "runs"
+) -> str:
+    """Say what is drawn: a statistic with its interval, or why there is none.
+
+    Args:
+        table: Columns low, high and, where it is known, n; NaN limits are no interval.
+        what: The statistic.
+        level: Coverage of the interval, in (0, 1).
+        over: What was resampled.
+    """
+    if table["low"].notna().any():
+        held = table["coverage"].min() if "coverage" in table else math.nan
+        shown = level if math.isnan(held) else min(level, held)  # the worst that was measured
+        return f"{what} and {100 * shown:.3g} % interval over {over}"
+    return f"{what}; too few {over} for an interval"
+
+
+def counted(n: pd.Series[Any], of: str = "runs") -> str:
+    """The number of runs, or its range."""
+    low, high = int(n.min()), int(n.max())
+    return f"n = {low} {of}" if low == high else f"n = {low} to {high} {of}"
+
+
+def require(table: pd.DataFrame, *columns: str) -> None:
+    """Refuse a table that lacks a column."""
+    if missing := [name for name in columns if name not in table]:
+        raise ValueError(f"expected columns {', '.join(columns)}; {', '.join(missing)} missing")
 
 
 def look(order: int) -> tuple[str, str]:
@@ -270,8 +329,9 @@ def look(order: int) -> tuple[str, str]:
     return PALETTE[order % len(PALETTE)], style
 
 
-def sentence(ax: Axes, theme: Theme, text: str) -> Axes:
+def sentence(ax: Axes | None, theme: Theme, text: str) -> Axes:
     """Show a sentence where there is nothing to draw."""
+    ax = prepare(ax, theme)
     ink = THEMES[theme].text
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=ink)
     ax.set_axis_off()

@@ -133,7 +133,7 @@ class Drawing:
     """What a program returned, or why there is nothing to draw.
 
     Attributes:
-        picture: How it is drawn, see `replay.figures.construction`.
+        picture: How it is drawn, see `replay.plots.construction`.
         value: As nested lists; None: nothing to draw.
         reason: Why not.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from evo.records import STATUSES
 from replay.explorers.run_browser_data import Drawing, NoRun, RunData, RunView
-from replay.figures import construction
+from replay.plots import construction
 from replay.style import (
     PALETTE,
     TEXT_SIZE,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.selectors import SELECTORS
+from replay import plots
 from replay.explorers.canvas import SentencePicture, WholePicture
 from replay.explorers.controls import choice, control_style
 from replay.explorers.shell import Explorer, Settings, Subject, figure_of, notice
-from replay.race_figure import selection_race
 from replay.selection import select
 from replay.style import Theme
 
@@ -302,7 +302,7 @@ class SelectionExplorer(Explorer):
 
 def _picture(theme: Theme) -> WholePicture:
     return WholePicture(
-        lambda view, ax: selection_race(
+        lambda view, ax: plots.race(
             view.selection, rounds=view.rounds, named=NAMED, ax=ax, theme=theme
         ),
         lambda view: 1.6 + 0.42 * min(NAMED, len(view.selection.labels)),

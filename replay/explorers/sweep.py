@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import configuration_figures as figures
+from replay import plots
 from replay.configurations import (
     COSTS,
     by_configuration,
@@ -119,19 +119,21 @@ Drawing = Callable[[SweepView, "Axes", Theme], object]
 Tabling = Callable[[SweepView], "pd.DataFrame"]
 FIGURES: dict[str, tuple[Drawing, Tabling]] = {
     "main effects": (
-        lambda view, ax, theme: figures.effects(view.rows, column=view.measure, ax=ax, theme=theme),
+        lambda view, ax, theme: plots.main_effects(
+            view.rows, column=view.measure, ax=ax, theme=theme
+        ),
         lambda view: main_effects(view.rows, column=view.measure),
     ),
     "configurations": (
-        lambda view, ax, theme: figures.parallel_coordinates(view.rows, ax=ax, theme=theme),
+        lambda view, ax, theme: plots.parallel_coordinates(view.rows, ax=ax, theme=theme),
         lambda view: by_configuration(view.rows),
     ),
     "depth and breadth": (
-        lambda view, ax, theme: figures.depth_breadth_slice(view.rows, ax=ax, theme=theme),
+        lambda view, ax, theme: plots.depth_breadth_slice(view.rows, ax=ax, theme=theme),
         _by_depth,
     ),
     "cost and fitness": (
-        lambda view, ax, theme: figures.cost_and_fitness(
+        lambda view, ax, theme: plots.cost_and_fitness(
             view.rows, cost=view.cost, ax=ax, theme=theme
         ),
         _by_cost,

@@ -11,12 +11,12 @@ import evo
 import replay
 from evo.llm.client import EndpointDown
 from evo.log import LogError
-from replay import configuration_figures as figures
+from replay import plots as figures
 from replay.configurations import by_configuration, main_effects, pareto_front, swept_fields
 from replay.style import save
 
 FIGURES = [
-    figures.effects,
+    figures.main_effects,
     figures.parallel_coordinates,
     figures.depth_breadth_slice,
     figures.cost_and_fitness,

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 import replay
 from evo.selectors import SELECTORS
-from replay.race_figure import selection_race
+from replay.plots import race as selection_race
 from replay.style import subplots
 
 

@@ -1,0 +1,62 @@
+"""Figures: tables in, matplotlib Axes out.
+
+Two shapes, `lines` and `estimates`, serve any table; the others draw what this package computes.
+Each figure says what its intervals are and on how many runs it rests. It draws on `ax`, or on a
+figure of its own, in one of the themes of `replay.style`, and returns the Axes.
+"""
+
+from __future__ import annotations
+
+from replay.plots.grid import (
+    envelope_curves,
+    heatmap,
+    planner_card,
+    regime_probabilities,
+    slices,
+    value_of_knowing,
+)
+from replay.plots.policies import (
+    policy_curves,
+    pool_vs_allocation,
+    pulls_per_arm,
+    race,
+    threshold_times,
+)
+from replay.plots.runs import COSTS, Cost, construction, trajectories
+from replay.plots.shapes import estimates, lines
+from replay.plots.sweeps import (
+    cost_and_fitness,
+    depth_breadth_slice,
+    main_effects,
+    parallel_coordinates,
+)
+from replay.style import FITNESS, Theme, save, show, subplots
+
+__all__ = [
+    "COSTS",
+    "FITNESS",
+    "Cost",
+    "Theme",
+    "construction",
+    "cost_and_fitness",
+    "depth_breadth_slice",
+    "envelope_curves",
+    "estimates",
+    "heatmap",
+    "lines",
+    "main_effects",
+    "parallel_coordinates",
+    "planner_card",
+    "policy_curves",
+    "pool_vs_allocation",
+    "pulls_per_arm",
+    "race",
+    "regime_probabilities",
+    "save",
+    "show",
+    "slices",
+    "subplots",
+    "threshold_times",
+    "trajectories",
+    "value_of_knowing",
+]

@@ -1,0 +1,267 @@
+"""Depth and breadth, envelopes, plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replay import style
+from replay.plots.shapes import cell_frame, draw_heat, lines
+from replay.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from replay.bilinear import BilinearFit
+    from replay.depth import DepthBreadth, Envelope
+    from replay.forecast import Plan
+
+LIKELY = 0.1
+"""Least probability of being best that is marked."""
+
+
+def heatmap(
+    grid: DepthBreadth,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    fit: BilinearFit | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw fitness by depth and breadth; the splits of a budget lie on a diagonal.
+
+    A frame marks a split that may be the best of its budget, the heavier the likelier. With a fit,
+    its contours and the plateau of each budget take the place of numbers and frames.
+
+    Args:
+        grid: As `replay.depth_breadth` returns it.
+        task: Which task; None, here and below, if there is one.
+        model: Which model.
+        fit: Fit whose contours and, for each budget, plateau are drawn.
+        ax: Axes to draw on; None makes a figure.
+        theme: Inks.
+    """
+    table, task, model = _one(grid.cells, task, model)
+    ax = style.prepare(style.subplots(height=5.4)[1][0] if ax is None else ax, theme)
+    x, y = (
+        np.log2(table[name].to_numpy(np.float64)).astype(np.int64)
+        for name in ("generations", "children")
+    )
+    values = np.full((int(y.max()) + 1, int(x.max()) + 1), np.nan)
+    values[y, x] = table["value"]
+    ticks = [2**k for k in range(len(values))], [2**k for k in range(values.shape[1])]
+    draw_heat(ax, theme, values, ticks=ticks, label=f"mean {FITNESS}", written=fit is None)
+    text = f"Mean of best fitness, {counted(table['n'])} per cell; a budget C = T N is a diagonal. "
+    if fit is None:
+        for T, N, p_best in zip(x, y, table["p_best"], strict=True):
+            if p_best >= LIKELY:
+                ax.add_patch(cell_frame(T, N, PALETTE[1], 1 + 2.5 * p_best))
+        text += "Frames: may be the best of its budget, the heavier the likelier."
+    else:
+        _draw_fit(ax, fit, values.shape, sorted(set((x + y).tolist())))
+        text += f"Lines: bilinear fit (R2 {fit.r2:.2f}); bars: within 0.05 of its best log(1 - V)."
+    style.head(ax, theme, f"Depth and breadth: {task}, {model}", text)
+    return ax
+
+
+def _draw_fit(ax: Axes, fit: BilinearFit, shape: tuple[int, ...], powers: Sequence[int]) -> None:
+    """Contours of the fitted fitness and the plateau of each budget."""
+    rows, columns = (np.linspace(-0.5, size - 0.5, 80) for size in shape)
+    x, y = np.meshgrid(columns, rows)
+    fitted = fit.predict(2.0 ** x.ravel(), 2.0 ** y.ravel()).reshape(x.shape)
+    fitted[x + y > powers[-1] + 0.5] = np.nan
+    ax.contour(x, y, fitted, levels=6, colors="white", linewidths=0.8, linestyles="--")
+    for power in powers:
+        if power >= 2:
+            low, high = np.log2(fit.optimum(int(2**power)).plateau)
+            at = [low, high], [power - low, power - high]
+            ax.plot(*at, color=PALETTE[1], lw=3, alpha=0.8, solid_capstyle="round")
+
+
+def slices(
+    grid: DepthBreadth,
+    *,
+    budgets: Sequence[int] | None = None,
+    task: str | None = None,
+    model: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw fitness against N at fixed budgets (calls), with intervals.
+
+    `budgets` None takes up to four: the largest and every second doubling below.
+
+    Raises:
+        ValueError: If a budget has no cell.
+    """
+    table, task, model = _one(grid.cells, task, model)
+    known = sorted(table.loc[table["p_best"].notna(), "calls"].unique().tolist())
+    chosen = sorted(budgets) if budgets is not None else known[::-2][:4][::-1]
+    if missing := sorted(set(chosen) - set(known)):
+        raise ValueError(f"expected budgets among {known!r}, got {missing!r}")
+    drawn = table[table["calls"].isin(chosen)].sort_values("calls", kind="stable")
+    return lines(
+        drawn.assign(C=drawn["calls"].map("C = {}".format)),
+        title=f"Splits of a budget: {task}, {model}",
+        about=f"{intervals(table, 'Mean', level=grid.level)}, {counted(table['n'])} per cell; "
+        "left: deep, right: broad.",
+        x="children per generation N (T = C / N)", y=FITNESS, by="C", at="children", limits="bars",
+        scale="doublings", apart=0.06, ax=ax, theme=theme,
+    )  # fmt: skip
+
+
+def value_of_knowing(
+    grid: DepthBreadth,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw what the chosen split gains over each fixed rule, by budget."""
+    table, task, model = _one(grid.knowing, task, model)
+    return lines(
+        table.rename(columns={"gain": "value"}),
+        title=f"What knowing the split is worth: {task}, {model}",
+        about="Fitness of the split chosen on the other runs, on the run left out, less that of "
+        f"the rule. {intervals(table, 'Mean', level=grid.level)}, {counted(table['n'])}. "
+        "Below 0: the rule wins.",
+        x="budget C (calls)", y="gain in best fitness", by="rule", at="calls", limits="bars",
+        scale="doublings", apart=0.12, ax=ax, theme=theme,
+    )  # fmt: skip
+
+
+def regime_probabilities(
+    fit: BilinearFit,
+    *,
+    budgets: Sequence[int] = (8, 16, 32, 64, 128, 256, 512),
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw the bootstrap probability of each regime against the budget (calls, at least 4 each)."""
+    import pandas as pd
+
+    return lines(
+        pd.DataFrame([fit.optimum(C).probabilities for C in budgets], index=list(budgets)),
+        title=f"Where the fitted optimum lies: {fit.task}, {fit.model}",
+        about=f"Share of {len(fit.draws)} resamples of {fit.n_runs} whole runs.",
+        x="budget C (calls)", y="bootstrap probability", scale="doublings", ax=ax, theme=theme,
+    )  # fmt: skip
+
+
+def envelope_curves(
+    envelope: Envelope,
+    *,
+    task: str | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw best-in-sweep fitness against cost, one line per model."""
+    table, task, _ = _one(envelope.points, task, None, models=True)
+    ax = style.prepare(ax, theme)
+    if envelope.axis == "calls":
+        style.doublings(ax, table["cost"].max())
+    else:
+        style.ratios(ax, 0.9 * table["cost"].min(), 1.1 * table["cost"].max())
+    ends = []
+    for order, (model, part) in enumerate(table.groupby("model", sort=False)):
+        colour, dashes = look(order)
+        ax.step(part["cost"], part["maximum"], where="post", color=colour, ls=dashes, lw=0.9)
+        ax.vlines(part["cost"], part["low"], part["high"], color=colour, lw=1)
+        ax.plot(part["cost"], part["value"], color=colour, ls="", marker="o", ms=4)
+        ends.append((float(part["maximum"].iloc[-1]), str(model), colour))
+    style.label_ends(ax, theme, ends)
+    style.label_axes(ax, theme, x=f"{envelope.axis} of the sweep's cell", y=FITNESS)
+    r2 = float(envelope.collapse.set_index("task")["r2"].loc[task])
+    chosen = "Points: the cell chosen on all runs but one, judged on that one"
+    text = (
+        "Line: largest cell mean within the cost, which flatters. "
+        f"{intervals(table, chosen, level=envelope.level)}, {counted(table['n'])}. One curve for "
+        f"all models has R2 {r2:.2f}."
+    )
+    style.head(ax, theme, f"Best in sweep: {task}", text)
+    return ax
+
+
+def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
+    """Draw a plan: the splits, the fitness to expect, and the way to tau where there is one.
+
+    Returns:
+        The axes of a figure of its own, from left to right.
+    """
+    _, axes = style.subplots(1, 2 if plan.tau is None else 3, width=12.0, height=4.0)
+    for ax in axes:
+        style.prepare(ax, theme)
+    _draw_splits(axes[0], plan, theme)
+    _draw_outcomes(axes[1], plan, theme)
+    if plan.tau is not None:
+        _draw_way(axes[2], plan, theme)
+    return axes
+
+
+def _draw_splits(ax: Axes, plan: Plan, theme: Theme) -> None:
+    """Predicted fitness of one run by N, the recommended N filled."""
+    table = plan.options[plan.options["arms"] == 1].sort_values("children")
+    N, value = (table[name].to_numpy(np.float64) for name in ("children", "value"))
+    ax.vlines(N, table["low"], table["high"], color=PALETTE[0], lw=1, zorder=2)
+    chosen = plan.choice.children == N
+    ax.scatter(N, value, s=20 + 300 * table["p_best"], color=PALETTE[0], alpha=0.5, zorder=3)
+    edge = THEMES[theme].text
+    ax.scatter(N[chosen], value[chosen], s=40, color=PALETTE[1], edgecolors=edge, zorder=4)
+    style.doublings(ax, N.max())
+    ax.margins(x=0.05)
+    style.label_axes(ax, theme, x="children per generation N", y=FITNESS)
+    text = (
+        f"{plan.task}, {plan.model}; pilot of {plan.pilot_runs} runs, {plan.pilot_calls} calls. "
+        "Mean and 95 % of single searches, simulated; the larger a disc, the likelier its split is "
+        "the best; filled: the plan's N."
+    )
+    style.head(ax, theme, f"One run with a budget of {number(plan.budget)}", text)
+
+
+def _draw_outcomes(ax: Axes, plan: Plan, theme: Theme) -> None:
+    """Distribution of the final fitness under the recommendation."""
+    ordered = np.sort(plan.outcomes)
+    share = 1 - np.arange(len(ordered)) / len(ordered)
+    ax.step(ordered, share, where="post", color=PALETTE[1], lw=1.6)
+    ax.set_ylim(0, 1.02)
+    style.label_axes(ax, theme, x=FITNESS, y="share of searches that reach it")
+    low, high = np.quantile(ordered, [0.05, 0.95])
+    if plan.tau is not None:
+        ax.axvline(plan.tau, color=THEMES[theme].text, lw=0.8, ls=":")
+    about = f"{plan.choice}. 90 % between {low:.3f} and {high:.3f}."
+    style.head(ax, theme, "What to expect", about)
+
+
+def _draw_way(ax: Axes, plan: Plan, theme: Theme) -> None:
+    """Probability to reach tau against the budget."""
+    generation = plan.costs.of_generation(plan.choice.children)
+    spent = generation * np.arange(1, len(plan.reached) + 1)
+    ax.step(spent, plan.reached, where="post", color=PALETTE[2], lw=1.6)
+    ax.axvline(plan.budget, color=THEMES[theme].text, lw=0.8, ls=":")
+    ax.axhline(0.9, color=THEMES[theme].faint, lw=0.8)
+    ax.set_ylim(0, 1.02)
+    style.label_axes(ax, theme, x="budget", y=f"probability to reach {plan.tau:g}")
+    bound = plan.budget_for_tau
+    far = "beyond this axis" if bound is None or not np.isfinite(bound) else f"at {number(bound)}"
+    about = f"{plan.p_tau:.0%} at the budget (dotted); 90 % is {far}."
+    style.head(ax, theme, f"The way to {plan.tau:g}", about)
+
+
+def _one(
+    table: pd.DataFrame, task: str | None, model: str | None, *, models: bool = False
+) -> tuple[pd.DataFrame, str, str]:
+    """Rows of one task and (unless `models`) one model, and their names."""
+    names = []
+    for column, wanted in (("task", task), ("model", model))[: 1 if models else 2]:
+        known = table[column].unique().tolist()
+        name = known[0] if wanted is None and len(known) == 1 else wanted
+        if name not in known:
+            raise ValueError(f"expected a {column} among {known!r}, got {name!r}")
+        table = table[table[column] == name]
+        names.append(str(name))
+    return table, names[0], names[-1]

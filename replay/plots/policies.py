@@ -1,0 +1,206 @@
+"""Policies on one pool of runs: curves, pulls, threshold times, effects; and races."""
+
+from __future__ import annotations
+
+from textwrap import shorten, wrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replay import style
+from replay.plots.shapes import estimates, lines
+from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme, counted, intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from evo.selectors.race import Selection
+
+EFFECTS = {"pool": "pool: random less single run", "allocation": "allocation: policy less random"}
+LABEL, IN_TITLE = 32, 20  # characters of a configuration's name
+
+
+def policy_curves(
+    curves: pd.DataFrame,
+    *,
+    statistic: str = "mean",
+    of: str = "",
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw best fitness over the arms against the number of pulls, one line and band per policy.
+
+    `curves` has a row per policy and round: policy, round (from 1), value (the `statistic`), low,
+    high and n, the logged runs (replicates are no runs). `of` says what the runs are of.
+    """
+    style.require(curves, "policy", "round", "value", "low", "high", "n")
+    if curves["value"].isna().all():
+        return style.sentence(ax, theme, "No policy has a fitness to show.")
+    return lines(
+        curves,
+        title=_titled("Best fitness over the arms", of),
+        about=f"{intervals(curves, statistic.capitalize())}; {counted(curves['n'])}",
+        by="policy", at="round", x="pulls", y=FITNESS, scale="whole", ax=ax, theme=theme,
+    )  # fmt: skip
+
+
+def pulls_per_arm(
+    pulls: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
+    """Draw which arms each policy pulls, by how good the arm turns out to be.
+
+    `pulls` has a row per policy and rank: policy, rank (1 is the arm with the best final fitness),
+    value (its share of the pulls, in [0, 1]), low, high and n, the logged runs.
+    """
+    style.require(pulls, "policy", "rank", "value", "low", "high", "n")
+    if pulls.empty:
+        return style.sentence(ax, theme, "No pulls to show.")
+    ax = style.prepare(ax, theme)
+    arms = int(pulls["rank"].max())
+    ax.axhline(100 / arms, color=THEMES[theme].faint, lw=1, zorder=0)
+    ax.set_ylim(0, 105 * float(np.nanmax(pulls[["value", "high"]].to_numpy(np.float64))))
+    lines(
+        pulls.assign(**{name: 100 * pulls[name] for name in ("value", "low", "high")}),
+        title=_titled("Pulls per arm", of),
+        about=f"{intervals(pulls, 'Mean')}; grey: equal shares; {counted(pulls['n'])}",
+        x="arm, by rank of its final fitness (1 = best)", y="share of pulls (%)", by="policy",
+        at="rank", limits="bars", apart=0.3 / pulls["policy"].nunique(), ax=ax, theme=theme,
+    )  # fmt: skip
+    ax.set_xticks(range(1, arms + 1))
+    return ax
+
+
+def threshold_times(
+    times: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
+    """Draw after how many pulls each policy reaches a fitness.
+
+    `times` has a row per policy and threshold: policy, tau, time, low, high (infinite if not
+    reached), share, share_reached and n.
+    """
+    style.require(times, "policy", "tau", "time", "low", "high", "share", "share_reached", "n")
+    if times.empty:
+        return style.sentence(ax, theme, "No threshold to show.")
+    few = times["tau"].nunique() == 1
+    what = f"Pulls until {100 * times['share'].iloc[0]:.3g} % of the samples reach it"
+    never = "; ".join(
+        f"{row['policy']}: {100 * row['share_reached']:.3g} %"
+        + ("" if few else f" reach {row['tau']:g}")
+        for row in times[np.isinf(times["time"])].to_dict("records")
+    )
+    about = f"{intervals(times, what)}; {counted(times['n'])}"
+    title = f"Time to fitness {times['tau'].iloc[0]:g}" if few else "Time to threshold"
+    return estimates(
+        times.rename(columns={"time": "value"}).assign(of=times["tau"].map("fitness {:g}".format)),
+        title=_titled(title, of),
+        about=about + (f"; not reached by {never}" if never else ""),
+        x="pulls", rows="policy", groups=None if few else "of", ax=ax, theme=theme,
+    )  # fmt: skip
+
+
+def pool_vs_allocation(
+    effects: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
+    """Draw what a pool of arms is worth, and what choosing among them adds.
+
+    `effects` has a row per policy and effect: policy, effect (`pool` or `allocation`), value (a
+    difference of best fitness), low, high and n, the logged runs.
+    """
+    style.require(effects, "policy", "effect", "value", "low", "high", "n")
+    if unknown := set(effects["effect"]) - set(EFFECTS):
+        raise ValueError(f"expected effects {' and '.join(EFFECTS)}, got {sorted(unknown)!r}")
+    if effects.empty:
+        return style.sentence(ax, theme, "No effect to show.")
+    return estimates(
+        effects.assign(of=effects["effect"].map(EFFECTS)),
+        title=_titled("Pool effect and allocation effect", of),
+        about=f"{intervals(effects, 'Mean difference')}; {counted(effects['n'])}",
+        x="gain in best fitness", rows="policy", groups="of", bars=True, bound=0, ax=ax,
+        theme=theme,
+    )  # fmt: skip
+
+
+def race(
+    selection: Selection,
+    *,
+    rounds: int | None = None,
+    named: int = 12,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw a row per configuration in which its interval narrows from round to round, downwards.
+
+    Args:
+        selection: What `replay.select` or `evo.select_best` returns.
+        rounds: Draw the first so many; None: all. Rows and axes stay those of the whole race.
+        named: Rows at most: those that stay longest, best mean first.
+        ax: Axes to draw on.
+        theme: See `replay.style`.
+
+    Raises:
+        ValueError: There are not so many rounds.
+    """
+    shown = len(selection.rounds) if rounds is None else rounds
+    if not 1 <= shown <= len(selection.rounds):
+        raise ValueError(f"rounds: expected from 1 to {len(selection.rounds)}, got {rounds!r}")
+    alive, mean, lower, upper, count = (
+        np.array([getattr(each, name)[0] for each in selection.rounds])
+        for name in ("alive", "mean", "lower", "upper", "count")
+    )
+    order = np.lexsort((-np.nan_to_num(mean[-1], nan=-np.inf), -alive.sum(axis=0)))[:named]
+    ax = style.subplots(height=1.6 + 0.42 * len(order))[1][0] if ax is None else ax
+    ax = style.prepare(ax, theme)
+    ink = THEMES[theme]
+    depth = np.linspace(-0.4, 0.4, len(selection.rounds) + 1)
+    names = []
+    for row, k in enumerate(order.tolist()):
+        retired = not alive[shown - 1, k]
+        until = min(shown, int(alive[:, k].sum()) + 1)
+        colour = ink.faint if retired else PALETTE[2] if k == selection.winner else PALETTE[0]
+        # Each round is as deep as the others and shows what was known after it.
+        y = row + depth[: until + 1]
+        low, high, middle = (
+            np.append(each[:until, k], each[until - 1, k]) for each in (lower, upper, mean)
+        )
+        ax.fill_betweenx(y, low, high, step="post", color=colour, alpha=0.35, lw=0)
+        ax.plot(middle, y, color=colour, lw=1.6, drawstyle="steps-pre")
+        if retired:
+            ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
+        name = "\n".join(wrap(selection.labels[k], LABEL, max_lines=2, placeholder=" …"))
+        names.append(f"{name} (n = {count[shown - 1, k]})")
+    style.label_rows(ax, names)
+    margin = 0.03 * (selection.terms.high - selection.terms.low)
+    ax.set_xlim(selection.terms.low - margin, selection.terms.high + margin)
+    _head_of_race(ax, theme, selection, shown, len(order))
+    return ax
+
+
+def _head_of_race(ax: Axes, theme: Theme, selection: Selection, shown: int, drawn: int) -> None:
+    """Title, and what the picture rests on."""
+    terms, total = selection.terms, len(selection.labels)
+    left = int(selection.rounds[shown - 1].alive.sum())
+    kind = (
+        f"intervals together at {1 - terms.delta:.3g} at any time"
+        if terms.interval == "anytime"
+        else f"mean ± {terms.c:g} SE, which do not hold at each look"
+    )
+    state = f"round {shown} of {len(selection.rounds)}"
+    if shown == len(selection.rounds):
+        who = "none" if selection.winner is None else selection.labels[selection.winner]
+        state = f"{selection.end}, winner {shorten(who, IN_TITLE, placeholder=' …')}"
+    failed, clipped = selection.failures.sum(), selection.clipped.sum()
+    notes = [
+        f"within [{terms.low:g}, {terms.high:g}]",
+        *([f"{total - drawn} more configurations not drawn"] if total > drawn else []),
+        *([f"failed samples: {failed}"] if failed else []),
+        *([f"clipped samples: {clipped}"] if clipped else []),
+    ]
+    style.label_axes(ax, theme, x=f"mean reward ({', '.join(notes)})", y="")
+    text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}"
+    style.head(ax, theme, f"Race by {selection.selector}: {state}", text)
+    ax.tick_params(labelsize=TEXT_SIZE)
+
+
+def _titled(title: str, of: str) -> str:
+    return f"{title}: {of}" if of else title

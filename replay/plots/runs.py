@@ -1,0 +1,253 @@
+"""Runs: their trajectories, and what their programs returned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replay import style
+from replay.statistics import curve_band
+from replay.style import FITNESS, PALETTE, THEMES, Ink, Theme, look
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+Cost = Literal["generation", "calls", "tokens", "flops", "dollars", "seconds"]
+
+COSTS: dict[Cost, tuple[str, tuple[str, ...]]] = {
+    "generation": ("generation", ()),
+    "calls": ("LLM calls so far", ("n_calls",)),
+    "tokens": ("prompt and completion tokens so far", ("prompt_tokens", "completion_tokens")),
+    "flops": ("FLOPs so far", ("flops",)),
+    "dollars": ("dollars so far", ("dollars",)),
+    "seconds": ("wall time so far (s)", ("seconds",)),
+}
+"""Horizontal axes of `trajectories`: label, and the columns that add up to it."""
+
+MOST_POINTS = 400
+"""Most points of a median line; the lines of single runs are drawn in full."""
+
+
+MOST_DRAWN = 250
+"""Points of a construction; a picture of triangles compares all triples."""
+
+
+def trajectories(
+    frame: pd.DataFrame,
+    *,
+    x: Cost = "generation",
+    by: str | Sequence[str] | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw best fitness so far: median and 95 % interval over runs, and every run as a thin line.
+
+    The median is solid where all runs of a group have a value and dashed where only some do,
+    because the others have ended or nothing of theirs is ok yet.
+
+    Args:
+        frame: Rows of `replay.load`: run, generation, best_fitness and the columns of `x`.
+        x: One of `COSTS`. Costs add up over generations.
+        by: Column or columns that make groups; None: those of task, model and children that vary.
+        ax: Axes to draw on.
+        theme: See `replay.style`.
+
+    Raises:
+        ValueError: A column is missing, or the cost of a run is unknown.
+    """
+    if x not in COSTS:
+        raise ValueError(f"expected x to be one of {', '.join(COSTS)}, got {x!r}")
+    label, cost_columns = COSTS[x]
+    identity = [name for name in ("task", "model", "children") if name in frame]
+    if by is None:
+        keys = [name for name in identity if frame[name].nunique(dropna=False) > 1]
+    else:
+        keys = [by] if isinstance(by, str) else list(by)
+    style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
+    ax = style.prepare(ax, theme)
+    style.label_axes(ax, theme, x=label, y=FITNESS)
+    if frame["best_fitness"].isna().all():
+        return style.sentence(ax, theme, "No run has a program that is ok.")
+    ends, counts, dashed, banded = [], [], False, False
+    groups = frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)]
+    for order, (values, part) in enumerate(groups):
+        colour, dashes = look(order)
+        curves = [_curve(run, cost_columns) for _, run in part.groupby("run", sort=False)]
+        for position, fitness in curves:
+            ax.step(position, fitness, where="post", color=colour, lw=0.7, alpha=0.45)
+        height, all_known, has_band = _median(ax, curves, colour, dashes)
+        counts.append(len(curves))
+        dashed |= not all_known
+        banded |= has_band
+        name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
+        nothing = ", nothing ok" if math.isnan(height) else ""
+        ends.append((height, f"{name} (n = {len(curves)}{nothing})", colour))
+    if keys:
+        style.label_ends(ax, theme, ends)
+    if x == "generation":
+        style.whole_numbers(ax)
+    fixed = [_value(c, frame[c].iloc[0]) for c in identity if c not in keys]
+    about = _about(counts, dashed=dashed, banded=banded)
+    style.head(ax, theme, ", ".join(fixed) or "Runs", about)
+    return ax
+
+
+def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """Position and best fitness of one run after each generation."""
+    run = run.sort_values("generation")
+    position = run["generation"].to_numpy(dtype=np.float64)
+    if columns:
+        spent = run[list(columns)].to_numpy(dtype=np.float64).sum(axis=1)
+        spent[(position == 0) & np.isnan(spent)] = 0.0  # the initial program takes no call
+        if np.isnan(spent).any():
+            raise ValueError(
+                f"run {run['run'].iloc[0]!r} does not say its {' and '.join(columns)} in "
+                f"{int(np.isnan(spent).sum())} generations; choose another axis or leave it out"
+            )
+        position = spent.cumsum()
+    return position, run["best_fitness"].to_numpy(dtype=np.float64)
+
+
+def _median(
+    ax: Axes, curves: Sequence[tuple[FloatArray, FloatArray]], colour: str, dashes: str
+) -> tuple[float, bool, bool]:
+    """Draw median and band of step functions.
+
+    Returns:
+        Where the median ends, whether every run has a value everywhere, whether there is a band.
+    """
+    grid = np.unique(np.concatenate([position for position, _ in curves]))
+    if len(grid) > MOST_POINTS:
+        grid = grid[np.unique(np.linspace(0, len(grid) - 1, MOST_POINTS).astype(int))]
+    matrix = np.full((len(curves), len(grid)), np.nan)
+    for row, (position, fitness) in zip(matrix, curves, strict=True):
+        at = np.searchsorted(position, grid, side="right") - 1
+        known = (at >= 0) & (grid <= position[-1])
+        row[known] = fitness[at[known]]
+    band = curve_band(matrix)
+    ax.fill_between(grid, band["low"], band["high"], step="post", color=colour, alpha=0.2, lw=0)
+    everyone = (band["n"] == len(curves)).to_numpy()
+    ax.step(grid, band["value"], where="post", color=colour, lw=1.2, ls=(0, (2, 2)))
+    ax.step(grid, band["value"].where(everyone), where="post", color=colour, lw=2.2, ls=dashes)
+    known_values = band["value"].dropna()
+    end = float(known_values.iloc[-1]) if len(known_values) else math.nan
+    return end, bool(everyone.all()), bool(band["low"].notna().any())
+
+
+def _value(column: str, value: Any) -> str:
+    if column == "model" and str(value).startswith("offline"):
+        return f"{value} model (not an LLM)"
+    return f"N = {value}" if column == "children" else str(value)
+
+
+def _about(counts: Sequence[int], *, dashed: bool, banded: bool) -> str:
+    """Say what `trajectories` drew of groups with these numbers of runs."""
+    if max(counts) == 1:
+        return "A single run" + (" each, so" if len(counts) > 1 else ",") + " no interval"
+    drawn = "Median and 95 % interval over runs"
+    if not banded:
+        drawn = "Median; too few runs for an interval"
+    drawn += ", dashed where only some have a value" if dashed else ""
+    same = len(set(counts)) == 1
+    each = " each" if len(counts) > 1 else ""
+    return f"{drawn}; thin: every run; " + (
+        f"n = {counts[0]}{each}" if same else "n beside each line"
+    )
+
+
+def construction(
+    picture: str, value: Any, *, ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
+    """Draw what a program returned.
+
+    Args:
+        picture: The task's `picture`: `circles`, `points` or `triangle`.
+        value: The returned value as plain data or arrays: (centers, radii, ...), or points (n, 2).
+        ax: Axes to draw on.
+        theme: See `replay.style`.
+
+    Raises:
+        ValueError: There is no such picture, or the value does not fit it.
+    """
+    draw: dict[str, Callable[..., tuple[str, str]]] = {
+        "circles": _circles,
+        "points": _points,
+        "triangle": _triangle,
+    }
+    if picture not in draw:
+        raise ValueError(f"expected a picture among {', '.join(draw)}, got {picture!r}")
+    ax = style.subplots(width=5.0, height=5.2)[1][0] if ax is None else ax
+    ax = style.prepare(ax, theme)
+    try:
+        title, subtitle = draw[picture](ax, value, THEMES[theme])
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the value is no picture of {picture}: {error}") from error
+    ax.margins(0.04)
+    ax.set_aspect("equal", adjustable="datalim")  # the layout counts on an unchanging box
+    ax.set_axis_off()
+    style.head(ax, theme, title, subtitle)
+    return ax
+
+
+def _plane(value: Any) -> FloatArray:
+    """Points of the plane, (n, 2)."""
+    points = np.asarray(value, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
+        raise ValueError(f"expected finite points (n, 2), got an array of shape {points.shape}")
+    if not 2 < len(points) <= MOST_DRAWN:
+        raise ValueError(f"expected from 3 to {MOST_DRAWN} points, got {len(points):,}")
+    return points
+
+
+def _circles(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Circle, Rectangle
+
+    centers, radii = _plane(value[0]), np.asarray(value[1], dtype=np.float64)
+    ax.add_patch(Rectangle((0, 0), 1, 1, fill=False, ec=ink.text, lw=1.2))
+    discs = [Circle((x, y), r) for (x, y), r in zip(centers, radii, strict=True)]
+    ax.add_collection(
+        PatchCollection(discs, facecolor=PALETTE[0] + "40", edgecolor=PALETTE[0], lw=1.2)
+    )
+    points = radii < 2e-3
+    ax.plot(*centers[points].T, ls="", marker="x", ms=5, color=PALETTE[1])
+    small = f"; crosses: {points.sum()} circles too small to see" if points.any() else ""
+    return f"Sum of radii {math.fsum(radii):.6f}", f"{len(radii)} circles in the unit square{small}"
+
+
+def _points(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
+    points = _plane(value)
+    first, second = np.triu_indices(len(points), 1)
+    distance = np.hypot(*(points[first] - points[second]).T)
+    least, most = float(distance.min()), float(distance.max())
+    for length, colour, dashes in ((most, ink.faint, "--"), (least, PALETTE[1], "-")):
+        for pair in np.flatnonzero(np.isclose(distance, length, rtol=1e-4, atol=0)):
+            ends = points[[first[pair], second[pair]]]
+            ax.plot(*ends.T, color=colour, ls=dashes, lw=1.2, zorder=1)
+    ax.plot(*points.T, ls="", marker="o", ms=7, color=PALETTE[0], zorder=2)
+    ratio = f"{least / most:.6f}" if most else "undefined"
+    return f"Distance ratio {ratio}", (
+        f"{len(points)} points; orange: least distances, dashed: greatest"
+    )
+
+
+def _triangle(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
+    points = _plane(value)
+    corners = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
+    triples = np.array(list(combinations(range(len(points)), 3)))
+    u, v = (points[triples[:, k]] - points[triples[:, 0]] for k in (1, 2))
+    ratio = np.abs(u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]) * 2 / math.sqrt(3)
+    ax.fill(*corners.T, fill=False, ec=ink.text, lw=1.2)
+    smallest = points[triples[ratio.argmin()]]
+    ax.fill(*smallest.T, fc=PALETTE[1] + "55", ec=PALETTE[1], lw=1.2)
+    ax.plot(*points.T, ls="", marker="o", ms=7, color=PALETTE[0])
+    return f"Least area ratio {ratio.min():.6f}", (
+        f"{len(points)} points; orange: the smallest of {len(triples)} triangles"
+    )

@@ -1,0 +1,243 @@
+"""The shapes that figures are made of: lines with bands or bars, rows with intervals, heatmaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replay import style
+from replay.style import TEXT_SIZE, THEMES, Theme, look, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.patches import Patch
+
+FloatArray = NDArray[np.float64]
+
+MOST_MARKERS = 32
+"""Lines through more points are drawn without markers."""
+
+
+def lines(
+    table: pd.DataFrame,
+    *,
+    title: str,
+    about: str,
+    x: str,
+    y: str,
+    by: str | None = None,
+    at: str = "x",
+    low: pd.DataFrame | None = None,
+    high: pd.DataFrame | None = None,
+    limits: Literal["band", "bars"] = "band",
+    scale: Literal["plain", "whole", "doublings"] = "plain",
+    apart: float = 0.0,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw lines with their intervals, each named where it ends.
+
+    Args:
+        table: One column per line, drawn against the index; with `by`, one row per point: columns
+            `by`, `at`, value, low and high. NaN leaves a gap.
+        title: A few words.
+        about: What is drawn and from how many runs.
+        x: Name of the horizontal axis, with its unit.
+        y: Name of the values, with their unit.
+        by: Column that names the line of a row; None: the columns are the lines.
+        at: Horizontal column.
+        low: Without `by`: lower limits, of the shape of `table`; None: the numbers are exact.
+        high: Upper limits, likewise.
+        limits: How intervals are drawn.
+        scale: Of the horizontal axis; doublings have a tick at each power of two.
+        apart: By how much lines are moved sideways so that bars do not hide each other, in units of
+            the axis or in doublings.
+        ax: Axes to draw on; None makes a figure.
+        theme: Inks.
+    """
+    if by is None:
+        by, table = "line", _long(table, at, low, high)
+    style.require(table, by, at, "value", "low", "high")
+    ax = style.prepare(ax, theme)
+    if scale == "doublings":
+        style.doublings(ax, table[at].max())
+    parts = table.groupby(by, sort=False)
+    fill = 0.4 / (1 + parts.ngroups)  # bands that overlap must not hide each other
+    ends = []
+    for order, (name, rows) in enumerate(parts):
+        colour, dashes = look(order)
+        columns = rows.sort_values(at)[[at, "value", "low", "high"]].to_numpy(np.float64).T
+        place, value, below, above = columns
+        move = apart * (order - (parts.ngroups - 1) / 2)
+        place = place * 2**move if scale == "doublings" else place + move
+        if limits == "bars":
+            ax.vlines(place, below, above, color=colour, lw=1.2, alpha=0.6)
+        else:
+            ax.fill_between(place, below, above, color=colour, alpha=fill, lw=0)
+            ax.plot(place, columns[2:].T, color=colour, ls=dashes, lw=0.6, alpha=0.5)
+        marker = "o" if len(place) <= MOST_MARKERS else ""
+        ax.plot(place, value, color=colour, ls=dashes, marker=marker, ms=4, lw=1.6)
+        ends.append((float(value[-1]), str(name), colour))
+    style.label_ends(ax, theme, ends)
+    if scale == "whole":
+        style.whole_numbers(ax)
+    style.label_axes(ax, theme, x=x, y=y)
+    style.head(ax, theme, title, about)
+    return ax
+
+
+def _long(
+    table: pd.DataFrame, at: str, low: pd.DataFrame | None, high: pd.DataFrame | None
+) -> pd.DataFrame:
+    """One row per number of a table with a column per line."""
+    import pandas as pd
+
+    parts = [
+        pd.DataFrame(
+            {
+                "line": str(name),
+                at: table.index,
+                "value": table[name].to_numpy(),
+                "low": math.nan if low is None else low[name].to_numpy(),
+                "high": math.nan if high is None else high[name].to_numpy(),
+            }
+        )
+        for name in table.columns
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def estimates(
+    table: pd.DataFrame,
+    *,
+    title: str,
+    about: str,
+    x: str,
+    rows: str | None = None,
+    groups: str | None = None,
+    bars: bool = False,
+    bound: float | None = None,
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw estimates as points with their intervals, one row per name, the first on top.
+
+    Args:
+        table: Columns value, low and high; what is NaN is not drawn, and an interval without an
+            upper limit ends in an arrow.
+        title: A few words.
+        about: What is drawn and from how many runs.
+        x: Name of the values, with their unit.
+        rows: Column that names the rows; None: the index does.
+        groups: Column whose values share a row of the chart and differ in colour; None: none.
+        bars: Whether bars lead from 0 to the points.
+        bound: Where to draw a line that intervals are to be compared with.
+        ax: Axes to draw on; None makes a figure.
+        theme: Inks.
+
+    Raises:
+        ValueError: If the table lacks a column.
+    """
+    used = [name for name in (rows, groups) if name]
+    style.require(table, "value", "low", "high", *used)
+    ax = style.prepare(ax, theme)
+    if bound is not None:
+        ax.axvline(bound, color=THEMES[theme].text, lw=0.8)
+    names = list(dict.fromkeys(table.index if rows is None else table[rows]))
+    labels = list(dict.fromkeys(table[groups])) if groups else [None]
+    limits = table[["value", "low", "high"]].to_numpy(np.float64)
+    endless = np.isinf(limits[:, 2]).any()
+    edge = 1.08 * np.max(limits, where=np.isfinite(limits), initial=0.0) or 1.0
+    if endless:
+        ax.set_xlim(0, edge)
+    for row, name in zip(table.to_dict("records"), table.index, strict=True):
+        order = labels.index(row[groups]) if groups else 0
+        colour, _ = look(order)
+        height = names.index(row[rows] if rows else name)
+        height += 0.6 * ((order + 0.5) / len(labels) - 0.5)
+        value, low, high = row["value"], row["low"], row["high"]
+        if bars:
+            ax.barh(height, value, height=0.5 / len(labels), color=colour, alpha=0.4)
+        ax.hlines(height, min(low, edge), min(high, edge), color=colour, lw=2, alpha=0.7)
+        if math.isinf(high):
+            ax.plot(edge, height, marker=">", color=colour, ms=7, clip_on=False)
+        if math.isfinite(value):
+            ax.plot(value, height, marker="o", color=colour, ms=5)
+    style.label_rows(ax, [str(name) for name in names])
+    style.label_axes(ax, theme, x=x, y="")
+    legend = [(str(label), look(order)[0]) for order, label in enumerate(labels)] if groups else ()
+    style.head(ax, theme, title, about, legend=legend)
+    return ax
+
+
+def draw_heat(
+    ax: Axes,
+    theme: Theme,
+    values: FloatArray,
+    *,
+    ticks: tuple[Sequence[int], Sequence[int]],
+    label: str,
+    predicted: NDArray[np.bool_] | None = None,
+    written: bool = True,
+) -> Colorbar | None:
+    """Draw splits (rows: N, columns: T) as coloured cells with their numbers, and a colour bar.
+
+    Args:
+        ax: Axes.
+        theme: Inks.
+        values: (rows, columns); NaN leaves a cell empty.
+        ticks: Each N, from below, and each T.
+        label: What the colours mean.
+        predicted: Cells that are drawn round.
+        written: Whether the numbers are written.
+
+    Returns:
+        The colour bar; None where nothing is known.
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.patches import Ellipse, Rectangle
+
+    known = values[np.isfinite(values)]
+    scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
+    colours = ScalarMappable(scale, "cividis")
+    for (row, column), value in np.ndenumerate(values):
+        if math.isnan(value):
+            continue
+        patch: Patch = Rectangle((column - 0.5, row - 0.5), 1, 1, fc=colours.to_rgba(value))
+        if predicted is not None and predicted[row, column]:
+            patch = Ellipse((column, row), 0.9, 0.9, fc=colours.to_rgba(value))
+        ax.add_patch(patch)
+        if written:
+            text = f"{value:.2f}".removeprefix("0") if 0 <= value < 0.995 else f"{value:.2g}"
+            ax.text(
+                column, row, text, ha="center", va="center", fontsize=0.78 * TEXT_SIZE,
+                color="white" if scale(value) < 0.45 else "black",
+            )  # fmt: skip
+    ax.set(xlim=(-0.5, values.shape[1] - 0.5), ylim=(-0.5, values.shape[0] - 0.5))
+    for put, names in ((ax.set_yticks, ticks[0]), (ax.set_xticks, ticks[1])):
+        put(range(len(names)), [number(each) if each > 9999 else str(each) for each in names])
+    ax.tick_params(labelsize=TEXT_SIZE - 1.5)  # eleven powers of two fit
+    ax.grid(visible=False)
+    style.label_axes(ax, theme, x="generations T", y="children per generation N")
+    figure = ax.get_figure(root=True)
+    if figure is None or not known.size:
+        return None
+    bar = figure.colorbar(colours, ax=ax, pad=0.02, aspect=30)
+    bar.ax.tick_params(colors=THEMES[theme].text, labelsize=TEXT_SIZE - 1.5)
+    bar.set_label(label, color=THEMES[theme].text, fontsize=TEXT_SIZE)
+    bar.ax.spines[:].set_visible(False)
+    return bar
+
+
+def cell_frame(column: float, row: float, colour: str, width: float) -> Patch:
+    """A frame around a cell of a heatmap, outside its number."""
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.43, row - 0.43), 0.86, 0.86, fill=False, ec=colour, lw=width)

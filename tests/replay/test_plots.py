@@ -1,0 +1,468 @@
+import dataclasses
+import itertools
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+from synthetic_runs import bilinear_runs, chain_runs, sweep_runs
+
+import replay
+from replay import plots
+from replay.bilinear import fit_bilinear
+from replay.statistics import curve_band
+from replay.style import THEMES
+
+ROOT = Path(__file__).parents[2]
+POLICIES = ["single", "random", "ucb1 (c = 0.1)", "thompson", "successive_halving"]
+
+
+def made_runs(n=10, generations=16, *, model="offline", children=16, task="circle_packing", seed=0):
+    rng = np.random.default_rng(seed)
+    steps = rng.uniform(0, 0.05, (n, generations + 1)) * (rng.random((n, generations + 1)) < 0.3)
+    steps[:, 0] = 0.36
+    fitness = steps.cumsum(axis=1)
+    count = generations + 1
+    later = np.tile(np.arange(count) > 0, n)
+    return pd.DataFrame(
+        {
+            "run": np.repeat([f"{task}-{model}-{children}-{k}" for k in range(n)], count),
+            "task": task,
+            "model": model,
+            "children": children,
+            "generation": np.tile(np.arange(count), n),
+            "best_fitness": fitness.ravel(),
+            "n_calls": later * children,
+            "prompt_tokens": later * 700.0,
+            "completion_tokens": later * rng.uniform(200, 900, n * count).round(),
+            "flops": np.where(later, rng.uniform(1e12, 2e12, n * count), np.nan),
+            "dollars": np.nan,
+            "seconds": rng.uniform(1, 3, n * count),
+        }
+    )
+
+
+def made_curves():
+    parts = []
+    for k, policy in enumerate(POLICIES):
+        steps = np.random.default_rng(k).uniform(0, 0.02, (20, 50))
+        band = curve_band(0.3 + steps.cumsum(axis=1), statistic="mean", first=1)
+        parts.append(band.assign(policy=policy, round=band.index))
+    return pd.concat(parts, ignore_index=True)
+
+
+def made_pulls():
+    rows = [
+        {"policy": p, "rank": r, "value": v, "low": v * 0.8, "high": v * 1.2, "n": 25}
+        for k, p in enumerate(POLICIES)
+        for r, v in enumerate(np.full(10, 0.1) + np.linspace(0.02, -0.02, 10) * k, start=1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def made_times():
+    rows = []
+    for k, policy in enumerate(POLICIES):
+        for tau in (0.8, 0.9):
+            never = k == 0 and tau == 0.9
+            rows.append(
+                {
+                    "policy": policy,
+                    "tau": tau,
+                    "time": np.inf if never else 20.0 + 5 * k,
+                    "low": 15.0 + 4 * k,
+                    "high": np.inf if k < 2 else 40.0 + 5 * k,
+                    "share": 0.9,
+                    "share_reached": 0.62,
+                    "n": 25,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def made_effects():
+    rows = [
+        {"policy": p, "effect": e, "value": v, "low": v - 0.02, "high": v + 0.03, "n": 25}
+        for k, p in enumerate(POLICIES)
+        for e, v in (("pool", 0.1), ("allocation", 0.04 - 0.02 * k))
+    ]
+    return pd.DataFrame(rows)
+
+
+CONSTRUCTIONS = {
+    "circles": (np.random.default_rng(0).random((26, 2)), np.linspace(0, 0.1, 26), 1.3),
+    "points": np.random.default_rng(1).standard_normal((16, 2)).tolist(),
+    "triangle": [[0.1 + 0.07 * k, 0.02 * k**1.5 / 3] for k in range(11)],
+}
+WORDS = {"title": "A title", "about": "About ten runs.", "x": "budget (calls)"}
+TABLE = pd.DataFrame(
+    {
+        "value": [0.1, 0.2, 0.3, np.nan],
+        "low": [0.0, 0.1, np.nan, np.nan],
+        "high": [0.2, 0.3, np.nan, np.nan],
+        "task": ["a", "b", "a", "b"],
+    },
+    index=["deep", "deep", "broad", "broad"],
+)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return bilinear_runs(budget=64)
+
+
+@pytest.fixture(scope="module")
+def grid(runs):
+    return replay.depth_breadth(runs)
+
+
+@pytest.fixture(scope="module")
+def planned():
+    frame, children = chain_runs(sizes=(1, 2, 4, 8), budget=8)
+    return replay.plan(frame, children=children, budget=16, tau=0.5, kernels=4, arms=(2,))
+
+
+def raced():
+    rewards = np.clip(np.random.default_rng(1).normal([[0.2], [0.8], [0.7]], 0.1, (3, 40)), 0, 1)
+    return replay.select(rewards)
+
+
+@pytest.fixture(scope="module")
+def drawn(runs, grid, planned):
+    """One of each figure, by name."""
+    theme = "dark"
+    models = pd.concat([made_runs(), made_runs(8, model="qwen3-8b"), made_runs(model="qwen3-14b")])
+    table = pd.DataFrame({"deep": [0.1, 0.2, 0.4], "broad": [0.1, np.nan, 0.3]}, index=[1, 2, 4])
+    around = {"low": table - 0.1, "high": table + 0.1}
+    in_flops = replay.envelope(pd.concat([runs, runs.assign(model="b", flops=1e12)]), axis="flops")
+    return {
+        "trajectories": plots.trajectories(made_runs(), theme=theme),
+        "models": plots.trajectories(models, x="flops", theme=theme),
+        "policy_curves": plots.policy_curves(made_curves(), theme=theme),
+        "pulls_per_arm": plots.pulls_per_arm(made_pulls(), theme=theme),
+        "threshold_times": plots.threshold_times(made_times(), theme=theme),
+        "pool_vs_allocation": plots.pool_vs_allocation(made_effects(), theme=theme),
+        "heatmap": plots.heatmap(grid, theme=theme),
+        "fit": plots.heatmap(grid, fit=fit_bilinear(runs), theme=theme),
+        "slices": plots.slices(grid, theme=theme),
+        "value_of_knowing": plots.value_of_knowing(grid, theme=theme),
+        "regimes": plots.regime_probabilities(fit_bilinear(runs), theme=theme),
+        "envelope": plots.envelope_curves(replay.envelope(runs), theme=theme),
+        "envelope in flops": plots.envelope_curves(in_flops, theme=theme),
+        **{f"plan {k}": ax for k, ax in enumerate(plots.planner_card(planned, theme=theme))},
+        "main_effects": plots.main_effects(sweep_runs(), theme=theme),
+        "depth_breadth_slice": plots.depth_breadth_slice(sweep_runs(), theme=theme),
+        "cost_and_fitness": plots.cost_and_fitness(sweep_runs(), theme=theme),
+        "race": plots.race(raced(), theme=theme),
+        "lines": plots.lines(table, y="fitness", scale="doublings", theme=theme, **around, **WORDS),
+        "estimates": plots.estimates(TABLE, groups="task", bound=0, theme=theme, **WORDS),
+        **{
+            name: plots.construction(name, value, theme=theme)
+            for name, value in CONSTRUCTIONS.items()
+        },
+    }
+
+
+def texts(ax):
+    """Every text that is seen, after a layout."""
+    found = [*ax.texts, ax.title, ax._left_title, ax.xaxis.label, ax.yaxis.label]
+    if ax.get_legend():
+        found += ax.get_legend().get_texts()
+    if ax.axison:
+        for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            low, high = sorted(limits)
+            found += [t.label1 for t in axis.get_major_ticks() if low <= t.get_loc() <= high]
+    return [text for text in found if text.get_text() and text.get_visible()]
+
+
+def words(ax):
+    return " | ".join(text.get_text() for text in texts(ax)).replace("\n", " ")
+
+
+def test_no_text_overlaps_another_or_leaves_the_figure(drawn):
+    for name, ax in drawn.items():
+        figure = ax.get_figure()
+        figure.draw_without_rendering()
+        boxes = [
+            (t.get_text(), Text.get_window_extent(t)) for each in figure.axes for t in texts(each)
+        ]
+        for (a, one), (b, other) in itertools.combinations(boxes, 2):
+            assert not one.padded(-1).overlaps(other.padded(-1)), (name, a, b)
+        inside = figure.bbox.padded(1)
+        for text, box in boxes:
+            assert inside.x0 <= box.x0 <= box.x1 <= inside.x1, (name, text)
+            assert inside.y0 <= box.y0 <= box.y1 <= inside.y1, (name, text)
+
+
+def test_every_figure_of_runs_says_how_many(drawn):
+    for name, ax in drawn.items():
+        if name not in {*CONSTRUCTIONS, "lines", "estimates", "regimes"} | {"plan 1", "plan 2"}:
+            assert "n = " in words(ax) or "runs" in words(ax) or "seeds" in words(ax), name
+
+
+def test_too_few_runs_for_an_interval_are_said():
+    curves = made_curves()
+    assert "Mean and 95 % interval over runs" in words(plots.policy_curves(curves))
+    measured = curves.assign(coverage=0.917)
+    assert "Mean and 91.7 % interval over runs" in words(plots.policy_curves(measured))
+    few = curves.assign(low=np.nan, high=np.nan, n=3)
+    assert "too few runs for an interval; n = 3 runs" in words(plots.policy_curves(few))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_figure_can_be_saved(tmp_path, theme):
+    from PIL import Image
+
+    ax = plots.policy_curves(made_curves(), theme=theme)
+    for suffix, begins in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        assert plots.save(ax, tmp_path / f"figure{suffix}").read_bytes().startswith(begins)
+    alpha = np.asarray(Image.open(tmp_path / "figure.png").convert("RGBA"))[..., 3]
+    assert (alpha.min() == 0) == (theme == "neutral")
+
+
+def test_figures_made_on_threads_are_those_made_one_by_one(tmp_path):
+    def drawn(number):
+        ax = plots.trajectories(made_runs(seed=number))
+        return plots.save(ax, tmp_path / f"{number}.png", dpi=50).read_bytes()
+
+    one_by_one = [drawn(number) for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(drawn, range(4))) == one_by_one
+
+
+def test_importing_is_light_and_pyplot_is_never_loaded():
+    code = (
+        "import sys; from replay import plots; import pandas as pd\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "run = {'run': ['a'], 'generation': [0], 'best_fitness': [1.0]}\n"
+        "plots.trajectories(pd.DataFrame(run))\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_trajectories_draw_every_run_and_their_median():
+    frame = made_runs(7)
+    ax = plots.trajectories(frame)
+    wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
+    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
+    for run in wide:
+        assert any(np.array_equal(run, line) for line in drawn)
+    assert sum(np.allclose(np.median(wide, axis=0), line) for line in drawn) == 2
+    assert len(drawn) == 7 + 2
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path):
+    frame = made_runs()
+    mixed = frame.groupby("run", sort=False).sample(frac=1, random_state=1)
+    pictures = [
+        plots.save(plots.trajectories(f), tmp_path / f"{k}.png").read_bytes()
+        for k, f in enumerate((frame, mixed))
+    ]
+    assert pictures[0] == pictures[1]
+
+
+@pytest.mark.parametrize(("x", "columns"), [
+    ("calls", ["n_calls"]),
+    ("tokens", ["prompt_tokens", "completion_tokens"]),
+    ("flops", ["flops"]),
+    ("seconds", ["seconds"]),
+])  # fmt: skip
+def test_costs_add_up_over_generations(x, columns):
+    frame = made_runs(4)
+    ax = plots.trajectories(frame, x=x)
+    totals = frame.groupby("run")[columns].sum().sum(axis=1)
+    ends = [line.get_xdata()[-1] for line in ax.lines[:4]]
+    assert sorted(ends) == pytest.approx(sorted(totals))
+
+
+def test_an_unknown_cost_is_not_drawn_as_none():
+    with pytest.raises(ValueError, match="does not say its dollars in 16 generations"):
+        plots.trajectories(made_runs(), x="dollars")
+
+
+def test_groups_are_whatever_differs():
+    both = pd.concat([made_runs(3), made_runs(5, children=4)])
+    said = words(plots.trajectories(both))
+    assert "N = 16 (n = 3)" in said
+    assert "N = 4 (n = 5)" in said
+    tasks = pd.concat([made_runs(3), made_runs(3, task="heilbronn_triangle")])
+    said = words(plots.trajectories(tasks))
+    assert "heilbronn_triangle (n = 3)" in said
+    assert "n = 3 each" in said
+
+
+def test_a_group_without_any_fitness_is_named(tmp_path):
+    failed = made_runs(4, model="qwen3-8b").assign(best_fitness=np.nan)
+    ax = plots.trajectories(pd.concat([made_runs(3), failed]))
+    assert "qwen3-8b (n = 4, nothing ok)" in words(ax)
+    unnamed = made_runs(2, model=None)
+    assert "(n = 2)" in words(plots.trajectories(pd.concat([made_runs(3), unnamed])))
+    plots.save(ax, tmp_path / "failed.png")
+
+
+def test_the_offline_model_is_said_to_be_no_llm():
+    assert "not an LLM" in words(plots.trajectories(made_runs()))
+    assert "not an LLM" not in words(plots.trajectories(made_runs(model="qwen3-8b")))
+
+
+def test_the_median_is_dashed_where_some_runs_have_no_value():
+    frame = made_runs(5)
+    first = frame["run"] == frame["run"].iloc[0]
+    frame = frame[~first | (frame["generation"] <= 10)].copy()
+    frame.loc[
+        (frame["run"] == frame["run"].iloc[-1]) & (frame["generation"] < 3), "best_fitness"
+    ] = np.nan
+    ax = plots.trajectories(frame)
+    solid = np.asarray(ax.lines[-1].get_ydata(), dtype=float)
+    assert np.array_equal(np.flatnonzero(np.isfinite(solid)), np.arange(3, 11))
+    assert np.isfinite(np.asarray(ax.lines[-2].get_ydata(), dtype=float)).all()
+    assert "dashed where only some have a value" in words(ax)
+    assert "dashed" not in words(plots.trajectories(made_runs(5)))
+
+
+@pytest.mark.parametrize("frame", [
+    made_runs()[:0],
+    made_runs().assign(best_fitness=np.nan),
+])  # fmt: skip
+def test_nothing_to_draw_is_said_in_a_sentence(frame, tmp_path):
+    ax = plots.trajectories(frame)
+    assert "No run has a program that is ok." in words(ax)
+    plots.save(ax, tmp_path / "empty.png")
+
+
+@pytest.mark.parametrize(
+    ("function", "table"),
+    [
+        (plots.policy_curves, made_curves()),
+        (plots.pulls_per_arm, made_pulls()),
+        (plots.threshold_times, made_times()),
+        (plots.pool_vs_allocation, made_effects()),
+    ],
+)
+def test_empty_tables_give_a_sentence_and_missing_columns_an_error(function, table):
+    assert words(function(table[:0])).startswith("No ")
+    for column in table.columns:
+        with pytest.raises(ValueError, match=f"{column} missing"):
+            function(table.drop(columns=column))
+
+
+@pytest.mark.parametrize("generations", [0, 1])
+def test_a_single_short_run_has_no_interval(generations, tmp_path):
+    ax = plots.trajectories(made_runs(1, generations))
+    assert "no interval" in words(ax)
+    plots.save(ax, tmp_path / "short.png")
+
+
+def test_bad_choices_list_the_good_ones():
+    with pytest.raises(ValueError, match=r"generation, calls, .*got 'time'"):
+        plots.trajectories(made_runs(), x="time")
+    with pytest.raises(ValueError, match=r"light, dark, neutral, got 'solarized'"):
+        plots.trajectories(made_runs(), theme="solarized")
+    with pytest.raises(ValueError, match=r"circles, points, triangle, got ''"):
+        plots.construction("", [])
+    with pytest.raises(ValueError, match=r"pool and allocation, got \['luck'\]"):
+        plots.pool_vs_allocation(made_effects().assign(effect="luck"))
+
+
+def test_an_unreached_threshold_says_how_many_do():
+    said = words(plots.threshold_times(made_times()))
+    assert "not reached by single: 62 % reach 0.9" in said
+    never = made_times().assign(time=np.inf, low=np.inf, high=np.inf)
+    assert words(plots.threshold_times(never)).count(": 62 %") == len(never)
+
+
+def test_constructions_say_what_they_are_worth():
+    _, radii, _ = CONSTRUCTIONS["circles"]
+    ax = plots.construction("circles", CONSTRUCTIONS["circles"])
+    assert f"{sum(radii):.6f}" in words(ax)
+    assert len(ax.collections[0].get_paths()) == 26
+    square = [(x, y) for x in range(4) for y in range(4)]
+    ax = plots.construction("points", square)
+    assert f"{1 / np.sqrt(18):.6f}" in words(ax)
+    assert len(ax.lines) == 2 + 24 + 1  # diagonals, sides of the unit squares, points
+    ax = plots.construction("triangle", [[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
+    assert "1.000000" in words(ax)
+
+
+@pytest.mark.parametrize(("picture", "value"), [
+    ("circles", ([[0.5, 0.5]] * 26, [0.0] * 26)),
+    ("points", [[1.0, 2.0]] * 16),
+    ("triangle", [[0.0, 0.0]] * 11),
+])  # fmt: skip
+def test_degenerate_constructions_are_drawn(picture, value, tmp_path):
+    plots.save(plots.construction(picture, value), tmp_path / "picture.png")
+
+
+def test_axes_of_a_page_can_be_given():
+    figure, axes = plots.subplots(2, 2)
+    assert plots.policy_curves(made_curves(), ax=axes[2]) is axes[2]
+    assert plots.construction("points", CONSTRUCTIONS["points"], ax=axes[0]) is axes[0]
+    assert len(figure.axes) == 4
+
+
+def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):
+    ax = plots.heatmap(grid)
+    cells = {(p.get_x() + 0.5, p.get_y() + 0.5): p for p in ax.patches if p.get_width() == 1}
+    at = list(zip(np.log2(grid.cells["generations"]), np.log2(grid.cells["children"]), strict=True))
+    assert set(cells) == set(at)
+    assert len(cells) == len(ax.patches) - (grid.cells["p_best"] >= 0.1).sum()
+    drawn = {text.get_position(): text.get_text() for text in ax.texts if type(text) is Text}
+    for place, value in zip(at, grid.cells["value"], strict=True):
+        assert float(drawn[place]) == pytest.approx(value, abs=0.006)
+    assert "n = 10 runs per cell" in words(ax)
+
+
+def test_slices_show_the_asked_budgets_with_intervals(grid):
+    ax = plots.slices(grid, budgets=[64, 16])
+    assert [len(each.get_segments()) for each in ax.collections] == [5, 7]
+    assert "C = 16" in words(ax)
+    with pytest.raises(ValueError, match=r"got \[48\]"):
+        plots.slices(grid, budgets=[48])
+
+
+def test_a_task_must_be_named_where_there_are_several(runs):
+    both = pd.concat([runs, runs.assign(task="other", run=runs["run"] + "-b")])
+    grid = replay.depth_breadth(both, resamples=10)
+    with pytest.raises(ValueError, match=r"expected a task among \['toy', 'other'\]"):
+        plots.heatmap(grid)
+    assert "other" in words(plots.heatmap(grid, task="other"))
+    with pytest.raises(ValueError, match="got 'none'"):
+        plots.heatmap(grid, task="none")
+
+
+def test_the_card_has_a_third_panel_only_with_tau(planned):
+    assert len(plots.planner_card(dataclasses.replace(planned, tau=None))) == 2
+    assert "0.5" in words(plots.planner_card(planned)[2])
+
+
+def test_regimes_add_up_to_one_at_every_budget(runs):
+    ax = plots.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
+    drawn = np.array([line.get_ydata() for line in ax.lines if line.get_marker() == "o"])
+    np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
+
+
+def test_each_estimate_has_its_row_and_each_group_its_colour():
+    ax = plots.estimates(TABLE, groups="task", **WORDS)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["deep", "broad"]
+    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines]
+    assert [x for x, _ in points] == [0.1, 0.2, 0.3]
+    assert [round(y) for _, y in points] == [0, 0, 1]
+    colours = [to_hex(line.get_color()) for line in ax.lines]
+    assert colours[0] == colours[2] != colours[1]
+    with pytest.raises(ValueError, match="low, high missing"):
+        plots.estimates(TABLE[["value"]], **WORDS)
+
+
+@pytest.mark.parametrize("value", [
+    [[0.0, 1.0]] * 2_000, [[0.0, np.inf]] * 16, [[1.0] * 3] * 16, "<b>", {"a": 1}, None, [[[]]],
+])  # fmt: skip
+@pytest.mark.parametrize("picture", CONSTRUCTIONS)
+def test_a_value_that_is_no_construction_is_refused(picture, value):
+    with pytest.raises(ValueError, match="no picture of"):
+        plots.construction(picture, value)
