@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replay import style
-from replay.plots.shapes import cell_frame, draw_heat, lines
+from replay.plots.shapes import cell_frame, draw_heat, lines, place
 from replay.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
 
 if TYPE_CHECKING:
@@ -47,39 +47,48 @@ def heatmap(
     """
     table, task, model = _one(grid.cells, task, model)
     ax = style.prepare(style.subplots(height=5.4)[1][0] if ax is None else ax, theme)
-    x, y = (
-        np.log2(table[name].to_numpy(np.float64)).astype(np.int64)
-        for name in ("generations", "children")
+    N, T = (sorted(set(table[name].tolist())) for name in ("children", "generations"))
+    y, x = (
+        table[name].map(known.index).to_numpy()
+        for name, known in (("children", N), ("generations", T))
     )
-    values = np.full((int(y.max()) + 1, int(x.max()) + 1), np.nan)
+    values = np.full((len(N), len(T)), np.nan)
     values[y, x] = table["value"]
-    ticks = [2**k for k in range(len(values))], [2**k for k in range(values.shape[1])]
-    draw_heat(ax, theme, values, ticks=ticks, label=f"mean {FITNESS}", written=fit is None)
+    draw_heat(ax, theme, values, ticks=(N, T), label=f"mean {FITNESS}", written=fit is None)
     text = f"Mean of best fitness, {counted(table['n'])} per cell; a budget C = T N is a diagonal. "
     if fit is None:
-        for T, N, p_best in zip(x, y, table["p_best"], strict=True):
+        for column, row, p_best in zip(x, y, table["p_best"], strict=True):
             if p_best >= LIKELY:
-                ax.add_patch(cell_frame(T, N, PALETTE[1], 1 + 2.5 * p_best))
+                ax.add_patch(cell_frame(column, row, PALETTE[1], 1 + 2.5 * p_best))
         text += "Frames: may be the best of its budget, the heavier the likelier."
     else:
-        _draw_fit(ax, fit, values.shape, sorted(set((x + y).tolist())))
+        _draw_fit(ax, fit, N, T, table["calls"])
         text += f"Lines: bilinear fit (R2 {fit.r2:.2f}); bars: within 0.05 of its best log(1 - V)."
     style.head(ax, theme, f"Depth and breadth: {task}, {model}", text)
     return ax
 
 
-def _draw_fit(ax: Axes, fit: BilinearFit, shape: tuple[int, ...], powers: Sequence[int]) -> None:
+def _draw_fit(
+    ax: Axes, fit: BilinearFit, N: Sequence[int], T: Sequence[int], budgets: pd.Series[int]
+) -> None:
     """Contours of the fitted fitness and the plateau of each budget."""
-    rows, columns = (np.linspace(-0.5, size - 0.5, 80) for size in shape)
-    x, y = np.meshgrid(columns, rows)
-    fitted = fit.predict(2.0 ** x.ravel(), 2.0 ** y.ravel()).reshape(x.shape)
-    fitted[x + y > powers[-1] + 0.5] = np.nan
-    ax.contour(x, y, fitted, levels=6, colors="white", linewidths=0.8, linestyles="--")
-    for power in powers:
-        if power >= 2:
-            low, high = np.log2(fit.optimum(int(2**power)).plateau)
-            at = [low, high], [power - low, power - high]
-            ax.plot(*at, color=PALETTE[1], lw=3, alpha=0.8, solid_capstyle="round")
+    (rows, children), (columns, generations) = (
+        (
+            at := np.linspace(0, len(ticks) - 1, 80),
+            np.exp2(np.interp(at, range(len(ticks)), np.log2(ticks))),
+        )
+        for ticks in (N, T)
+    )
+    x, y = np.meshgrid(generations, children)
+    fitted = fit.predict(x.ravel(), y.ravel()).reshape(x.shape)
+    fitted[x * y > 1.4 * budgets.max()] = np.nan
+    ax.contour(columns, rows, fitted, levels=6, colors="white", linewidths=0.8, linestyles="--")
+    for budget in sorted(set(budgets[budgets >= 4].tolist())):
+        ends = fit.optimum(budget).plateau
+        ax.plot(
+            [place(T, end) for end in ends], [place(N, budget / end) for end in ends],
+            color=PALETTE[1], lw=3, alpha=0.8, solid_capstyle="round",
+        )  # fmt: skip
 
 
 def slices(

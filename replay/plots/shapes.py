@@ -236,6 +236,11 @@ def draw_heat(
     return bar
 
 
+def place(ticks: Sequence[int], value: float) -> float:
+    """Where a value lies on an axis of a heatmap, whose ticks are evenly spaced."""
+    return float(np.interp(math.log(value), np.log(ticks), np.arange(len(ticks))))
+
+
 def cell_frame(column: float, row: float, colour: str, width: float) -> Patch:
     """A frame around a cell of a heatmap, outside its number."""
     from matplotlib.patches import Rectangle
