@@ -87,8 +87,9 @@ if TYPE_CHECKING:
     from evo.concurrency import ConcurrencyPlan, plan_concurrency
     from evo.configuration import Settings
     from evo.folder import TaskError
+    from evo.journal import LogError
     from evo.live import Allocation, allocate_live, start_allocation
-    from evo.log import Log, LogError, read_log
+    from evo.log import Log, read_log
     from evo.records import Evaluation, Limits, Model
     from evo.runs.playback import rerun, rescore
     from evo.runs.verbs import (

@@ -1,152 +1,503 @@
-"""The journal of a live allocation, allocation.jsonl: each round when asked and when told."""
+"""One checked append-only file: what a run, an allocation or a sweep did, one JSON record a line.
+
+Every line begins with a CRC-32 of the rest, `{"crc":"1c291ca3","kind":"header",...}`. Lines are
+only ever appended. A reader forgives a torn last line, which is what a killed writer leaves, and
+nothing else; `salvage` keeps what is sound of a file that was damaged. What is read is capped, see
+`evo.caps`.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import math
-from dataclasses import dataclass
+import fcntl
+import gzip
+import os
+import re
+import secrets
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from evo.allocation import Outcome, state_digest
-from evo.log import LogError, LogWriter, check_line, read_bytes
-from evo.policies import Policy
-from evo.records import AllocationHeader, AllocationLine, Asked, Told
+from evo.caps import above, cap
+from evo.records import SCHEMA
 
-if TYPE_CHECKING:
-    from evo.policies.base import Floats, Ints
+PREFIX = b'{"crc":"'
+BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
+ENDINGS = (".jsonl", ".jsonl.gz")
+_GZIP = b"\x1f\x8b"
+_PIECE = 4 << 20  # bytes that are read at a time
+_FREE = 16 << 20  # decompressed bytes that no ratio is asked of
+_LONG = 1 << 20  # bytes of a line beyond which its elements are counted
+_encoder = msgspec.json.Encoder()
 
-ALLOCATION = "allocation.jsonl"
-
-_decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
-
-
-@dataclass(frozen=True)
-class Journal:
-    """What allocation.jsonl holds."""
-
-    header: AllocationHeader
-    asked: dict[int, int]
-    told: dict[int, Told]
-    length: int
+R = TypeVar("R")
 
 
-def read_journal(path: Path) -> Journal:
-    """Reads allocation.jsonl; a torn last line is forgiven.
+class LogError(ValueError):
+    """A log cannot be read or written; the message names file and line."""
 
-    Raises:
-        LogError: It is damaged, or no journal of an allocation; names file and line.
+
+class LogBusyError(LogError):
+    """Another process is writing this log."""
+
+
+def encode_line(record: msgspec.Struct) -> bytes:
+    """Returns the record as one line, checksum and newline included."""
+    body = _encoder.encode(record)[1:]
+    return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
+
+
+def check_line(line: bytes) -> str | None:
+    """Returns what is wrong with the line's checksum, or None."""
+    if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
+        return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
+    if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
+        return "the checksum does not match: the line was changed after it was written"
+    return None
+
+
+def _check_size(line: bytes) -> str | None:
+    """Returns why a line is too much to be decoded, or None."""
+    if len(line) <= _LONG:
+        return None
+    if len(line) > cap("EVO_MAX_LINE_MB") << 20:
+        return above("EVO_MAX_LINE_MB")
+    # In a header's texts commas are no elements; quotes are escaped there.
+    marks = (b'":"',) if line.startswith(b'"kind":"header"', BODY) else (b"[", b"{", b",")
+    if sum(map(line.count, marks)) > cap("EVO_MAX_ELEMENTS"):
+        return above("EVO_MAX_ELEMENTS")
+    return None
+
+
+def file_name(text: str, *, longest: int = 120) -> str:
+    """Returns a name out of a file as the name of a file: no separator, no dots in front.
+
+    Every name that was read anywhere goes through this before it becomes a part of a path.
     """
-    data = read_bytes(path)
-    header: AllocationHeader | None = None
-    asked: dict[int, int] = {}
-    told: dict[int, Told] = {}
-    length = 0
-    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
-        fault = check_line(line)
-        try:
-            record = None if fault else _decoder.decode(line)
-        except (msgspec.DecodeError, ValueError) as error:
-            fault, record = f"not a line of an allocation: {error}", None
-        if fault or (number == 1) != isinstance(record, AllocationHeader):
-            raise LogError(f"{path}:{number}: {fault or 'expected one header, on line 1'}")
-        match record:
-            case AllocationHeader():
-                header = record
-            case Asked():
-                asked[record.round] = record.arm
-            case Told():
-                told[record.round] = record
-        length += len(line) + 1
-    if header is None:
-        raise LogError(f"{path}:1: no allocation: expected a header line, got {data[:40]!r}")
-    return Journal(header, asked, told, length)
+    plain = re.sub(r"[^\w.+-]", "-", text)[:longest].lstrip(".")
+    return plain or "unnamed"
 
 
-def open_journal(
-    folder: Path, header: AllocationHeader, stack: contextlib.ExitStack
-) -> tuple[LogWriter, Journal]:
-    """Begins allocation.jsonl, or goes on with one of the same allocation."""
-    path = folder / ALLOCATION
-    if not path.exists():
-        writer = LogWriter.create(path, header)
-        stack.callback(writer.close)
-        return writer, Journal(header, {}, {}, 0)
-    writer = LogWriter.claim(path)
-    stack.callback(writer.close)
-    journal = read_journal(path)
-    writer.cut(journal.length)
-    for field in header.__struct_fields__:
-        was, now = getattr(journal.header, field), getattr(header, field)
-        if field == "arms":  # what a log held when the allocation began stays as it was
-            was = [(arm.log, arm.seed) for arm in was]
-            now = [(arm.log, arm.seed) for arm in now]
-        if was != now:
-            raise ValueError(
-                f"{path}: holds an allocation with {field} {was!r}, not {now!r}; "
-                "give its own arguments to go on with it, or another folder"
-            )
-    return writer, journal
+def unused(folder: Path, stem: str, ending: str = "") -> Path:
+    """Returns a path in the folder that does not exist: STEM, else STEM-2, STEM-3, ..."""
+    taken = set(os.listdir(folder)) if folder.is_dir() else set()
+    names = (f"{stem}{ending}", *(f"{stem}-{count}{ending}" for count in range(2, 100_000)))
+    return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
 
 
-class JournalWatcher:
-    """Writes each round to the journal, or checks it against what stands there."""
+class Line(NamedTuple, Generic[R]):
+    """A record with the place of its line in the (decompressed) file."""
+
+    record: R
+    start: int
+    stop: int
+
+
+class Reader(Generic[R]):
+    """Reads a file from the beginning on, and later what was added.
+
+        reader = Reader(path, msgspec.json.Decoder(Event))
+        for line in reader.follow():
+            ...
+
+    Args:
+        path: The file.
+        decoder: Of its lines.
+        first: Type of the first line's record, and of no other; None: any.
+        what: The kind of file, for errors.
+
+    Attributes:
+        length: Bytes of the whole lines that were read: where a writer goes on.
+        lines: Their number.
+        torn: Whether something stands behind them, which a killed writer left.
+    """
 
     def __init__(
         self,
-        writer: LogWriter,
-        journal: Journal,
-        policy: Policy,
-        rounds: int,
+        path: Path,
+        decoder: msgspec.json.Decoder[R],
         *,
-        best_fitness: float | None,
-        shown: bool,
+        first: type | None = None,
+        what: str = "log of evo",
     ) -> None:
-        from tqdm.auto import tqdm
+        self.path = path
+        self.length = self.lines = 0
+        self.torn = False
+        self._decoder, self._first, self._what = decoder, first, what
 
-        self._writer, self._journal, self._policy = writer, journal, policy
-        self._best = best_fitness
-        self._bar = tqdm(total=rounds, unit="round", desc="allocate", disable=not shown)
+    def follow(self) -> Iterator[Line[R]]:
+        """Yields the records that were added since the last look; at first, all.
 
-    def asked(self, round_index: int, arm: Ints) -> None:
-        """The policy picked an arm."""
-        picked = int(arm[0])
-        logged = self._journal.asked.get(round_index)
-        if logged is None:
-            self._writer.append(Asked(round=round_index, arm=picked))
-        elif logged != picked:
-            raise ValueError(
-                f"{self._writer.path}: round {round_index} went to arm {logged}, but the policy "
-                f"now picks arm {picked}: it, or the arms' logs, have changed since"
-            )
+        Raises:
+            LogError: A line is damaged or unknown, or the file is none of this kind, gone, or
+                another one; names file and line.
+        """
+        size = self.length
+        for piece in read_pieces(self.path, start=self.length):
+            size += len(piece)
+            yield from self.take(piece)
+        self.torn = size > self.length
+        if self._first is not None and not self.lines:
+            raise self.fault(f"not a {self._what}: expected a header line", line=1)
 
-    def told(self, round_index: int, reward: Floats, outcome: Outcome) -> None:
-        """The policy knows the reward."""
-        after = float(outcome.after[0])
-        if not math.isnan(after):
-            self._best = after if self._best is None else max(self._best, after)
-        if round_index not in self._journal.told:
-            self._writer.append(
-                Told(
-                    round=round_index,
-                    arm=int(outcome.arm[0]),
-                    reward=float(reward[0]),
-                    best_fitness=self._best,
-                    costs={
-                        unit: float(cost[0])
-                        for unit, cost in outcome.costs.items()
-                        if not math.isnan(cost[0])
-                    },
-                    digest=state_digest(self._policy),
+    def take(self, data: bytes) -> Iterator[Line[R]]:
+        """Yields the records of what stands behind the lines that were read; a torn end is left."""
+        decode = self._decoder.decode
+        for line in data.split(b"\n")[:-1]:
+            fault = check_line(line) or _check_size(line)
+            if fault and not self.lines and not line.startswith(PREFIX):
+                raise self.fault(
+                    f"not a {self._what}: {fault}; logs of other tools are read with "
+                    "`replay import FORMAT PATH`"
                 )
+            if fault:
+                raise self.fault(fault)
+            if self._first is not None and not self.lines:
+                self._check_schema(line)
+            try:
+                record = decode(line)
+            except (msgspec.DecodeError, ValueError, RecursionError) as error:
+                raise self.fault(f"not a record of a {self._what}: {error}") from None
+            if self._first is not None and (not self.lines) != isinstance(record, self._first):
+                kind = type(record).__name__.lower()
+                raise self.fault(f"expected one header, on line 1; got a {kind} here")
+            start, self.length = self.length, self.length + len(line) + 1
+            self.lines += 1
+            yield Line(record, start, self.length - 1)
+
+    def fault(self, words: str, *, line: int | None = None) -> LogError:
+        """Returns the error of a line, by default of the next one."""
+        return LogError(f"{self.path}:{line or self.lines + 1}: {words}")
+
+    def _check_schema(self, line: bytes) -> None:
+        """Refuses a first line of another kind of file, or of a version that is unknown."""
+
+        class First(msgspec.Struct):
+            kind: Any = None
+            schema: Any = SCHEMA
+            format: Any = None
+
+        try:
+            found = msgspec.json.decode(line, type=First)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return
+        if found.kind == "allocation" and self._what == "log of evo":
+            raise self.fault(
+                "the journal of an allocation, not the log of a run; the logs of its arms stand "
+                "beside it"
             )
-            self._writer.sync()
-        self._bar.update(1)
-        best = "none" if self._best is None else f"{self._best:.4f}"
-        self._bar.set_postfix_str(f"arm {int(outcome.arm[0])}, best {best}")
+        if found.format is not None or found.schema not in range(1, SCHEMA + 1):
+            number = found.schema if found.format is None else found.format
+            raise self.fault(
+                f"log schema {number!r} is unknown to this version, which knows 1 to {SCHEMA}; "
+                "if it is newer, upgrade evo-replay"
+            )
+
+
+def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
+    """Yields a file's content in pieces of whole lines; a torn end comes last.
+
+    So a log of many children is read without ever being in memory as a whole.
+
+    Args:
+        path: Plain or gzip.
+        start: Bytes of a plain file to leave out; the whole of a compressed one.
+
+    Raises:
+        LogError: The file cannot be read or decompressed, is shorter than `start`, or a line is
+            beyond its cap.
+    """
+    longest = cap("EVO_MAX_LINE_MB") << 20
+    rest = b""
+    for more in _raw_pieces(path, start):
+        whole, newline, torn = more.rpartition(b"\n")
+        if newline:
+            yield rest + whole + newline
+            rest = torn
+        else:
+            rest += more
+        if len(rest) > longest:
+            raise LogError(f"{path}: {above('EVO_MAX_LINE_MB')}")
+    yield rest
+
+
+def _raw_pieces(path: Path, start: int) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            packed = file.read(2) == _GZIP
+            if not packed and size < start:
+                raise LogError(f"{path}: shorter than before: another log took its place")
+            file.seek(0 if packed else start)
+            blocks = iter(lambda: file.read(_PIECE), b"")
+            if not packed:
+                yield from blocks
+            elif not start:  # compressed logs are finished: nothing is ever added
+                yield from _decompressed(path, blocks, size)
+    except OSError as error:
+        raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
+
+
+def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yields what gzip holds, never much of it at a time."""
+    most = cap("EVO_MAX_LOG_MB") << 20
+    dense = max(_FREE, size * cap("EVO_MAX_RATIO"))
+    unpack, total = zlib.decompressobj(31), 0
+    try:
+        for block in blocks:
+            left = block
+            while left:
+                if unpack.eof:  # a further member
+                    unpack = zlib.decompressobj(31)
+                piece = unpack.decompress(left, _PIECE)
+                left = unpack.unused_data.lstrip(b"\0") if unpack.eof else unpack.unconsumed_tail
+                total += len(piece)
+                if total > most or total > dense:
+                    variable = "EVO_MAX_LOG_MB" if total > most else "EVO_MAX_RATIO"
+                    raise LogError(f"{path}: {above(variable)}")
+                yield piece
+    except zlib.error as error:
+        raise LogError(f"{path}: damaged gzip file: {error}") from None
+    if not unpack.eof:
+        raise LogError(f"{path}: damaged gzip file: it ends too early")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Returns the decompressed content of a file.
+
+    Raises:
+        LogError: The file cannot be read or decompressed, or is beyond its cap.
+    """
+    try:
+        if path.stat().st_size > cap("EVO_MAX_LOG_MB") << 20:
+            raise LogError(f"{path}: {above('EVO_MAX_LOG_MB')}")
+    except OSError as error:
+        raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
+    return b"".join(_raw_pieces(path, 0))
+
+
+def check_free(path: Path) -> None:
+    """Makes the folder of a new file.
+
+    Raises:
+        LogError: The path exists already or its folder cannot be written.
+    """
+    if path.exists():
+        raise LogError(f"{path}: exists already; choose another path or `evo resume {path}`")
+    check_folder(path.parent)
+
+
+def check_folder(path: Path) -> None:
+    """Makes a folder unless it exists.
+
+    Raises:
+        LogError: It cannot be made or written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
+    if not os.access(path, os.W_OK):
+        raise LogError(f"{path}: cannot write there: Permission denied")
+
+
+def write_new(target: Path, data: bytes) -> None:
+    """Writes a new file, whole or not at all, compressed if its name ends in `.gz`.
+
+    Raises:
+        LogError: It exists already or cannot be written.
+    """
+    if target.suffix == ".gz":
+        data = gzip.compress(data, compresslevel=9, mtime=0)
+    os.close(_publish(target, data))
+
+
+def _publish(path: Path, data: bytes) -> int:
+    """Makes a file that has its content and its writer's lock as soon as it has its name."""
+    check_free(path)
+    hidden = path.with_name(f".new-{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+            os.link(hidden, path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        finally:
+            os.unlink(hidden)
+    except OSError as error:
+        raise LogError(f"{path}: cannot write there: {error.strerror}") from None
+    return descriptor
+
+
+class Writer:
+    """Appends lines to a file; safe to use from several threads.
+
+    A lock on the file keeps other processes from writing it; it ends with the process. A write
+    that fails half-way, on a full disk, is cut back before anything else is appended.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._length = os.fstat(descriptor).st_size  # bytes of what was written whole
+        self._sound = True  # whether nothing stands behind them
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(cls, path: Path, *first: msgspec.Struct) -> Self:
+        """Begins a new file; its first lines are written at once, so a kill leaves all or none.
+
+        Raises:
+            LogError: The path exists already, is compressed, or cannot be written.
+        """
+        if path.suffix == ".gz":
+            raise LogError(
+                f"{path}: a log is compressed once it is finished (gzip, `evo compact`); "
+                f"begin it as {path.with_suffix('')}"
+            )
+        return cls(path, _publish(path, b"".join(map(encode_line, first))))
+
+    @classmethod
+    def claim(cls, path: Path, *, wait: bool = False) -> Self:
+        """Opens a file for writing; `cut` says where to go on.
+
+        Args:
+            path: A file that exists; with `wait` it is made if need be.
+            wait: Wait for other writers, who hold it for a moment.
+
+        Raises:
+            LogBusyError: Another process is writing it.
+            LogError: It cannot be opened, or is compressed.
+        """
+        if path.suffix == ".gz":
+            raise LogError(f"{path}: a compressed log cannot go on; decompress it first (gunzip)")
+        try:
+            writer = cls(path, os.open(path, os.O_RDWR | (os.O_CREAT if wait else 0), 0o666))
+        except OSError as error:
+            raise LogError(f"{path}: cannot open the log: {error.strerror}") from None
+        try:
+            fcntl.flock(writer._descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            writer._release()
+            raise LogBusyError(
+                f"{path}: another process is writing this log; wait for it or stop it"
+            ) from None
+        writer._length = os.fstat(writer._descriptor).st_size
+        return writer
+
+    def cut(self, length: int) -> None:
+        """Drops what follows the first `length` bytes and goes on from there."""
+        with self._lock:
+            os.ftruncate(self._descriptor, length)
+            self._length, self._sound = length, True
+
+    def append(self, *records: msgspec.Struct) -> None:
+        """Writes records; they have left this process when this returns.
+
+        Raises:
+            OSError: They cannot be written; nothing of them stays.
+        """
+        lines = b"".join(encode_line(record) for record in records)
+        with self._lock:
+            try:
+                if not self._sound:  # cutting it back had failed, too
+                    os.ftruncate(self._descriptor, self._length)
+                self._sound, left = False, memoryview(lines)
+                while left:
+                    at = self._length + len(lines) - len(left)
+                    left = left[os.pwrite(self._descriptor, left, at) :]
+                self._length, self._sound = self._length + len(lines), True
+            except OSError as error:
+                words = f"{error.strerror}; no part of the line stays, so the log can go on"
+                raise OSError(error.errno, words, str(self.path)) from None
+            finally:
+                if not self._sound:
+                    with suppress(OSError):
+                        os.ftruncate(self._descriptor, self._length)
+                        self._sound = True
+
+    def sync(self) -> None:
+        """Asks the operating system to put everything on the disk."""
+        with self._lock:
+            os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Ends the progress bar."""
-        self._bar.close()
+        """Syncs and closes the file, which also gives up its lock."""
+        with self._lock:
+            if self._descriptor >= 0:
+                try:
+                    os.fsync(self._descriptor)
+                finally:
+                    self._release()
+
+    def _release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Salvaged(NamedTuple):
+    """What `salvage` kept: whole lines, in order; and what is gone, in words."""
+
+    lines: list[bytes]
+    lost: list[str]
+
+
+def salvage(path: Path, decoder: msgspec.json.Decoder[Any]) -> Salvaged:
+    """Returns every sound line of a damaged file.
+
+    A line that follows half another one on the same line, as an old version left it on a full
+    disk, is sound from where it begins.
+
+    Raises:
+        LogError: The file cannot be read at all.
+    """
+    kept: list[bytes] = []
+    lost: list[str] = []
+    data = b""
+    pieces = _raw_pieces(path, 0)
+    try:
+        for piece in pieces:
+            data += piece
+    except LogError as error:
+        if not data:
+            raise
+        lost.append(str(error).removeprefix(f"{path}: "))
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        at = 0
+        while at >= 0 and _unsound(line[at:], decoder):
+            at = line.find(PREFIX, at + 1)
+        if at >= 0 and number < len(lines):
+            kept.append(line[at:] + b"\n")
+        if at and line:
+            lost.append(f"line {number}: {len(line) if at < 0 else at:,} bytes are damaged")
+        elif line and number == len(lines):
+            lost.append(f"line {number}: the last line is torn")
+    return Salvaged(kept, lost)
+
+
+def _unsound(line: bytes, decoder: msgspec.json.Decoder[Any]) -> bool:
+    if check_line(line) or _check_size(line):
+        return True
+    try:
+        decoder.decode(line)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return True
+    return False

@@ -20,12 +20,12 @@ import msgspec
 
 from evo.allocation import Allocations, allocate
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
-from evo.journal import ALLOCATION, JournalWatcher, open_journal
 from evo.live_arms import LiveArms, LiveFlights, open_arm
 from evo.log import Log, read_log
 from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
 from evo.records import AllocationHeader, ArmRecord, Header, TaskRecord
 from evo.rewards import find_reward
+from evo.rounds import ALLOCATION, JournalWatcher, open_journal
 from evo.runs.session import open_resources
 from evo.runs.verbs import Handle, Plan, Stoppable
 from evo.sandbox import EvaluatorClosed

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from evo.allocation import InOrder, Outcome
 from evo.configuration import Settings, differences
 from evo.cost import cost_of_children
+from evo.journal import LogError
 from evo.llm.client import Caller
-from evo.log import Log, LogError, LogWriter, read_log
+from evo.log import Log, LogWriter, read_log
 from evo.records import Child, End, Header
 from evo.runs.arm import GRACE, Arm, Resources, Stopped
 from evo.runs.session import begin_session, with_model

@@ -1,41 +1,28 @@
-"""One run's log: append and read.
+"""One run's log, read and written.
 
-A log is a JSONL file. Every line is one record of `evo.records.Line` with a CRC-32 of itself in
-front: `{"crc":"1c291ca3","kind":"header",...}`. Lines are only ever appended. A reader forgives a
-torn last line, which is what a killed writer leaves, and nothing else.
+A log is a file of `evo.journal` whose lines are the records of `evo.records.Line`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import gzip
+import hashlib
 import html
+import math
 import os
-import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from evo.caps import cap
 from evo.cost import usage_tokens
-from evo.lines import (
-    BODY,
-    PREFIX,
-    Decoded,
-    LogBusyError,
-    LogError,
-    check_line,
-    decode,
-    encode_line,
-    read_bytes,
-    read_pieces,
-)
+from evo.journal import LogError, Reader, Writer, read_pieces, write_new
 from evo.records import (
-    AllocationLine,
     Child,
     End,
     Evaluation,
@@ -48,43 +35,42 @@ from evo.records import (
     Reply,
     Session,
 )
-from evo.showing import sparkline
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "BODY",
-    "PREFIX",
-    "Best",
-    "Log",
-    "LogBusyError",
-    "LogError",
-    "LogWriter",
-    "Logs",
-    "check_folder",
-    "check_free",
-    "check_line",
-    "decode",
-    "encode_line",
-    "read_bytes",
-    "read_log",
-    "summarise",
-    "write_new",
-]
+TOLERANCE = 1e-9  # of fitnesses that count as equal
 
+LeanLine = Header | Session | Initial | Outcome | InstanceCall | Reply | Generation | End
+"""`Line`, a child without its texts."""
+
+_lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
 _line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+def log_reader(path: Path) -> Reader[LeanLine]:
+    """Returns what reads a run's log, without the children's texts."""
+    return Reader(path, _lean_decoder, first=Header)
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best program of a run and its evaluation; generation 0 is the initial program."""
+    """A program of a run with its evaluation and place; generation 0 is the initial program.
+
+    Attributes:
+        program: None in a compact log.
+        evaluation: How it ended.
+        generation: From 0.
+        index: From 0.
+        value: The construction that it returned, where it was kept.
+    """
 
     program: str | None
     evaluation: Evaluation
     generation: int
     index: int
+    value: Any = None
 
 
 class Log:
@@ -101,12 +87,13 @@ class Log:
             that was repeated after a failure, each in the order made.
         replies: By generation and index, of children that are still to be evaluated.
         generations: Complete generations, in order.
-        torn: Whether a torn last line was left out.
         ends: Orderly ends of sessions.
         ended: Whether the last session has come to its orderly end.
     """
 
-    def __init__(self, path: Path, pieces: Iterable[bytes]) -> None:
+    header: Header
+
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.sessions: list[Session] = []
         self.initial: Initial | None = None
@@ -116,27 +103,36 @@ class Log:
         self.instance_calls: list[InstanceCall] = []
         self.replies: dict[tuple[int, int], Reply] = {}
         self.ended = False
-        self.length = 0  # bytes of whole lines: where a writer goes on
-        self.lines = 0
+        self._reader = log_reader(path)
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
-        header, size, begins = None, 0, b""
-        for data in pieces:
-            found = self._take(decode(path, data, start=self.length, lines=self.lines))
-            header, size, begins = header or found, size + len(data), begins or data[:40]
-        if header is None:
-            raise LogError(f"{path}:1: not a log of evo: expected a header line, got {begins!r}")
-        self.header = header
-        self.torn = size > self.length
+        self.refresh()
 
-    def _take(self, lines: Iterator[Decoded]) -> Header | None:
-        """Takes over further lines; returns the header if it is among them."""
-        header: Header | None = None
-        for decoded in lines:
-            self.length = decoded.stop + 1
-            self.lines += 1
-            match decoded.record:
+    @property
+    def length(self) -> int:
+        """Bytes of whole lines: where a writer goes on."""
+        return self._reader.length
+
+    @property
+    def lines(self) -> int:
+        """Number of whole lines."""
+        return self._reader.lines
+
+    @property
+    def torn(self) -> bool:
+        """Whether a torn last line was left out."""
+        return self._reader.torn
+
+    def refresh(self) -> bool:
+        """Reads what was appended since, and nothing again; returns whether there was anything.
+
+        Raises:
+            LogError: A new line is damaged, or the file is gone or another one.
+        """
+        before = self._reader.lines
+        for line in self._reader.follow():
+            match line.record:
                 case Header() as header:
-                    pass
+                    self.header = header
                 case Session() as session:
                     self.sessions.append(session)
                     self.ended = False
@@ -155,36 +151,14 @@ class Log:
                     key = (outcome.generation, outcome.index)
                     if key in self._places:
                         raise LogError(f"{self.path}: child {key} was logged twice")
-                    self._places[key] = (decoded.start, decoded.stop)
+                    self._places[key] = (line.start, line.stop)
                     self.replies.pop(key, None)
                     self.outcomes.append(outcome)
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
         self.instance_calls.sort(key=lambda call: (call.generation, call.program, call.index))
-        return header
-
-    def refresh(self) -> bool:
-        """Reads what was appended since, and nothing again; returns whether there was anything.
-
-        Raises:
-            LogError: A new line is damaged, or the file is gone or another one.
-        """
-        if self._content is not None:  # compressed, so finished
-            return False
-        try:
-            with self.path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                file.seek(self.length)
-                data = file.read()
-        except OSError as error:
-            raise LogError(f"{self.path}: cannot read the log: {error.strerror}") from None
-        if size < self.length:
-            raise LogError(f"{self.path}: shorter than before: another log took its place")
-        before = self.length
-        self._take(decode(self.path, data, start=self.length, lines=self.lines))
-        self.torn = before + len(data) > self.length
-        if self.length > before:
+        if self._reader.lines > before:
             self.__dict__.pop("children", None)
-        return self.length > before
+        return self._reader.lines > before
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -196,28 +170,32 @@ class Log:
             KeyError: It is not in the log.
         """
         start, stop = self._places[generation, index]
-        if self._content is not None:
-            line = self._content[start:stop]
-        else:
-            with self.path.open("rb") as file:
-                file.seek(start)
-                line = file.read(stop - start)
-        record = _line_decoder.decode(line)
+        if self.path.suffix == ".gz":
+            return self._children([(start, stop)])[0]
+        with self.path.open("rb") as file:
+            file.seek(start)
+            record = _line_decoder.decode(file.read(stop - start))
         assert isinstance(record, Child)
         return record
 
     @functools.cached_property
-    def _content(self) -> bytes | None:
-        """What a compressed log holds, as one cannot jump in it; None of a plain one."""
-        return read_bytes(self.path) if self.path.suffix == ".gz" else None
-
-    @functools.cached_property
     def children(self) -> list[Child]:
         """Children with their texts, from generation 1 on, by generation and index."""
-        data = read_bytes(self.path)
-        places = [self._places[key] for key in sorted(self._places)]
-        records = (_line_decoder.decode(data[start:stop]) for start, stop in places)
-        return [record for record in records if isinstance(record, Child)]
+        found = self._children(sorted(self._places.values()))
+        return sorted(found, key=lambda child: (child.generation, child.index))
+
+    def _children(self, places: Sequence[tuple[int, int]]) -> list[Child]:
+        """Reads children at their places, which are in the order of the file."""
+        found: list[Child] = []
+        at = 0
+        for piece in read_pieces(self.path):
+            while len(found) < len(places) and places[len(found)][1] <= at + len(piece):
+                first, last = places[len(found)]
+                record = _line_decoder.decode(piece[first - at : last - at])
+                assert isinstance(record, Child)
+                found.append(record)
+            at += len(piece)
+        return found
 
     @property
     def calls(self) -> list[Outcome | InstanceCall | Reply]:
@@ -234,20 +212,48 @@ class Log:
         return np.array([np.nan if value is None else value for value in values])
 
     @property
-    def best(self) -> Best:
-        """The best program after the last complete generation.
+    def parent(self) -> Best:
+        """The program that the next generation is asked to rewrite.
 
         Raises:
             LogError: Not even the initial program was evaluated yet.
         """
+        return self._program(*(self.generations[-1].best if self.generations else (0, 0)))
+
+    @property
+    def best(self) -> Best:
+        """The program of highest fitness in the complete generations.
+
+        It is the parent, unless under `min_improvement` a better child was not better enough. Of
+        fitnesses within 1e-9 the first one counts.
+
+        Raises:
+            LogError: Not even the initial program was evaluated yet.
+        """
+        parent = self.generations[-1].best if self.generations else (0, 0)
+        stated = self.generations[-1].best_fitness if self.generations else math.inf
+        fits = {
+            (o.generation, o.index): o.evaluation.fitness
+            for o in self.outcomes
+            if o.generation <= len(self.generations) and o.evaluation.fitness is not None
+        }
+        top = max(fits.values(), default=-math.inf)
+        if stated is None or top <= stated + TOLERANCE:
+            return self._program(*parent)
+        return self._program(*next(k for k, f in fits.items() if f >= top - TOLERANCE))
+
+    def _program(self, generation: int, index: int) -> Best:
         if self.initial is None:
             raise LogError(f"{self.path}: holds no evaluation yet; `evo resume` continues it")
-        generation, index = self.generations[-1].best if self.generations else (0, 0)
         if (generation, index) == (0, 0):
             task = self.header.task
-            return Best(task.files.get(task.program_file), self.initial.evaluation, 0, 0)
+            program = task.files.get(task.program_file)
+            return Best(program, self.initial.evaluation, 0, 0, self.initial.value)
         child = self.child(generation, index)
-        return Best(child.program, child.evaluation, generation, index)
+        value = child.value
+        if value is None and child.program is not None:
+            value = kept_value(self.path, child.program)
+        return Best(child.program, child.evaluation, generation, index, value)
 
     @property
     def goal(self) -> int:
@@ -277,7 +283,7 @@ class Log:
     def _repr_html_(self) -> str:
         return (
             f"<div><b>{html.escape(self.path.name)}</b><br>{html.escape(summarise(self))}<br>"
-            f"{sparkline(self.trajectory.tolist())}</div>"
+            f"{_sparkline(self.trajectory.tolist())}</div>"
         )
 
 
@@ -306,10 +312,28 @@ class Logs(list[Log]):
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{html.escape(summarise(log))}</td>"
-            f"<td>{sparkline(log.trajectory.tolist(), 160, 30)}</td></tr>"
+            f"<td>{_sparkline(log.trajectory.tolist(), 160, 30)}</td></tr>"
             for log in self
         )
         return f"<table>{rows}</table>"
+
+
+def _sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
+    """Returns a small SVG of a trajectory that needs no plotting library."""
+    known = [(x, y) for x, y in enumerate(values) if not math.isnan(y)]
+    if len(known) < 2:
+        return ""
+    low, high = min(y for _, y in known), max(y for _, y in known)
+    spread, last = (high - low) or 1.0, max(len(values) - 1, 1)
+    points = " ".join(
+        f"{4 + x / last * (width - 8):.1f},{height - 4 - (y - low) / spread * (height - 8):.1f}"
+        for x, y in known
+    )
+    return (
+        f'<svg width="{width}" height="{height}" role="img" aria-label="best fitness by '
+        f'generation, from {low:.4g} to {high:.4g}"><polyline points="{points}" fill="none" '
+        f'stroke="#0072B2" stroke-width="2"/></svg>'
+    )
 
 
 def read_log(path: str | os.PathLike[str]) -> Log:
@@ -318,67 +342,15 @@ def read_log(path: str | os.PathLike[str]) -> Log:
     Raises:
         LogError: The file is missing, damaged or no log; names file and line.
     """
-    path = Path(path)
-    return Log(path, read_pieces(path))
+    return Log(Path(path))
 
 
-def check_free(path: Path) -> None:
-    """Makes the folder of a new file.
-
-    Raises:
-        LogError: The path exists already or its folder cannot be written.
-    """
-    if path.exists():
-        raise LogError(f"{path}: exists already; choose another path or `evo resume {path}`")
-    check_folder(path.parent)
-
-
-def check_folder(path: Path) -> None:
-    """Makes a folder unless it exists.
-
-    Raises:
-        LogError: It cannot be made or written.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
-    if not os.access(path, os.W_OK):
-        raise LogError(f"{path}: cannot write there: Permission denied")
-
-
-class LogWriter:
-    """The one writer of a log; safe to use from several threads.
-
-    A lock on the file keeps other processes from writing it; it ends with the process.
-    """
-
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self.path = path
-        self._file = file
-        self._lock = threading.Lock()
+class LogWriter(Writer):
+    """The one writer of a run's log."""
 
     @classmethod
-    def create(cls, path: Path, *first: Line | AllocationLine) -> LogWriter:
-        """Begins a new log; its first lines are written at once, so a kill leaves all or none.
-
-        Raises:
-            LogError: The path exists already or cannot be written.
-        """
-        check_free(path)
-        try:
-            file = path.open("xb")
-        except OSError as error:
-            raise LogError(f"{path}: cannot write there: {error.strerror}") from None
-        writer = cls(path, file)
-        writer._claim()
-        writer.append(*first)
-        writer.sync()
-        return writer
-
-    @classmethod
-    def reopen(cls, path: Path) -> tuple[LogWriter, Log]:
-        """Goes on with a run's log; a torn last line is cut off.
+    def reopen(cls, path: Path) -> tuple[Self, Log]:
+        """Goes on with a log; a torn last line is cut off.
 
         Raises:
             LogBusyError: Another process is writing it.
@@ -389,77 +361,38 @@ class LogWriter:
             log = read_log(path)
             writer.cut(log.length)
         except BaseException:
-            writer._file.close()
+            writer.close()
             raise
         return writer, log
 
-    @classmethod
-    def claim(cls, path: Path) -> LogWriter:
-        """Opens an existing file for writing; `cut` says where to go on.
 
-        Raises:
-            LogBusyError: Another process is writing it.
-            LogError: It cannot be opened, or is compressed.
-        """
-        if path.suffix == ".gz":
-            raise LogError(f"{path}: a compressed log cannot go on; decompress it first (gunzip)")
-        try:
-            file = path.open("r+b")
-        except OSError as error:
-            raise LogError(f"{path}: cannot open the log: {error.strerror}") from None
-        writer = cls(path, file)
-        try:
-            writer._claim()
-        except LogBusyError:
-            file.close()
-            raise
-        return writer
+class _Kept(msgspec.Struct):
+    """A construction beside a log that holds none."""
 
-    def cut(self, length: int) -> None:
-        """Drops what follows the first `length` bytes and goes on from there."""
-        self._file.truncate(length)
-        self._file.seek(length)
-
-    def _claim(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise LogBusyError(
-                f"{self.path}: another process is writing this log; wait for it or stop it"
-            ) from None
-
-    def append(self, *records: Line | AllocationLine) -> None:
-        """Writes records; they have left this process when this returns."""
-        lines = b"".join(encode_line(record) for record in records)
-        with self._lock:
-            self._file.write(lines)
-            self._file.flush()
-
-    def sync(self) -> None:
-        """Asks the operating system to put everything on the disk."""
-        with self._lock:
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Syncs and closes the file, which also gives up its lock."""
-        with self._lock:
-            if not self._file.closed:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._file.close()
+    program: str  # SHA-256, hex
+    value: Any
 
 
-def write_new(target: Path, data: bytes) -> None:
-    """Writes a new file, compressed if its name ends in `.gz`.
+def value_file(path: Path) -> Path:
+    """Returns where `evo best --value` keeps the construction of a log's best program."""
+    return path.with_name(f"{path.name}.value.json")
 
-    Raises:
-        LogError: It exists already or cannot be written.
-    """
-    if target.suffix == ".gz":
-        data = gzip.compress(data, compresslevel=9, mtime=0)
-    check_free(target)
-    try:
-        with target.open("xb") as file:
-            file.write(data)
-    except OSError as error:
-        raise LogError(f"{target}: cannot write there: {error.strerror}") from None
+
+def keep_value(path: Path, program: str, value: Any) -> Path:
+    """Keeps a program's construction beside a log; returns the file."""
+    digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).hexdigest()
+    target = value_file(path)
+    target.unlink(missing_ok=True)
+    write_new(target, msgspec.json.encode(_Kept(digest, value)))
+    return target
+
+
+def kept_value(path: Path, program: str) -> Any:
+    """Returns the construction that is kept beside a log; None if it is not this program's."""
+    digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).hexdigest()
+    with suppress(OSError, ValueError, RecursionError):
+        data = value_file(path).read_bytes()
+        if data.count(b",") <= cap("EVO_MAX_VALUE"):
+            kept = msgspec.json.decode(data, type=_Kept)
+            return kept.value if kept.program == digest else None
+    return None

@@ -266,6 +266,7 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
         protections: Layers of the sandbox that were active.
         versions: Of the software of this session.
         platform: Operating system and processor.
+        model: What its calls went to, where that is not the header's model.
     """
 
     generations: int | None
@@ -274,12 +275,19 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
     protections: tuple[str, ...] = ()
     versions: dict[str, str] = {}
     platform: str = ""
+    model: Model | None = None
 
 
 class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
-    """Generation 0: the evaluation of the initial program."""
+    """Generation 0: the evaluation of the initial program.
+
+    Attributes:
+        evaluation: How it ended.
+        value: The construction that it returned, see `Child.value`.
+    """
 
     evaluation: Evaluation
+    value: Any = None
 
 
 class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -292,6 +300,8 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         prompt_hash: SHA-256 (hex) of the messages sent.
         attempts: Every HTTP request made for it, in order.
         evaluation: How it ended.
+        elapsed: Wall time from the generation's beginning to this line, seconds, over all
+            sessions; None where an earlier version or another tool wrote it.
     """
 
     generation: int
@@ -300,6 +310,7 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     prompt_hash: str
     attempts: tuple[Attempt, ...]
     evaluation: Evaluation
+    elapsed: float | None = None
 
 
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -309,11 +320,14 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         reply: The model's text; None if there was none or the log is compact.
         reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
         program: The program found in the reply.
+        value: The construction that the program returned, as nested lists, for pictures: of
+            children better than their parent, on tasks that say how it is drawn, up to a size.
     """
 
     reply: str | None = None
     reasoning: str | None = None
     program: str | None = None
+    value: Any = None
 
 
 class InstanceCall(Record, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):

@@ -16,8 +16,9 @@ import numpy as np
 
 from evo.configuration import Settings, differences, identity
 from evo.cost import cost_of_children
+from evo.journal import LogError
 from evo.llm.client import EndpointRefused
-from evo.log import Log, LogError, LogWriter, read_log
+from evo.log import Log, LogWriter, read_log
 from evo.records import End, Header, Initial, InstanceCall
 from evo.runs.arm import Resources
 from evo.runs.instances import InstanceEvaluator, last_error

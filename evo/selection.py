@@ -20,7 +20,8 @@ import numpy as np
 
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, split_settings
-from evo.log import Log, write_new
+from evo.journal import write_new
+from evo.log import Log
 from evo.policies import Draws
 from evo.policies.base import Floats
 from evo.records import Evaluation

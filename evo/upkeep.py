@@ -1,29 +1,45 @@
-"""Look after logs: check one, copy one without its texts, or ask for the end of its session."""
+"""Look after logs: check, mend or copy one, and ask for the end of its session."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from evo.log import Log, LogError, encode_line, read_log, write_new
-from evo.records import Child, Line, Outcome
+from evo.folder import TaskError
+from evo.journal import PREFIX, LogError, encode_line, salvage, write_new
+from evo.log import Log, read_log
+from evo.records import Child, Header, Line, Outcome
+from evo.task import SHIPPED, hash_of, load_task
 
 TOLERANCE = 1e-9  # rounding of a mean over instances
+POLL = 0.2  # seconds between looks for a wish to stop
+
+_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found: the log itself and the faults in words, none if it is sound."""
+    """What `verify` found.
+
+    Attributes:
+        log: The log itself.
+        faults: In words; none if it is sound.
+        task: Whether its task is the installed one of that name, in words.
+    """
 
     log: Log
     faults: tuple[str, ...]
+    task: str
 
 
 def verify(path: str | os.PathLike[str]) -> Verification:
-    """Checks a log's checksums and that its lines agree with each other.
+    """Checks a log's checksums, that its lines agree with each other, and its task's hash.
 
     Raises:
         LogError: A line is damaged; names file and line.
@@ -32,28 +48,54 @@ def verify(path: str | os.PathLike[str]) -> Verification:
     named = [f"{log.path}: {fault}" for fault in _faults(log)]
     if log.torn:
         named.append(f"{log.path}:{log.lines + 1}: the last line is torn; `evo resume` mends that")
-    return Verification(log, tuple(named))
+    return Verification(log, tuple(named), _installed(log.header))
 
 
 def require_whole(log: Log) -> None:
-    """Raises LogError if lines are missing from a log or disagree; a torn end is forgiven."""
+    """Raises LogError if lines are missing from a log or disagree; a torn end is forgiven.
+
+    Every verb that runs what a log embeds asks this first.
+    """
     for fault in _faults(log):
         raise LogError(f"{log.path}: {fault}")
 
 
-def _faults(log: Log) -> list[str]:
-    """Returns how the lines of a log disagree, in words."""
-    header, faults = log.header, list[str]()
+def _installed(header: Header) -> str:
+    name = header.task.name
+    try:
+        installed = load_task(name).record if (SHIPPED / name / "task.toml").is_file() else None
+    except (TaskError, OSError, ValueError):
+        installed = None
+    if installed is None:
+        return f"its task {name!r} is none of the installed ones"
+    same = "equals" if installed.hash == header.task.hash else "differs from"
+    return f"its task {same} the installed {name}"
+
+
+def _faults(log: Log) -> Iterator[str]:
+    """Yields how the lines of a log disagree, in words."""
+    header = log.header
+    if header.source.startswith("evo") and hash_of(header.task) != header.task.hash:
+        yield (
+            "its task's files were changed after it was written: they do not have the stated hash "
+            f"{header.task.hash[:12]!r}"
+        )
+    if file := next(
+        (f for f in (header.task.program_file, header.task.evaluator_file) if _absent(header, f)),
+        None,
+    ):
+        yield f"its task has no file {file!r}, which the header names"
+    places = {(o.generation, o.index) for o in log.outcomes}
     by_generation: dict[int, dict[int, Outcome]] = {}
     for outcome in log.outcomes:
         by_generation.setdefault(outcome.generation, {})[outcome.index] = outcome
     if [g.generation for g in log.generations] != list(range(1, len(log.generations) + 1)):
-        faults.append("the generations are not numbered 1, 2, 3, ...")
+        yield "the generations are not numbered 1, 2, 3, ..."
     best = log.initial.evaluation.fitness if log.initial else None
     for generation in log.generations:
         members = by_generation.get(generation.generation, {})
         if sorted(members) != list(range(header.children)):
-            faults.append(
+            yield (
                 f"generation {generation.generation} is complete but has children "
                 f"{sorted(members)}, expected {header.children} of them"
             )
@@ -64,11 +106,24 @@ def _faults(log: Log) -> list[str]:
         if (top is None) != (stated is None) or (
             top is not None and stated is not None and not top - 2 * slack <= stated <= top
         ):
-            faults.append(
+            yield (
                 f"generation {generation.generation} states best fitness {stated!r}, but its "
                 f"children and parent give {top!r}"
             )
+        if generation.best != (0, 0) and generation.best not in places:
+            yield f"generation {generation.generation} names as best {generation.best}, not logged"
         best = stated
+    yield from _wrong_means(log)
+    if extra := [g for g in by_generation if g > len(log.generations) + 1]:
+        yield f"children of generations {extra} whose predecessors are not complete"
+
+
+def _absent(header: Header, name: str) -> bool:
+    return header.source.startswith("evo") and name not in header.task.files
+
+
+def _wrong_means(log: Log) -> Iterator[str]:
+    """Yields where a fitness is not the mean over its instances."""
     evaluated = [
         (f"child {o.index} of generation {o.generation}", o.evaluation) for o in log.outcomes
     ]
@@ -76,42 +131,45 @@ def _faults(log: Log) -> list[str]:
         evaluated.append(("the initial program", log.initial.evaluation))
     for who, evaluation in evaluated:
         scores = [each.score or 0.0 for each in evaluation.instances]
-        if evaluation.fitness is None or not scores or header.source != "evo":
+        if evaluation.fitness is None or not scores or log.header.source != "evo":
             continue
         mean = sum(scores) / len(scores)
         if abs(mean - evaluation.fitness) > TOLERANCE:
-            faults.append(
+            yield (
                 f"{who} has fitness {evaluation.fitness!r}, but the mean over its instances "
                 f"is {mean!r}"
             )
-    if extra := [g for g in by_generation if g > len(log.generations) + 1]:
-        faults.append(f"children of generations {extra} whose predecessors are not complete")
-    return faults
 
 
-def stop_file(path: Path) -> Path:
-    """Returns the file whose presence asks the session that writes a log to stop."""
-    return path.with_name(f"{path.name}.stop")
-
-
-def stop(path: str | os.PathLike[str]) -> None:
-    """Asks the process that writes a log to stop, resumably, once its next child is logged.
-
-    It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
-    runs of that session, or arms of that allocation, stop; without a session the request lapses
-    when the next one begins. Sweeps are stopped by their folder, with `evo.sweeping.events.request`
-    or `evo stop`.
+def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Writes every sound line of a damaged log to a new one, and says what is missing.
 
     Args:
-        path: Log of a run or of an arm, or an allocation.jsonl.
+        path: The damaged log; it stays as it is.
+        target: New file.
+
+    Returns:
+        What was lost and what that leaves amiss, in words; nothing if the log was sound.
 
     Raises:
-        LogError: There is no such log.
+        LogError: Not even its header is sound, or the target exists or cannot be written.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise LogError(f"{path}: no such log")
-    stop_file(path).touch()
+    kept, lost = salvage(Path(path), _decoder)
+    if not kept or not isinstance(_decoder.decode(kept[0]), Header):
+        raise LogError(f"{path}: its first line, the header, is damaged: nothing can be salvaged")
+    seen: set[tuple[int, int]] = set()
+    sound = kept[:1]
+    for line in kept[1:]:
+        record = _decoder.decode(line)
+        place = (record.generation, record.index) if isinstance(record, Child) else None
+        if isinstance(record, Header) or place in seen:
+            lost.append(f"{'a second header' if place is None else f'child {place} again'}")
+            continue
+        if place is not None:
+            seen.add(place)
+        sound.append(line)
+    write_new(Path(target), b"".join(sound))
+    return (*lost, *_faults(read_log(target)))
 
 
 def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
@@ -138,6 +196,64 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
         following = log.outcomes[position + 1 : position + 2]
         if not following or following[0].generation != outcome.generation:
             lines += [by_generation[g] for g in (outcome.generation,) if g in by_generation]
-    data = b"".join(encode_line(line) for line in lines)
-    write_new(target, data)
+    write_new(target, b"".join(map(encode_line, lines)))
     return read_log(target)
+
+
+def stop_file(path: Path) -> Path:
+    """Returns the file whose presence asks the session that writes a log to stop."""
+    return path.with_name(f"{path.name}.stop")
+
+
+def stop(path: str | os.PathLike[str]) -> None:
+    """Asks the process that writes a log to stop, resumably, within a second.
+
+    It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
+    runs of that session, or arms of that allocation, stop; without a session the request lapses
+    when the next one begins.
+
+    Args:
+        path: Log of a run or of an arm, or an allocation.jsonl.
+
+    Raises:
+        LogError: There is no such log.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise LogError(f"{path}: no such log")
+    with path.open("rb") as file:
+        if file.read(len(PREFIX)) != PREFIX:
+            raise LogError(f"{path}: not a log that anything is writing; nothing was asked to stop")
+    stop_file(path).touch()
+
+
+@contextmanager
+def heed_stop(paths: Iterable[Path], wish: Callable[[], object]) -> Iterator[None]:
+    """Calls `wish` once `stop` is asked for at one of the logs, while the `with` block lasts.
+
+    Args:
+        paths: Logs that this session writes; wishes of before are forgotten.
+        wish: Called from another thread, at most once.
+    """
+    files = [stop_file(path) for path in paths]
+
+    def forget() -> None:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+    def watch() -> None:
+        while not over.wait(POLL):
+            if any(file.exists() for file in files):
+                wish()
+                return
+
+    forget()
+    over = threading.Event()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        forget()

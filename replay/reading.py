@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from evo.cost import usage_tokens
-from evo.log import BODY, PREFIX, Log, LogError, check_line, decode, read_bytes
+from evo.journal import BODY, PREFIX, LogError, check_line, read_bytes
+from evo.log import Log, log_reader
 from evo.records import (
     AllocationHeader,
     End,
@@ -203,7 +204,7 @@ def name_runs(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def read_run(path: Path, name: str) -> LeanRun:
-    """Decodes a log; on any doubt `evo.log.decode` finds the line to blame.
+    """Decodes a log; on any doubt `evo.log.log_reader` finds the line to blame.
 
     Raises:
         LogError: It cannot be read; names file and line.
@@ -216,9 +217,9 @@ def read_run(path: Path, name: str) -> LeanRun:
     except (msgspec.DecodeError, ValueError):
         sound = False
     if not sound:
-        records = [_lean(decoded.record) for decoded in decode(path, data)]
+        records = [_lean(decoded.record) for decoded in log_reader(path).take(data)]
     if not records or not isinstance(records[0], Header):
-        for _ in decode(path, lines):
+        for _ in log_reader(path).take(lines):
             pass
         raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
     run = LeanRun(
@@ -244,7 +245,7 @@ def _checksums_match(lines: bytes) -> bool:
 
 
 def _lean(record: Any) -> Any:
-    """A call of `evo.log.decode` as it is wanted here; usage that is no count is unknown."""
+    """A call of `evo.log.log_reader` as it is wanted here; usage that is no count is unknown."""
     if not isinstance(record, Outcome | InstanceCall):
         return record
     attempts = []

@@ -18,7 +18,8 @@ import pandas as pd
 from evo.cost import (
     TimeoutRule,
 )
-from evo.log import Log, LogError
+from evo.journal import LogError
+from evo.log import Log
 from replay.costs import AttemptColumns, floats
 from replay.reading import (
     LeanChild,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from evo.log import encode_line
+from evo.journal import encode_line
 from evo.records import (
     Attempt,
     Child,

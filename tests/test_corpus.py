@@ -8,8 +8,8 @@ import pytest
 
 import evo
 import replay
-from evo.journal import read_journal
 from evo.prompt import PROMPT_VERSION
+from evo.rounds import read_journal
 from evo.runs.verbs import powers_of_two
 from replay.reading import ALLOCATION
 

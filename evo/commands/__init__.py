@@ -216,7 +216,8 @@ def show_logs(arguments: argparse.Namespace) -> int:
 
 def write_best(arguments: argparse.Namespace) -> int:
     """`evo best`."""
-    from evo.log import LogError, read_log
+    from evo.journal import LogError
+    from evo.log import read_log
 
     best = read_log(arguments.log).best
     if best.program is None:
@@ -232,8 +233,8 @@ def write_best(arguments: argparse.Namespace) -> int:
 
 def verify_logs(arguments: argparse.Namespace) -> int:
     """`evo verify`."""
-    from evo.journal import ALLOCATION, read_journal
-    from evo.log import LogError
+    from evo.journal import LogError
+    from evo.rounds import ALLOCATION, read_journal
     from evo.upkeep import verify
 
     sound = True

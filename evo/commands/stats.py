@@ -57,7 +57,7 @@ def find_logs(paths: Sequence[str]) -> list[str]:
     Raises:
         ValueError: A folder holds no log.
     """
-    from evo.journal import ALLOCATION
+    from evo.rounds import ALLOCATION
 
     found: list[str] = []
     for path in paths:

@@ -71,7 +71,7 @@ def stop(arguments: argparse.Namespace) -> int:
     """`evo stop`: of sweeps, of allocations, and of the sessions that write logs."""
     from pathlib import Path
 
-    from evo.journal import ALLOCATION
+    from evo.rounds import ALLOCATION
     from evo.sweeping.events import request
     from evo.sweeping.handle import is_sweep
     from evo.upkeep import stop as stop_log

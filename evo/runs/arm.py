@@ -20,10 +20,11 @@ from typing import TypeVar
 import msgspec
 
 from evo.folder import TaskError
+from evo.journal import LogError
 from evo.llm.client import Call, CallCancelled, Caller, EndpointRefused
 from evo.llm.limits import Slots
 from evo.llm.recorded import prompt_hash
-from evo.log import Best, Log, LogError, LogWriter
+from evo.log import Best, Log, LogWriter
 from evo.prompt import Message, build_messages, parse_reply
 from evo.records import (
     Child,
@@ -185,7 +186,7 @@ class Arm:
             index: reply for (g, index), reply in log.replies.items() if g > self.generation
         }
         if log.generations:
-            self.best = log.best
+            self.best = log.parent
             if self.best.program is None:
                 raise LogError(f"{self.path}: a compact log holds no programs and cannot go on")
 

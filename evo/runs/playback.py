@@ -13,8 +13,9 @@ from pathlib import Path
 import msgspec
 
 from evo.configuration import Settings
+from evo.journal import LogError, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
-from evo.log import Log, LogError, LogWriter, check_free, encode_line, read_log, write_new
+from evo.log import Log, LogWriter, read_log
 from evo.records import (
     Child,
     Evaluation,

@@ -23,9 +23,10 @@ from evo.configuration import (
     differences,
     software_versions,
 )
+from evo.journal import LogError, check_free
 from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
-from evo.log import Log, LogError, LogWriter, check_free, read_log
+from evo.log import Log, LogWriter, read_log
 from evo.records import Child, End, EndReason, Header, Session
 from evo.runs.arm import GRACE, Arm, Resources, Stopped
 from evo.runs.progress import watch

@@ -21,8 +21,9 @@ from evo.configuration import (
     make_header,
     split_settings,
 )
+from evo.journal import check_free
 from evo.llm.limits import Slots
-from evo.log import Log, Logs, check_free, read_log
+from evo.log import Log, Logs, read_log
 from evo.records import Evaluation, Model
 from evo.runs.arm import GRACE
 from evo.runs.instances import InstanceEvaluator

@@ -1,14 +1,12 @@
 """What happened in a sweep: events.jsonl, one JSON line per change of state.
 
 Lines are only ever appended, each under a lock of the file for the moment of writing, so several
-machines may write on a shared folder. A torn last line, which a killed process leaves, is
-forgiven by readers and cut off by the next writer. Wishes to pause or stop are events as well:
-every process that works on the sweep reads them here.
+machines may write on a shared folder. Wishes to pause or stop are events as well: every process
+that works on the sweep reads them here.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import threading
@@ -17,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
-from evo.log import LogError, check_line, encode_line
-from evo.records import Line, Record
+from evo.journal import LogError, Reader, Writer
+from evo.records import Record
 from evo.sweeping.plan import PLAN
 from evo.sweeping.strategies import Trial
 
@@ -191,7 +189,7 @@ class EventLog:
         self.events: list[Event] = []
         self.state = State()
         self.worker = f"{socket.gethostname()}:{os.getpid()}"
-        self._read = 0  # bytes
+        self._reader = Reader(self.path, _decoder, what="journal of a sweep")
         self._lock = threading.RLock()
 
     def refresh(self) -> list[Event]:
@@ -201,12 +199,11 @@ class EventLog:
             LogError: A line is damaged; names file and line.
         """
         with self._lock:
-            try:
-                with self.path.open("rb") as file:
-                    file.seek(self._read)
-                    return self._take(file.read())
-            except FileNotFoundError:
-                return []
+            new = [line.record for line in self._reader.follow()] if self.path.exists() else []
+            for event in new:
+                self.events.append(event)
+                self.state.take(event)
+            return new
 
     def append(self, event: Kind, **fields: Any) -> None:
         """Writes an event; it has left this process when this returns."""
@@ -216,38 +213,16 @@ class EventLog:
     @contextmanager
     def writing(self) -> Iterator[Callable[..., None]]:
         """Locks the file for several events, after all that others wrote was read."""
-        with self._lock, self.path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(self._read)
-            self._take(file.read())
-            file.truncate(self._read)
+        with self._lock, Writer.claim(self.path, wait=True) as writer:
+            self.refresh()
+            writer.cut(self._reader.length)
 
             def write(event: Kind, **fields: Any) -> None:
                 made = Event(event=event, time=time.time(), worker=self.worker, **fields)
-                line = encode_line(cast("Line", made))
-                file.write(line)
-                file.flush()
-                self._take(line)
+                writer.append(made)
+                self.refresh()
 
             yield write
-            os.fsync(file.fileno())
-
-    def _take(self, data: bytes) -> list[Event]:
-        found = []
-        for line in data.split(b"\n")[:-1]:
-            fault = check_line(line)
-            try:
-                event = None if fault else _decoder.decode(line)
-            except (msgspec.DecodeError, ValueError) as error:
-                fault = str(error)
-            if fault or event is None:
-                number = len(self.events) + 1
-                raise LogError(f"{self.path}:{number}: not an event of a sweep: {fault}")
-            self._read += len(line) + 1
-            self.events.append(event)
-            self.state.take(event)
-            found.append(event)
-        return found
 
 
 def request(folder: Path, wish: Literal["pause", "stop"]) -> None:

@@ -17,7 +17,8 @@ import msgspec
 
 from evo.configuration import Settings, differences
 from evo.cost import Cost, cost_of_children
-from evo.log import Log, LogBusyError, LogError, LogWriter, read_log
+from evo.journal import LogBusyError, LogError
+from evo.log import Log, LogWriter, read_log
 from evo.records import End, EndReason, Header
 from evo.runs.arm import Arm, Resources, Stopped
 from evo.runs.session import begin_session

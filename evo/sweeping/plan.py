@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from evo.configuration import at_least
-from evo.log import LogBusyError, LogError, check_folder
+from evo.journal import LogBusyError, LogError, check_folder
 from evo.records import Limits, Record, TaskRecord
 from evo.sweeping.fields import Configuration, configure
 from evo.sweeping.space import Space, SpaceError, check_field, parse_space

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.cost import cost_of_children
-from evo.log import Log, LogError, read_log
+from evo.journal import LogError
+from evo.log import Log, read_log
 from replay.explorers.controls import choice
 from replay.explorers.run_browser_data import (
     PENDING,

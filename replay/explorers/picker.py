@@ -78,7 +78,7 @@ class Picker:
         Args:
             path: None takes the chosen entry.
         """
-        from evo.log import LogError
+        from evo.journal import LogError
         from replay import importers
 
         chosen = Path(path) if path is not None else self._where / str(self.entries.value)

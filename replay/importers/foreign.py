@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evo.log import LogError, encode_line, write_new
+from evo.journal import LogError, encode_line, write_new
 from evo.records import (
     Attempt,
     Child,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evo.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
-from evo.log import Log, LogError, write_new
+from evo.journal import LogError, write_new
+from evo.log import Log
 from evo.records import Attempt, Outcome
 
 ALIASES = {

@@ -16,9 +16,9 @@ from test_search import timeless
 import evo
 import replay
 from evo.allocation import Allocations, InOrder, allocate, state_digest
-from evo.journal import read_journal
 from evo.policies import POLICIES, Draws, IndexPolicy
 from evo.policies.base import Bools, Floats, Ints
+from evo.rounds import read_journal
 from replay.hindsight import Logged
 from replay.simulation import LoggedArms, simulate
 

@@ -14,9 +14,9 @@ from test_search import timeless
 import evo
 import replay
 from evo.cost import cost_of_children
+from evo.journal import encode_line
 from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.llm.server import OfflineServer
-from evo.log import encode_line
 from evo.records import Attempt, InstanceCall
 from evo.runs.arm import child_seed
 from evo.runs.instances import instance_seed, text_key

@@ -12,11 +12,11 @@ from test_search import timeless
 import evo
 import replay
 from evo.cli import main
-from evo.journal import read_journal
+from evo.journal import LogError
 from evo.llm.client import EndpointDown
 from evo.llm.server import OfflineServer
-from evo.log import LogError
 from evo.policies import POLICIES, UCB1, PolicyWarning
+from evo.rounds import read_journal
 
 SMALL = {"rounds": 12, "children": 2, "progress": False}
 

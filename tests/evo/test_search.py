@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from samples import sample_child
 
 import evo
+from evo.journal import LogBusyError, LogError
 from evo.llm.client import EndpointDown, EndpointRefused
-from evo.log import LogBusyError, LogError, LogWriter
+from evo.log import LogWriter
 from evo.records import Child
 from evo.runs.arm import child_seed, choose
 from evo.runs.verbs import powers_of_two

@@ -11,9 +11,9 @@ import pytest
 from test_kill import seen_by, serve_as_model
 
 import evo
+from evo.journal import LogBusyError, LogError
 from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
-from evo.log import LogBusyError, LogError
 from evo.sweeping.driver import summarise
 from evo.sweeping.events import Event, EventLog
 from evo.sweeping.plan import claim, make_plan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from samples import make_log_bytes, sample_child, sample_lines
 
-from evo.lines import encode_line
+from evo.journal import encode_line
 from evo.records import Evaluation, Generation, Initial, Line
 
 

@@ -18,7 +18,7 @@ from foreign_samples import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evo.log import LogError
+from evo.journal import LogError
 from replay.importers import IMPORTERS, LogFormatError, detect, read, tidy, write
 
 FILES = {

@@ -5,7 +5,8 @@ import pytest
 from foreign_samples import DATA, paper_run, statuses, trajectory, write_paper
 
 import replay
-from evo.log import LogError, read_log
+from evo.journal import LogError
+from evo.log import read_log
 from evo.upkeep import verify
 from replay.importers import LogFormatError, detect, read, write
 from replay.importers.paper_export import export_paper

@@ -12,7 +12,8 @@ from samples import make_log_bytes, sample_lines, write_sample
 
 import replay
 from evo.cost import cost_of_children
-from evo.log import LogError, encode_line, read_log
+from evo.journal import LogError, encode_line
+from evo.log import read_log
 from evo.records import (
     AllocationHeader,
     ArmRecord,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import msgspec
 import pytest
-from evo.keyed import KeyedStream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evo.keyed import KeyedStream
 from evo.searches import (
     SEARCHES,
     BestOfN,

@@ -1,0 +1,159 @@
+"""The journal of a live allocation, allocation.jsonl: each round when asked and when told."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evo.allocation import Outcome, state_digest
+from evo.journal import Reader, Writer
+from evo.policies import Policy
+from evo.records import AllocationHeader, AllocationLine, Asked, Told
+
+if TYPE_CHECKING:
+    from evo.policies.base import Floats, Ints
+
+ALLOCATION = "allocation.jsonl"
+
+_decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What allocation.jsonl holds."""
+
+    header: AllocationHeader
+    asked: dict[int, int]
+    told: dict[int, Told]
+    length: int
+
+
+def read_journal(path: Path) -> Journal:
+    """Reads allocation.jsonl; a torn last line is forgiven.
+
+    Raises:
+        LogError: It is damaged, or no journal of an allocation; names file and line.
+    """
+    reader = Reader(path, _decoder, first=AllocationHeader, what="journal of an allocation")
+    records = [line.record for line in reader.follow()]
+    header = records[0]
+    assert isinstance(header, AllocationHeader)
+    asked = {each.round: each.arm for each in records if isinstance(each, Asked)}
+    told = {each.round: each for each in records if isinstance(each, Told)}
+    return Journal(header, asked, told, reader.length)
+
+
+def open_journal(
+    folder: Path, header: AllocationHeader, stack: contextlib.ExitStack
+) -> tuple[Writer, Journal]:
+    """Begins allocation.jsonl, or goes on with one of the same allocation."""
+    path = folder / ALLOCATION
+    if not path.exists():
+        writer = Writer.create(path, header)
+        stack.callback(writer.close)
+        return writer, Journal(header, {}, {}, 0)
+    writer = Writer.claim(path)
+    stack.callback(writer.close)
+    journal = read_journal(path)
+    writer.cut(journal.length)
+    for field in header.__struct_fields__:
+        was, now = getattr(journal.header, field), getattr(header, field)
+        if field == "arms":  # what a log held when the allocation began stays as it was
+            was = [(arm.log, arm.seed) for arm in was]
+            now = [(arm.log, arm.seed) for arm in now]
+        if was != now:
+            raise ValueError(
+                f"{path}: holds an allocation with {field} {was!r}, not {now!r}; "
+                "give its own arguments to go on with it, or another folder"
+            )
+    return writer, journal
+
+
+class JournalWatcher:
+    """Writes each round to the journal, or checks it against what stands there."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        journal: Journal,
+        policy: Policy,
+        rounds: int,
+        *,
+        best_fitness: float | None,
+        shown: bool,
+    ) -> None:
+        from tqdm.auto import tqdm
+
+        self._writer, self._journal, self._policy = writer, journal, policy
+        self._best, self._warned = best_fitness, False
+        self._bar = tqdm(total=rounds, unit="round", desc="allocate", disable=not shown)
+
+    def asked(self, round_index: int, arm: Ints) -> None:
+        """The policy picked an arm."""
+        picked = int(arm[0])
+        logged = self._journal.asked.get(round_index)
+        if logged is None:
+            self._writer.append(Asked(round=round_index, arm=picked))
+        elif logged != picked:
+            raise ValueError(
+                f"{self._writer.path}: round {round_index} went to arm {logged}, but the policy "
+                f"now picks arm {picked}: it, or the arms' logs, have changed since"
+            )
+
+    def told(self, round_index: int, reward: Floats, outcome: Outcome) -> None:
+        """The policy knows the reward."""
+        after = float(outcome.after[0])
+        if not math.isnan(after):
+            self._best = after if self._best is None else max(self._best, after)
+        told = Told(
+            round=round_index,
+            arm=int(outcome.arm[0]),
+            reward=float(reward[0]),
+            best_fitness=self._best,
+            costs={u: float(c[0]) for u, c in outcome.costs.items() if not math.isnan(c[0])},
+            digest=state_digest(self._policy),
+        )
+        logged = self._journal.told.get(round_index)
+        if logged is None:
+            self._writer.append(told)
+            self._writer.sync()
+        else:
+            self._compare(logged, told)
+        self._bar.update(1)
+        best = "none" if self._best is None else f"{self._best:.4f}"
+        self._bar.set_postfix_str(f"arm {int(outcome.arm[0])}, best {best}")
+
+    def _compare(self, logged: Told, now: Told) -> None:
+        """Checks a round against the arms' logs as they are now.
+
+        Raises:
+            ValueError: They give another arm, reward or cost.
+        """
+        log = self._journal.header.arms[now.arm].log
+        where = f"{self._writer.path}: round {now.round} (arm {now.arm}, {log})"
+        pairs = {"arm": (logged.arm, now.arm), "reward": (logged.reward, now.reward)}
+        units = sorted(logged.costs.keys() & now.costs.keys() - {"seconds"})
+        pairs |= {unit: (logged.costs[unit], now.costs[unit]) for unit in units}
+        for name, (was, is_now) in pairs.items():
+            if not math.isclose(was, is_now, rel_tol=1e-9, abs_tol=1e-9):
+                raise ValueError(
+                    f"{where}: states {name} {was!r}, but the arm's log gives {is_now!r}: a log or "
+                    "the journal was changed since; give another folder to begin anew"
+                )
+        if logged.digest != now.digest and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{where}: the policy's state differs in its last digits from the one logged, as "
+                "between processors; its rounds are the same",
+                stacklevel=2,
+            )
+
+    def close(self) -> None:
+        """Ends the progress bar."""
+        self._bar.close()
