@@ -2,8 +2,7 @@
 
 Every line begins with a CRC-32 of the rest, `{"crc":"1c291ca3","kind":"header",...}`. Lines are
 only ever appended. A reader forgives a torn last line, which is what a killed writer leaves, and
-nothing else; `salvage` keeps what is sound of a file that was damaged. What is read is capped, see
-`evo.caps`.
+nothing else. What is read is capped, see `evo.caps`.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def check_line(line: bytes) -> str | None:
     return None
 
 
-def _check_size(line: bytes) -> str | None:
+def check_size(line: bytes) -> str | None:
     """Returns why a line is too much to be decoded, or None."""
     if len(line) <= _LONG:
         return None
@@ -148,7 +147,7 @@ class Reader(Generic[R]):
         """Yields the records of what stands behind the lines that were read; a torn end is left."""
         decode = self._decoder.decode
         for line in data.split(b"\n")[:-1]:
-            fault = check_line(line) or _check_size(line)
+            fault = check_line(line) or check_size(line)
             if fault and not self.lines and not line.startswith(PREFIX):
                 raise self.fault(
                     f"not a {self._what}: {fault}; logs of other tools are read with "
@@ -213,7 +212,7 @@ def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
     """
     longest = cap("EVO_MAX_LINE_MB") << 20
     rest = b""
-    for more in _raw_pieces(path, start):
+    for more in raw_pieces(path, start):
         whole, newline, torn = more.rpartition(b"\n")
         if newline:
             yield rest + whole + newline
@@ -225,7 +224,8 @@ def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
     yield rest
 
 
-def _raw_pieces(path: Path, start: int) -> Iterator[bytes]:
+def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
+    """Yields a file's content behind `start` in pieces of any length; see `read_pieces`."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -277,7 +277,7 @@ def read_bytes(path: Path) -> bytes:
             raise LogError(f"{path}: {above('EVO_MAX_LOG_MB')}")
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
-    return b"".join(_raw_pieces(path, 0))
+    return b"".join(raw_pieces(path, 0))
 
 
 def check_free(path: Path) -> None:
@@ -450,54 +450,3 @@ class Writer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class Salvaged(NamedTuple):
-    """What `salvage` kept: whole lines, in order; and what is gone, in words."""
-
-    lines: list[bytes]
-    lost: list[str]
-
-
-def salvage(path: Path, decoder: msgspec.json.Decoder[Any]) -> Salvaged:
-    """Returns every sound line of a damaged file.
-
-    A line that follows half another one on the same line, as an old version left it on a full
-    disk, is sound from where it begins.
-
-    Raises:
-        LogError: The file cannot be read at all.
-    """
-    kept: list[bytes] = []
-    lost: list[str] = []
-    data = b""
-    pieces = _raw_pieces(path, 0)
-    try:
-        for piece in pieces:
-            data += piece
-    except LogError as error:
-        if not data:
-            raise
-        lost.append(str(error).removeprefix(f"{path}: "))
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        at = 0
-        while at >= 0 and _unsound(line[at:], decoder):
-            at = line.find(PREFIX, at + 1)
-        if at >= 0 and number < len(lines):
-            kept.append(line[at:] + b"\n")
-        if at and line:
-            lost.append(f"line {number}: {len(line) if at < 0 else at:,} bytes are damaged")
-        elif line and number == len(lines):
-            lost.append(f"line {number}: the last line is torn")
-    return Salvaged(kept, lost)
-
-
-def _unsound(line: bytes, decoder: msgspec.json.Decoder[Any]) -> bool:
-    if check_line(line) or _check_size(line):
-        return True
-    try:
-        decoder.decode(line)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return True
-    return False

@@ -12,7 +12,15 @@ from pathlib import Path
 import msgspec
 
 from evo.folder import TaskError
-from evo.journal import PREFIX, LogError, encode_line, salvage, write_new
+from evo.journal import (
+    PREFIX,
+    LogError,
+    check_line,
+    check_size,
+    encode_line,
+    raw_pieces,
+    write_new,
+)
 from evo.log import Log, read_log
 from evo.records import Child, Header, Line, Outcome
 from evo.task import SHIPPED, hash_of, load_task
@@ -154,7 +162,7 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     Raises:
         LogError: Not even its header is sound, or the target exists or cannot be written.
     """
-    kept, lost = salvage(Path(path), _decoder)
+    kept, lost = _salvage(Path(path))
     if not kept or not isinstance(_decoder.decode(kept[0]), Header):
         raise LogError(f"{path}: its first line, the header, is damaged: nothing can be salvaged")
     seen: set[tuple[int, int]] = set()
@@ -170,6 +178,50 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
         sound.append(line)
     write_new(Path(target), b"".join(sound))
     return (*lost, *_faults(read_log(target)))
+
+
+def _salvage(path: Path) -> tuple[list[bytes], list[str]]:
+    """Returns every sound line of a damaged log, and what is gone, in words.
+
+    A line that follows half another one on the same line, as an old version left it on a full
+    disk, is sound from where it begins.
+
+    Raises:
+        LogError: The file cannot be read at all.
+    """
+    kept: list[bytes] = []
+    lost: list[str] = []
+    data = b""
+    pieces = raw_pieces(path, 0)
+    try:
+        for piece in pieces:
+            data += piece
+    except LogError as error:
+        if not data:
+            raise
+        lost.append(str(error).removeprefix(f"{path}: "))
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        at = 0
+        while at >= 0 and _unsound(line[at:]):
+            at = line.find(PREFIX, at + 1)
+        if at >= 0 and number < len(lines):
+            kept.append(line[at:] + b"\n")
+        if at and line:
+            lost.append(f"line {number}: {len(line) if at < 0 else at:,} bytes are damaged")
+        elif line and number == len(lines):
+            lost.append(f"line {number}: the last line is torn")
+    return kept, lost
+
+
+def _unsound(line: bytes) -> bool:
+    if check_line(line) or check_size(line):
+        return True
+    try:
+        _decoder.decode(line)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return True
+    return False
 
 
 def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
