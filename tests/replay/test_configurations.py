@@ -11,7 +11,6 @@ import evo
 import replay
 from evo.journal import LogError
 from evo.llm.client import EndpointDown
-from replay import configuration_figures as figures
 from replay import plots as figures
 from replay.configurations import by_configuration, main_effects, pareto_front, swept_fields
 from replay.style import save
