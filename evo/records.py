@@ -154,6 +154,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
         picture: How a returned construction is drawn: `circles`, `points`, `triangle` or empty.
         omitted: Files of the folder that were too large to embed.
         instances_file: Which file is the data set, one instance a line; empty: there is none.
+        harness_file: Which file is run after the program and defines the entry; empty: none.
+        private: Names of metrics that no prompt, policy or search may see.
     """
 
     name: str
@@ -169,6 +171,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     picture: str = ""
     omitted: tuple[str, ...] = ()
     instances_file: str = ""
+    harness_file: str = ""
+    private: tuple[str, ...] = ()
 
     @property
     def asks_model(self) -> bool:

@@ -78,6 +78,18 @@ class Task:
         )
 
 
+class Wording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task told otherwise: what evolves and how it is judged stay the same.
+
+    Attributes:
+        statement: What the prompt says the program is for.
+        program: File of the initial program; None: the task's.
+    """
+
+    statement: str
+    program: str | None = None
+
+
 class TaskConfig(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
@@ -97,6 +109,10 @@ class TaskConfig(
         instances: File of the data set; see `evo.runs.instances`.
         files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
             files of the folder of known kinds.
+        harness: File that is run after the program and may define the entry (with instances).
+        private: Metrics that no prompt, policy or search may see.
+        references: Fitness of textbook rules and of the best known, by name, for pictures.
+        wordings: The task told otherwise, by name; `load_task("task:name")` loads one.
         limits: Limits of an evaluation.
     """
 
@@ -112,6 +128,10 @@ class TaskConfig(
     evaluator: str | None = None
     instances: str | None = None
     files: tuple[str, ...] | None = None
+    harness: str | None = None
+    private: tuple[str, ...] = ()
+    references: dict[str, float] = {}
+    wordings: dict[str, Wording] = {}
     limits: Limits = Limits()
 
 
@@ -131,7 +151,8 @@ def load_task(
     """Loads a task.
 
     Args:
-        task: Name or alias of a shipped task, a folder, or a task already loaded.
+        task: Name or alias of a shipped task, a folder, or a task already loaded; followed by
+            `:` and a name, such as `tsp:renamed`, in one of its other wordings.
         program: Initial program, where the folder keeps it under an unusual name; relative to
             the folder or to the working directory.
         evaluator: Evaluator, likewise.
@@ -145,8 +166,7 @@ def load_task(
         return _with_instances(task, instances)
     if isinstance(task, TaskRecord):
         return _with_instances(Task(task, Limits()), instances)
-    folder = _find_folder(task)
-    config = _read_config(folder)
+    folder, config = _find_config(task)
     paths = _find_files(folder, config, program, evaluator)
     contents = read_folder(folder, paths.values(), config.files)
     files = contents.files
@@ -178,10 +198,32 @@ def load_task(
         picture=config.picture,
         omitted=tuple(contents.omitted),
         instances_file=names.get("data set", ""),
+        harness_file=names.get("harness", ""),
+        private=config.private,
     )
     _check_entry_and_instances(folder, record)
     record = msgspec.structs.replace(record, hash=hash_of(record))
     return _with_instances(Task(record, held(limits, str(folder))), instances)
+
+
+def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
+    """Finds a task's folder and its configuration, in the wording that is asked for."""
+    where, _, told = os.fspath(task).rpartition(":")
+    if not where or Path(task).is_dir():
+        folder = _find_folder(task)
+        return folder, _read_config(folder)
+    folder = _find_folder(where)
+    config = _read_config(folder)
+    if told not in config.wordings:
+        known = ", ".join(config.wordings) or "none"
+        raise TaskError(f"{folder / 'task.toml'}: no wording {told!r} (it has: {known})")
+    wording = config.wordings[told]
+    return folder, msgspec.structs.replace(
+        config,
+        name=f"{config.name or folder.resolve().name}-{told}",
+        statement=wording.statement,
+        program=wording.program or config.program,
+    )
 
 
 def _plain_name(folder: Path, config: TaskConfig) -> str:
@@ -205,6 +247,7 @@ def _find_files(
         "program": (program, config.program, PROGRAM_NAMES),
         "evaluator": (evaluator, config.evaluator, EVALUATOR_NAMES),
         "data set": (None, config.instances, ()),
+        "harness": (None, config.harness, ()),
     }
     found = {}
     for what, (given, configured, usual) in wanted.items():
@@ -231,7 +274,14 @@ def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
                 f"{folder / record.evaluator_file}: a task with instances needs a function "
                 "score(value, instance), and no isolation 'shared'"
             )
-        read_instances(record)
+        checks = any(each.get("check") for each in read_instances(record))
+        if record.asks_model and (checks or record.harness_file):
+            raise TaskError(
+                f"{folder / 'task.toml'}: a harness and check instances are for tasks whose "
+                "programs evolve, got a text"
+            )
+    elif record.harness_file:
+        raise TaskError(f"{folder / 'task.toml'}: key 'harness' needs a key 'instances'")
 
 
 def _with_instances(task: Task, wanted: int | slice | None) -> Task:

@@ -9,7 +9,9 @@ that is not legal; the fitness is the mean over all instances, one without a sco
   an evaluation is a function of task, text and model, and equal texts are evaluated once.
 - A program's entry function is called with the instance's `input`, on all instances in one process
   under the limits of one evaluation; `value` is what it returns. It never sees the instance's
-  other fields.
+  other fields. A harness, a file of the task, is run after the program and may define the entry.
+- A program's instances with `"check": true` are held out: they count in no fitness, and their mean
+  is the private metric `check_fitness`.
 
 Values are scored in the sandbox, all instances at once, by the task's evaluator with a few lines
 added below.
@@ -147,6 +149,7 @@ class InstanceEvaluator:
         self.generation = 0
         self._children, self._sandbox, self._caller = header.children, sandbox, caller
         self._instances = read_instances(header.task)
+        self._check = {i for i, each in enumerate(self._instances) if each.get("check")}
         self._entry = header.task.entry
         self._scoring = _scoring_task(header.task)
         self._stopping = stopping or threading.Event()
@@ -188,7 +191,9 @@ class InstanceEvaluator:
         else:
             inputs = json.dumps([instance["input"] for instance in self._instances])
             running = RUNNING.format(entry=self._entry, inputs=inputs)
-            scored = self._sandbox(self._scoring, program.rstrip() + "\n" + running, limits)
+            harness = task.files[task.harness_file] if task.harness_file else ""
+            source = f"{program.rstrip()}\n\n{harness}{running}"
+            scored = self._sandbox(self._scoring, source, limits)
         evaluation = self._read(scored, lost)
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
 
@@ -274,7 +279,10 @@ class InstanceEvaluator:
         if scored.status != "ok":
             return scored
         places = range(len(self._instances))
-        instances = [self._instance(place, scored, lost.get(place)) for place in places]
+        tried = [self._instance(place, scored, lost.get(place)) for place in places]
+        instances = [each for place, each in enumerate(tried) if place not in self._check]
+        checked = [tried[place].score or 0.0 for place in sorted(self._check)]
+        private = {"check_fitness": sum(checked) / len(checked)} if checked else {}
         scores = [each.score for each in instances if each.score is not None]
         unscored = [each.status for each in instances if each.status != "ok"]
         note = None
@@ -288,7 +296,7 @@ class InstanceEvaluator:
         return Evaluation(
             status="ok",
             fitness=fitness,
-            metrics={"objective": total, "strict_fitness": fitness},
+            metrics={"objective": total, "strict_fitness": fitness, **private},
             error=note and f"{note}; each counts as 0",
             instances=tuple(instances),
         )
