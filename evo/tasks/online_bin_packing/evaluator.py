@@ -8,7 +8,7 @@ CAPACITY = 100
 
 def score(value: Any, instance: dict[str, Any]) -> float:
     """Return ceil(sum of sizes / 100) / bins, in (0, 1]; value: the bin of each item, in order."""
-    items = instance["input"]
+    items: list[int] = instance["input"]
     if not isinstance(value, list) or len(value) != len(items):
         raise ValueError(f"expected a bin for each of {len(items)} items")
     filled: dict[int, int] = {}

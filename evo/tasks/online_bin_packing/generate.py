@@ -7,18 +7,19 @@ in Romera-Paredes et al. 2024 (FunSearch) after Castineiras et al. 2012.
 """
 
 import json
+import sys
 
 import numpy as np
 
 ITEMS, SEARCH, CHECK = 1200, 5, 2
 
 
-def main():
+def main() -> None:
     for number in range(SEARCH + CHECK):
         drawn = 45 * np.random.default_rng([2024, number]).weibull(3, ITEMS)
         sizes = np.clip(np.rint(drawn), 1, 100).astype(int).tolist()
         instance = {"id": f"items-{number}", "input": sizes, "check": number >= SEARCH}
-        print(json.dumps(instance, separators=(",", ":")))
+        sys.stdout.write(json.dumps(instance, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

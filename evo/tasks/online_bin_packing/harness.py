@@ -2,7 +2,7 @@
 import numpy as np
 
 
-def pack(items):
+def pack(items: list[int]) -> list[int]:
     rule = globals().get("priority") or globals()["value"]
     room = np.full(len(items) + 1, 100.0)
     used, packed = 0, []

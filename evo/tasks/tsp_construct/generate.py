@@ -7,16 +7,20 @@ still has are added as cuts until none is left (Dantzig, Fulkerson and Johnson 1
 """
 
 import json
+import sys
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 
 CITIES, SEARCH, CHECK = 50, 20, 20
 
+Array = npt.NDArray[np.float64]
 
-def shortest(cities):
+
+def shortest(cities: Array) -> float:
     """Return the length of the shortest closed tour through cities of shape (n, 2)."""
     n = len(cities)
     edges = np.array(list(combinations(range(n), 2)))
@@ -28,18 +32,19 @@ def shortest(cities):
             length,
             constraints=LinearConstraint(rows, low, high),
             bounds=Bounds(0, 1),
-            integrality=np.ones(len(edges)),
+            integrality=np.ones(len(edges), int),
         )
-        parts = components(n, edges[found.x > 0.5].tolist())
+        used = np.asarray(found.x) > 0.5
+        parts = components(n, edges[used].tolist())
         if len(parts) == 1:
-            return float(length[found.x > 0.5].sum())
+            return float(length[used].sum())
         cuts = [np.isin(edges, part).all(axis=1).astype(float) for part in parts]
         rows = vstack([rows, csr_array(np.array(cuts))])
         low = np.append(low, np.zeros(len(parts)))
         high = np.append(high, [len(part) - 1.0 for part in parts])
 
 
-def components(n, edges):
+def components(n: int, edges: list[list[int]]) -> list[list[int]]:
     """Return the connected parts of a graph on n cities, as sorted lists."""
     part = list(range(n))
     for one, other in edges:
@@ -48,14 +53,14 @@ def components(n, edges):
     return [[c for c in range(n) if part[c] == p] for p in sorted(set(part))]
 
 
-def main():
+def main() -> None:
     for number in range(SEARCH + CHECK):
         cities = np.random.default_rng([1954, number]).random((CITIES, 2)).round(3)
         instance = {"id": f"cities-{number:02d}", "input": cities.tolist()}
         instance["optimum"] = round(shortest(cities), 9)
         if number >= SEARCH:
             instance["check"] = True
-        print(json.dumps(instance, separators=(",", ":")), flush=True)
+        sys.stdout.write(json.dumps(instance, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import numpy as np
 
 
-def build_tour(cities):
+def build_tour(cities: list[list[float]]) -> list[int]:
     points = np.array(cities)
     distance = np.hypot(*(points[:, None] - points[None]).T)
     rule = globals().get("next_city") or globals()["choose"]

@@ -82,8 +82,13 @@ def test_references_are_what_the_rules_score(name, rule):
 def test_the_start_is_weak_and_the_same_in_other_words(name):
     stated = tomllib.loads((TASKS / name / "task.toml").read_text())["references"]
     plain, renamed = load_task(name), load_task(f"{name}:renamed")
-    assert renamed.name == f"{name}-renamed" and renamed.record.hash != plain.record.hash
-    words = set(plain.initial_program.split()) & {"next_city(current,", "priority(item,", "pack(n):"}
+    assert renamed.name == f"{name}-renamed"
+    assert renamed.record.hash != plain.record.hash
+    words = set(plain.initial_program.split()) & {
+        "next_city(current,",
+        "priority(item,",
+        "pack(n):",
+    }
     assert not words & set(renamed.initial_program.split())
     start = run(name, plain.initial_program)
     assert run(name, renamed.initial_program) == pytest.approx(start)
@@ -94,7 +99,8 @@ def test_the_start_is_weak_and_the_same_in_other_words(name):
 def test_check_instances_are_others(name):
     search = [each["input"] for each in instances(name) if not each.get("check")]
     check = [each["input"] for each in instances(name) if each.get("check")]
-    assert search and check
+    assert len(search) > 2
+    assert len(check) >= 2
     assert not any(each in search for each in check)
     assert "check_fitness" in load_task(name).record.private
 
@@ -117,7 +123,7 @@ def test_check_instances_are_others(name):
 def test_what_is_not_legal_is_refused(name, value):
     space = {}
     exec((TASKS / name / "evaluator.py").read_text(), space)
-    with pytest.raises(ValueError, match="expected|overlap|leaves|holds"):
+    with pytest.raises(ValueError, match=r"expected|overlap|leaves|holds"):
         space["score"](value, instances(name)[0])
 
 
