@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Evaluation": "evo.records",
-    "Handle": "evo.runs.verbs",
+    "Handle": "evo.handle",
     "Limits": "evo.records",
     "Log": "evo.log",
     "LogError": "evo.log",
@@ -87,13 +87,13 @@ if TYPE_CHECKING:
     from evo.concurrency import ConcurrencyPlan, plan_concurrency
     from evo.configuration import Settings
     from evo.folder import TaskError
+    from evo.handle import Handle
     from evo.journal import LogError
     from evo.live import Allocation, allocate_live, start_allocation
     from evo.log import Log, read_log
     from evo.records import Evaluation, Limits, Model
     from evo.runs.playback import rerun, rescore
     from evo.runs.verbs import (
-        Handle,
         evaluate,
         resume,
         resume_many,

@@ -11,7 +11,7 @@ import functools
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,16 +20,17 @@ import msgspec
 
 from evo.allocation import Allocations, allocate
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
+from evo.handle import Control, Handle, Plan, begin
 from evo.live_arms import LiveArms, LiveFlights, open_arm
 from evo.log import Log, read_log
 from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
 from evo.records import AllocationHeader, ArmRecord, Header, TaskRecord
 from evo.rewards import find_reward
 from evo.rounds import ALLOCATION, JournalWatcher, open_journal
-from evo.runs.session import open_resources
-from evo.runs.verbs import Handle, Plan, Stoppable
+from evo.runs.resources import open_resources
 from evo.sandbox import EvaluatorClosed
 from evo.task import Task, load_task
+from evo.upkeep import heed_stop
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,13 +136,12 @@ def allocate_live(
         settings=settings,
         **configuration,
     )
-    made: Allocation = plan.work(lambda _: None)
-    return made
+    return plan.do()
 
 
 def start_allocation(
     task: str | os.PathLike[str] | Task, policy: str | PolicyClass, **arguments: Any
-) -> Handle:
+) -> Handle[Allocation]:
     """Starts `allocate_live` in the background and returns a handle, whose `log` are the arms'.
 
     Stopped, it gives an unfinished Allocation, and the same call goes on with it. A mistake in
@@ -155,7 +155,7 @@ def start_allocation(
     call = inspect.signature(allocate_live).bind(task, policy, **arguments)
     call.apply_defaults()
     given = dict(call.arguments)
-    return Handle(_plan(**given.pop("configuration"), **given), many=True)
+    return begin(_plan(**given.pop("configuration"), **given))
 
 
 def _plan(
@@ -174,7 +174,7 @@ def _plan(
     log_dir: str | os.PathLike[str] | None,
     settings: Settings | None,
     **configuration: Any,
-) -> Plan:
+) -> Plan[Allocation]:
     """Checks the arguments of `allocate_live` and returns its work."""
     settings, configuration = split_settings(settings, configuration)
     rounds = at_least("rounds", rounds, 1)
@@ -201,8 +201,8 @@ def _plan(
         arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
     )
 
-    def work(hook: Callable[[Stoppable], None]) -> Allocation:
-        done = _allocate(allocator, header, sources, settings, folder, hook)
+    def work(control: Control) -> Allocation:
+        done = _allocate(allocator, header, sources, settings, folder, control)
         return Allocation(
             pulls=done.pulls[0],
             rewards=done.rewards[0],
@@ -213,7 +213,7 @@ def _plan(
             path=folder,
         )
 
-    return Plan([folder / record.log for record in header.arms], work)
+    return Plan([folder / record.log for record in header.arms], work, many=True)
 
 
 def _allocate(
@@ -222,20 +222,20 @@ def _allocate(
     sources: Sequence[Header | Log],
     settings: Settings,
     folder: Path,
-    hook: Callable[[Stoppable], None],
+    control: Control,
 ) -> Allocations:
     """Opens journal, arms and models, and lets the policy pull them."""
     with contextlib.ExitStack() as stack:
         writer, journal = open_journal(folder, header, stack)
         header = journal.header
-        resources = stack.enter_context(open_resources(_header_of(sources[0]), settings))
+        resources = stack.enter_context(open_resources(settings, control))
         watched = [folder / ALLOCATION, *(folder / record.log for record in header.arms)]
-        live = LiveArms(header.cap, resources, watched)
-        hook(live)
+        stack.enter_context(heed_stop(watched, control.stop))
+        live = LiveArms(header.cap, resources)
         for source, record in zip(sources, header.arms, strict=True):
             path, run = folder / record.log, _header_of(source)
             try:
-                live.add(open_arm(path, run, settings, resources, stack, free=record.logged))
+                live.add(open_arm(path, run, resources, stack, free=record.logged))
             except EvaluatorClosed:
                 raise RuntimeError(f"stopped before all arms of {folder} had begun") from None
         initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]

@@ -33,9 +33,12 @@ Isolation = Literal["separate", "shared"]
 Evolves = Literal["python", "text"]
 """What evolves on a task: a Python program or any other text."""
 
-EndReason = Literal["completed", "interrupted", "endpoint", "refused", "budget"]
-"""Why a session of a run ended: its goal was reached; a user stopped it; the endpoint was down;
-every child of a generation failed for the same permanent reason; a budget was spent."""
+EndReason = Literal[
+    "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused"
+]
+"""Why a session of a run ended: it has all its generations; its fitness reached the target; too
+many generations brought nothing; a budget was spent; a user stopped it; the endpoint was down;
+every child of a generation failed for the same permanent reason."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -271,6 +274,8 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
         versions: Of the software of this session.
         platform: Operating system and processor.
         model: What its calls went to, where that is not the header's model.
+        target: Fitness at which it was to end; None: none, as the next.
+        patience: Generations without an improvement after which it was to end.
     """
 
     generations: int | None
@@ -280,6 +285,8 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
     versions: dict[str, str] = {}
     platform: str = ""
     model: Model | None = None
+    target: float | None = None
+    patience: int | None = None
 
 
 class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"):

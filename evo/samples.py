@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from evo.configuration import Settings, differences, identity
+from evo.configuration import Settings, identity
 from evo.cost import cost_of_children
 from evo.journal import LogError
 from evo.llm.client import EndpointRefused
 from evo.log import Log, LogWriter, read_log
-from evo.records import End, Header, Initial, InstanceCall
-from evo.runs.arm import Resources
+from evo.records import End, Initial
 from evo.runs.instances import InstanceEvaluator, last_error
-from evo.runs.session import Job, begin_session, open_resources, run_jobs, with_model
+from evo.runs.resources import open_resources
+from evo.runs.session import Goal, Job, bring, open_log, session_line
 from evo.selectors import Terms
 from evo.selectors.race import Taken, rewards_of
 from evo.sweeping.fields import Configuration, hash_of
@@ -83,13 +82,11 @@ class LiveSamples(ABC):
         self._budget, self._taken = dict(budget), 0
         self._spent = {unit: 0.0 for unit in budget if unit != "samples"}
         shown = settings.progress
+        settings = replace(settings, progress=False)
         self._bar = stack.enter_context(
             tqdm(total=self.outcomes.size, unit=self.unit, desc="select", disable=not shown)
         )
-        first = stack.enter_context(open_resources(configurations[0].header, settings))
-        self._resources = {
-            each.run: with_model(first, each.header, settings, stack) for each in configurations
-        }
+        self._resources = stack.enter_context(open_resources(settings))
 
     def take(self, first: Ints, number: Ints) -> Taken:
         """Makes the next samples of each configuration, as far as the budget goes."""
@@ -146,7 +143,6 @@ class SeedSamples(LiveSamples):
     ) -> None:
         super().__init__(configurations, len(seeds), *rest)
         self._seeds = seeds
-        self._quiet = dataclasses.replace(self._settings, progress=False)
         self._logs: dict[Place, Log] = {}
         self._paid: dict[Path, int] = {}
 
@@ -184,30 +180,13 @@ class SeedSamples(LiveSamples):
 
     def _run(self, wanted: Sequence[Place]) -> dict[Path, Log]:
         """Brings the logs of these samples to their goals and returns them."""
-        from joblib import Parallel, delayed
-
-        jobs: dict[Path, tuple[Resources, Job]] = {}
+        jobs: dict[Path, Job] = {}
         for k, i in sorted(wanted, key=lambda each: self._configurations[each[0]].generations):
             configuration, path = self._configurations[k], self._path(k, i)
             header = msgspec.structs.replace(configuration.header, seed=self._seeds[i])
-            job = _job(path, header, configuration.generations)
-            jobs[path] = (self._resources[configuration.run], job)
-        groups: dict[int, tuple[Resources, list[Job]]] = {}
-        for resources, job in jobs.values():
-            groups.setdefault(id(resources.caller), (resources, []))[1].append(job)
-
-        def work(resources: Resources, group: list[Job]) -> list[Log]:
-            return run_jobs(group, self._quiet, resources=resources)
-
-        try:
-            done = Parallel(n_jobs=len(groups), backend="threading")(
-                delayed(work)(*group) for group in groups.values()
-            )
-        except BaseException:
-            for resources, _ in groups.values():
-                resources.stopping.set()
-            raise
-        return {log.path: log for group in done for log in group}
+            jobs[path] = Job(path, header, Goal(configuration.generations))
+        done = bring(list(jobs.values()), self._resources)
+        return {each.log.path: each.log for each in done if each.log is not None}
 
 
 @dataclass
@@ -240,7 +219,7 @@ class ProblemSamples(LiveSamples):
         super().__init__(configurations, len(order), *rest)
         self._order = order
         *_, stack, _, _, _ = rest
-        self._stopping = self._resources[configurations[0].run].stopping  # one for all
+        self._stopping = self._resources.stopping
         self._asked = [self._open(k, stack) for k in range(len(configurations))]
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
@@ -255,26 +234,16 @@ class ProblemSamples(LiveSamples):
 
     def _open(self, k: int, stack: contextlib.ExitStack) -> _Asked:
         configuration = self._configurations[k]
-        header, resources = configuration.header, self._resources[configuration.run]
-        path = self._path(k)
-        session = begin_session(0, self._settings, resources)
-        known: list[InstanceCall] = []
-        evaluated = False
-        if path.exists():
-            writer, log = LogWriter.reopen(path)
-            stack.callback(self._close, writer)
-            _check_same(path, log.header, header)
-            # What failed may do better now, as in a run.
-            known = [call for call in log.instance_calls if call.reply is not None]
-            evaluated = log.initial is not None
-            writer.append(session)
-        else:
-            writer = LogWriter.create(path, header, session)
-            stack.callback(self._close, writer)
+        header, resources = configuration.header, self._resources
+        writer, log = open_log(self._path(k), header, session_line(resources, Goal(0)))
+        stack.callback(self._close, writer)
+        # What failed may do better now, as in a run.
+        known = [call for call in log.instance_calls if call.reply is not None] if log else []
+        evaluated = log is not None and log.initial is not None
         evaluator = InstanceEvaluator(
             header,
             resources.evaluator.evaluate,
-            resources.caller,
+            resources.caller(header),
             max_concurrent=resources.max_concurrent,
             stopping=resources.stopping,
             on_call=writer.append,
@@ -297,14 +266,14 @@ class ProblemSamples(LiveSamples):
             done = Parallel(
                 n_jobs=min(len(batches), self._settings.max_concurrent), backend="threading"
             )(delayed(self._ask)(k, batch) for k, batch in batches.items())
-        except BaseException:
-            for resources in self._resources.values():
-                resources.wind_down()
+        except BaseException as error:
+            for k in batches:
+                self._resources.wind_down(self._path(k), error)
             raise
         return {place: found for part in done for place, found in part.items()}
 
     def _ask(self, k: int, batch: Sequence[int]) -> dict[Place, tuple[float, Amounts, float]]:
-        active, key = self._resources[self._configurations[k].run].active, (self._path(k), 0)
+        active, key = self._resources.active, (self._path(k), 0)
         active.add(key)
         try:
             return self._try(k, batch)
@@ -358,16 +327,3 @@ def with_text(configuration: Configuration, text: str | None) -> Configuration:
     header = msgspec.structs.replace(header, task=task, children=1)
     run = hash_of(identity(header))
     return Configuration(header, 0, run, hash_of([run, 0]))
-
-
-def _job(path: Path, header: Header, goal: int) -> Job:
-    """Returns what is left to do for a run."""
-    if not path.exists():
-        return Job(path, header, goal, header.children)
-    _check_same(path, read_log(path).header, header)
-    return Job(path, None, goal, header.children)
-
-
-def _check_same(path: Path, logged: Header, header: Header) -> None:
-    if other := differences(logged, header):
-        raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")

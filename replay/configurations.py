@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evo.handle import read_begun
 from evo.sweeping.events import EventLog, Run, State
 from evo.sweeping.fields import GENERATIONS, canonical
-from evo.sweeping.lanes import measure, read_begun
+from evo.sweeping.lanes import measure
 from evo.sweeping.plan import read_plan
 from replay.statistics import interval
 

@@ -8,21 +8,20 @@ arms through `Arm.advance`.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from evo.cost import cost_of_children
 from evo.folder import TaskError
 from evo.journal import LogError
-from evo.llm.client import Call, CallCancelled, Caller, EndpointRefused
-from evo.llm.limits import Slots
+from evo.llm.client import Call, CallCancelled, EndpointRefused
 from evo.llm.recorded import prompt_hash
 from evo.log import Best, Log, LogWriter
 from evo.prompt import Message, build_messages, parse_reply
@@ -37,13 +36,12 @@ from evo.records import (
     Outcome,
     Reply,
 )
-from evo.runs.evaluations import Evaluates, EvaluationMemory, Sandbox, program_digest
+from evo.runs.evaluations import Evaluates, EvaluationMemory, program_digest
 from evo.runs.instances import InstanceEvaluator
-from evo.runs.progress import Tally
+from evo.runs.resources import Resources
 from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
 from evo.task import EvaluatorFailed
 
-GRACE = 5.0  # seconds that calls in flight have to finish once a run is stopped
 MAX_THREADS = 512
 TIE = 1e-9  # fitnesses so close to each other count as equal
 
@@ -52,44 +50,6 @@ OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
 class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
     """The run was asked to stop."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What the arms of a session share: the model, the sandbox and the wish to stop.
-
-    Attributes:
-        caller: Answers calls.
-        slots: What a call asks for a slot.
-        evaluator: Evaluates programs, one per core at a time.
-        max_concurrent: Calls in flight at most; 1 works in order.
-        stopping: Set once no further call may begin.
-        active: What is under way, of whichever arm: calls are ended only once it is logged.
-        tally: What the session's calls came to.
-    """
-
-    caller: Caller
-    slots: Slots
-    evaluator: Sandbox
-    max_concurrent: int
-    stopping: threading.Event = field(default_factory=threading.Event)
-    active: set[tuple[Path, int]] = field(default_factory=set)
-    tally: Tally = field(default_factory=Tally)
-
-    def wind_down(self) -> None:
-        """Lets what is under way finish and be logged for a moment, then ends its calls."""
-        self.stopping.set()
-        deadline = time.monotonic() + GRACE
-        while self.active and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self.caller.cancel()
-
-    def close(self) -> None:
-        """Ends calls and evaluations at once."""
-        self.stopping.set()
-        self.caller.cancel()
-        self.caller.close()
-        self.evaluator.close()
 
 
 def child_seed(seed: int, children: int, generation: int, index: int) -> int:
@@ -113,22 +73,27 @@ class Arm:
         path: Its log.
         best: The best program so far with its evaluation and place.
         generation: Complete generations.
-        instance_calls: Calls that the evaluations of the latest generation made.
+        trajectory: Best fitness after each generation from 0 on; NaN while nothing is ok.
+        costs: By generation from 0 on, what it cost by unit; NaN where unknown.
+        barren: Generations since the last improvement.
     """
 
     def __init__(self, writer: LogWriter, header: Header, resources: Resources) -> None:
         self.header = header
         self.path = writer.path
-        self.generation = 0
+        self.generation = self.barren = 0
+        self.trajectory: list[float] = []
+        self.costs: list[dict[str, float]] = []
         self._writer = writer
         self._resources = resources
-        self.instance_calls: list[InstanceCall] = []
+        self._caller = resources.caller(header)
+        self._calls: list[InstanceCall] = []  # of evaluations, in the generation under way
         self._instances: InstanceEvaluator | None = None
         if header.task.instances_file:
             self._instances = InstanceEvaluator(
                 header,
                 resources.evaluator.evaluate,
-                resources.caller,
+                self._caller,
                 max_concurrent=resources.max_concurrent,
                 stopping=resources.stopping,
                 on_call=self._log_call,
@@ -160,6 +125,7 @@ class Arm:
         if log is not None:  # what failed may do better now
             self.learn(call for call in log.instance_calls if call.reply is not None)
         program = self.header.task.files[self.header.task.program_file]
+        self._calls = [call for call in log.instance_calls if call.generation == 0] if log else []
         initial = log.initial.evaluation if log and log.initial else None
         if initial is None:
             initial = self._evaluate_initial(program)
@@ -169,10 +135,21 @@ class Arm:
             self._memory.learn(program, initial)
         self.best = Best(program, initial, 0, 0)
         self._first[program_digest(program)] = (0, 0)
-        if log is None:
-            return
+        if log is not None:
+            self._take_over(log)
+        else:
+            self.trajectory = [_number(initial.fitness)]
+            self.costs = [_costs(self.header, self._calls, initial.seconds)]
+
+    def _take_over(self, log: Log) -> None:
+        """Goes on where a log ends, a generation under way included."""
         self.generation = len(log.generations)
-        self.instance_calls = [c for c in log.instance_calls if c.generation > self.generation]
+        self.trajectory = [_number(self.best_fitness), *log.trajectory[1:].tolist()]
+        self.costs = costs_of_log(log)
+        self.costs[0] = _costs(self.header, self._calls, self.best.evaluation.seconds)
+        improved = [g.generation for g in log.generations if g.improved]
+        self.barren = self.generation - max(improved, default=0)
+        self._calls = [c for c in log.instance_calls if c.generation > self.generation]
         for child in log.children:
             if child.program is not None:
                 self._memory.learn(child.program, child.evaluation)
@@ -198,7 +175,7 @@ class Arm:
     def _log_call(self, call: InstanceCall) -> None:
         self._writer.append(call)
         self._resources.tally.add(call.attempts, self.header)
-        self.instance_calls.append(call)
+        self._calls.append(call)
 
     def _evaluate_initial(self, program: str) -> Evaluation:
         try:
@@ -225,7 +202,7 @@ class Arm:
         """
         started = time.monotonic()
         number = self.generation + 1
-        self.instance_calls = [c for c in self.instance_calls if c.generation == number]
+        self._calls = [call for call in self._calls if call.generation == number]
         if self._instances is not None:
             self._instances.generation = number
         messages = build_messages(self.header.task, self.best.program or "", self.best_fitness)
@@ -262,9 +239,10 @@ class Arm:
     ) -> list[Child]:
         """Makes the missing children; those that the endpoint refused are not logged yet."""
         stamp = prompt_hash(messages)
+        failed = threading.Event()
 
         def unit(index: int) -> Child:
-            if self._resources.stopping.is_set():
+            if failed.is_set() or self._resources.stopping.is_set():
                 raise Stopped
             self._resources.active.add((self.path, index))
             try:
@@ -296,7 +274,8 @@ class Arm:
                 for child in parallel(delayed(unit)(index) for index in missing):
                     made.append(child)
         except BaseException as error:
-            self._resources.wind_down()
+            failed.set()
+            self._resources.wind_down(self.path, error)
             if isinstance(error, CallCancelled | EvaluatorClosed):
                 raise Stopped from None
             raise
@@ -347,7 +326,7 @@ class Arm:
         if (kept := self._replies.get(index)) is not None:
             reason = kept.attempts[-1].finish_reason if kept.attempts else None
             return Call(kept.attempts, kept.reply, kept.reasoning, reason)
-        call = self._resources.caller.call(messages, seed=seed, generation=number, index=index)
+        call = self._caller.call(messages, seed=seed, generation=number, index=index)
         self._resources.tally.add(call.attempts, self.header)
         return call
 
@@ -377,6 +356,9 @@ class Arm:
         if chosen is not None:
             program = self._programs[chosen.index]
             self.best = Best(program, chosen.evaluation, number, chosen.index)
+        self.barren = 0 if chosen is not None else self.barren + 1
+        self.trajectory.append(_number(self.best_fitness))
+        self.costs.append(_costs(self.header, [*children, *self._calls], seconds))
         self._logged, self._programs, self._replies = {}, {}, {}
         return Generation(
             generation=number,
@@ -395,6 +377,26 @@ class Arm:
     def close(self) -> None:
         """Closes the log."""
         self._writer.close()
+
+
+def costs_of_log(log: Log) -> list[dict[str, float]]:
+    """Returns what each complete generation of a log cost by unit, from generation 0 on."""
+    calls: dict[int, list[Outcome | InstanceCall | Reply]] = {}
+    for call in log.calls:
+        calls.setdefault(call.generation, []).append(call)
+    seconds = [log.initial.evaluation.seconds if log.initial else 0.0]
+    seconds += [generation.seconds for generation in log.generations]
+    return [_costs(log.header, calls.get(g, []), wall) for g, wall in enumerate(seconds)]
+
+
+def _costs(
+    header: Header, calls: Sequence[Outcome | InstanceCall | Reply], seconds: float | None
+) -> dict[str, float]:
+    return cost_of_children(calls, header.model, header.sampling).by_unit(seconds)
+
+
+def _number(fitness: float | None) -> float:
+    return math.nan if fitness is None else fitness
 
 
 def _tell_of_initial(task: str, evaluation: Evaluation) -> None:

@@ -28,7 +28,7 @@ from evo.records import (
 from evo.runs.arm import Arm, choose
 from evo.runs.evaluations import Evaluates
 from evo.runs.instances import InstanceEvaluator
-from evo.runs.session import open_resources
+from evo.runs.resources import open_resources
 from evo.sandbox.cluster import open_evaluator
 from evo.upkeep import require_whole
 
@@ -122,7 +122,7 @@ def rerun(
     settings = Settings(max_concurrent=64, workers=workers, progress=False)
     with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
         target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"
-        with open_resources(logged.header, settings, caller=model) as resources:
+        with open_resources(settings, only=model) as resources:
             writer = LogWriter.create(target, logged.header, *logged.instance_calls)
             arm = Arm(writer, logged.header, resources)
             arm.learn(logged.instance_calls)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from evo.cost import cost_of_attempts
 from evo.llm.limits import Load
-from evo.records import Attempt, Header
+from evo.records import Attempt, Header, Outcome
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 class Tally:
@@ -118,3 +123,62 @@ def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
     else:
         parts.append(f"{short(tally.tokens)} of about {short(tally.tokens * share)} tokens")
     return ", ".join(parts)
+
+
+class Progress:
+    """The progress bar of one or several runs: generations, best fitness, and `watch`.
+
+    Args:
+        label: Of the bar.
+        total: Children that the runs may have in all.
+        tally: Of the session.
+        load: Of its slots.
+        shown: Whether there is a bar at all.
+    """
+
+    def __init__(
+        self, label: str, total: int, tally: Tally, load: Callable[[], Load], *, shown: bool
+    ) -> None:
+        from tqdm.auto import tqdm
+
+        self._tally, self._load = tally, load
+        self._bar: tqdm[Any] = tqdm(total=total, desc=label, unit="child", disable=not shown)
+        self._lock = threading.Lock()
+        self._done = self._failed = 0
+        self._left = total
+        self._best = -math.inf
+        self._at = "T 0"
+
+    def child(self, child: Outcome) -> None:
+        """A child was logged."""
+        with self._lock:
+            self._done += 1
+            self._failed += child.evaluation.status != "ok"
+            self._left -= 1
+            self._show()
+            self._bar.update(1)
+
+    def generation(self, number: int, goal: int, best: float | None) -> None:
+        """A generation of a run is complete."""
+        with self._lock:
+            self._best = max(self._best, -math.inf if best is None else best)
+            self._at = f"T {number}/{goal}"
+            self._show()
+
+    def skip(self, children: int) -> None:
+        """Children need not be made."""
+        with self._lock:
+            self._left -= children
+            self._bar.update(children)
+
+    def __str__(self) -> str:
+        best = "none" if self._best == -math.inf else f"{self._best:.4f}"
+        return f"{self._at}, best {best}, {self._failed} failed"
+
+    def _show(self) -> None:
+        figures = watch(self._tally, self._load(), done=self._done, left=self._left)
+        self._bar.set_postfix_str(f"{self}, {figures}", refresh=False)
+
+    def close(self) -> None:
+        """Ends the bar."""
+        self._bar.close()

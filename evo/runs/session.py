@@ -1,363 +1,362 @@
-"""Sessions: bring logs to their goals, several at a time, sharing slots and workers."""
+"""Sessions: the only thing that brings logs to their goals, several at a time."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
-import glob
-import os
 import platform
-import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Literal
 
-from evo.configuration import (
-    LOCAL,
-    Settings,
-    at_least,
-    default_path,
-    differences,
-    software_versions,
-)
-from evo.journal import LogError, check_free
-from evo.llm.client import Caller, EndpointDown, EndpointRefused, ModelClient
-from evo.llm.limits import Slots
+from evo.budget import Ledger, Turns, Worst, worst_of
+from evo.configuration import Settings, at_least, differences, software_versions
+from evo.handle import Control, read_begun
+from evo.journal import LogBusyError, LogError, check_free
+from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import Log, LogWriter, read_log
-from evo.records import Child, End, EndReason, Header, Session
-from evo.runs.arm import GRACE, Arm, Resources, Stopped
-from evo.runs.progress import watch
+from evo.records import End, EndReason, Header, Session
+from evo.runs.arm import Arm, Stopped, costs_of_log
+from evo.runs.progress import Progress
+from evo.runs.resources import Resources, open_resources
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.task import EvaluatorFailed
-from evo.upkeep import require_whole, stop_file
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
+from evo.task import EvaluatorFailed, read_instances
+from evo.upkeep import heed_stop
 
 
-def open_caller(header: Header, settings: Settings, slots: Slots) -> Caller:
-    """Returns the client of a header's model, behind the cache if there is one.
+@dataclass(frozen=True)
+class Goal:
+    """Where a run ends; none of it is part of what identifies the run.
 
-    It touches no network yet.
+    Attributes:
+        generations: T.
+        target: Fitness at which it ends earlier; None: none.
+        patience: Generations in a row without an improvement after which it ends earlier.
     """
-    client = ModelClient(
-        header.model,
-        header.sampling,
-        slots=slots,
-        timeout=settings.timeout,
-        retries=settings.retries,
-    )
-    if settings.cache is None:
-        return client
-    from evo.llm.cache import CachedClient, ResponseCache
 
-    return CachedClient(client, ResponseCache.open(Path(settings.cache)))
+    generations: int
+    target: float | None = None
+    patience: int | None = None
 
+    def __post_init__(self) -> None:
+        at_least("generations (T)", self.generations, 0)
+        if self.patience is not None:
+            at_least("patience", self.patience, 1)
+        if self.target is not None and not -float("inf") < self.target < float("inf"):
+            raise ValueError(f"target: expected a finite fitness, got {self.target!r}")
 
-@contextlib.contextmanager
-def open_resources(
-    header: Header, settings: Settings, *, caller: Caller | None = None
-) -> Generator[Resources]:
-    """Yields the model's client and the sandbox, and closes both.
+    def reached(self, done: int, best: float | None, barren: int) -> EndReason | None:
+        """Returns why a run ends here; None: it goes on.
 
-    Args:
-        header: Names the model and its sampling.
-        settings: Limits of concurrency and time.
-        caller: Instead of the header's model.
-    """
-    from evo.sandbox.cluster import open_evaluator
-
-    slots = Slots(
-        settings.max_concurrent,
-        requests_per_minute=settings.requests_per_minute,
-        tokens_per_minute=settings.tokens_per_minute,
-    )
-    caller = caller or open_caller(header, settings, slots)
-    workers = 1 if settings.max_concurrent == 1 else settings.workers
-    resources = Resources(
-        caller=caller,
-        slots=slots,
-        evaluator=open_evaluator(workers, settings.scheduler),
-        max_concurrent=settings.max_concurrent,
-    )
-    try:
-        yield resources
-    finally:
-        resources.close()
-
-
-def with_model(
-    first: Resources, header: Header, settings: Settings, stack: contextlib.ExitStack
-) -> Resources:
-    """Returns the resources with the model of this header, sharing slots and sandbox.
-
-    Args:
-        first: The session's resources.
-        header: Names the model and its sampling.
-        settings: Limits of time of a call.
-        stack: Closes the model's client.
-    """
-    if (header.model, header.sampling) == (first.caller.model, first.caller.sampling):
-        return first
-    caller = open_caller(header, settings, first.slots)
-    stack.callback(caller.close)
-    return dataclasses.replace(first, caller=caller)
-
-
-class _Progress:
-    """The progress bar of one or several runs: generations, best fitness, and `watch`."""
-
-    def __init__(self, label: str, total: int, resources: Resources, *, shown: bool) -> None:
-        from tqdm.auto import tqdm
-
-        self._tally, self._slots = resources.tally, resources.slots
-
-        self._bar: tqdm[Any] = tqdm(total=total, desc=label, unit="child", disable=not shown)
-        self._lock = threading.Lock()
-        self._ok = self._failed = 0
-        self._left = total
-        self._best: float | None = None
-        self._at = "T 0"
-
-    def child(self, child: Child) -> None:
-        with self._lock:
-            if child.evaluation.status == "ok":
-                self._ok += 1
-            else:
-                self._failed += 1
-            self._left -= 1
-            self._show()
-            self._bar.update(1)
-
-    def generation(self, arm: Arm, goal: int) -> None:
-        with self._lock:
-            if arm.best_fitness is not None:
-                known = (arm.best_fitness, self._best)
-                self._best = max(fitness for fitness in known if fitness is not None)
-            self._at = f"T {arm.generation}/{goal}"
-            self._show()
-
-    def _show(self) -> None:
-        done = self._ok + self._failed
-        figures = watch(self._tally, self._slots.load, done=done, left=self._left)
-        self._bar.set_postfix_str(
-            f"{self._at}, best {_format(self._best)}, {self._failed} failed, {figures}",
-            refresh=False,
-        )
-
-    def skip(self, children: int) -> None:
-        with self._lock:
-            self._left -= children
-            self._bar.update(children)
-
-    def close(self) -> None:
-        self._bar.close()
-
-
-def _format(fitness: float | None) -> str:
-    return "none" if fitness is None else f"{fitness:.4f}"
-
-
-def _advance_to(arm: Arm, goal: int, progress: _Progress) -> None:
-    """Advances an arm to its goal and logs how the session ended."""
-    reason: EndReason = "interrupted"
-    message: str | None = None
-    done = 0
-
-    def noted(child: Child) -> None:
-        progress.child(child)
-        if stop_file(arm.path).exists():
-            raise Stopped
-
-    try:
-        while arm.generation < goal:
-            arm.advance(noted)
-            done += 1
-            progress.generation(arm, goal)
-        reason = "completed"
-    except EndpointDown as error:
-        reason, message = "endpoint", str(error)
-        raise
-    except EndpointRefused as error:
-        reason, message = "refused", str(error)
-        raise
-    except SandboxError as error:
-        message = str(error)
-        raise
-    finally:
-        arm.end(End(reason=reason, message=message, stats={"generations": done}))
-        arm.close()
-        stop_file(arm.path).unlink(missing_ok=True)
-
-
-def begin_session(goal: int | None, settings: Settings, resources: Resources) -> Session:
-    """Returns the line that says which process goes on with a log, and how."""
-    return Session(
-        generations=goal,
-        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        max_concurrent=settings.max_concurrent,
-        protections=resources.evaluator.protections,
-        versions=software_versions(),
-        platform=f"{platform.system()} {platform.machine()}",
-    )
-
-
-def _work(
-    path: Path,
-    header: Header | None,
-    goal: int,
-    settings: Settings,
-    resources: Resources,
-    progress: _Progress,
-) -> Log:
-    """Runs one log to its goal: a new one if a header is given, else an old one.
-
-    Returns:
-        The log, unfinished if a stop was asked for.
-    """
-    if header is None:
-        known = read_log(path)
-        if known.finished and len(known.generations) >= goal and not known.torn:
-            progress.skip(goal * known.header.children)
-            return known
-        writer, log = LogWriter.reopen(path)
-        header = log.header
-        progress.skip(len(log.outcomes))
-    else:
-        # The sandbox starts first, so that a kill meanwhile leaves no log without a goal.
-        session = begin_session(goal, settings, resources)
-        writer, log = LogWriter.create(path, header, session), None
-    stop_file(path).unlink(missing_ok=True)  # meant for an earlier session
-    try:
-        arm = Arm(writer, header, resources)
-        if log is not None:
-            writer.append(begin_session(goal, settings, resources))
-        arm.begin(log)
-    except BaseException as error:
-        writer.close()
-        if log is None and isinstance(error, EvaluatorFailed):
-            path.unlink()  # it embeds a task that nobody can go on with
-        raise
-    with contextlib.suppress(Stopped):
-        _advance_to(arm, goal, progress)
-    return read_log(path)
+        Args:
+            done: Complete generations.
+            best: Best fitness; None or NaN while nothing is ok.
+            barren: Generations since the last improvement.
+        """
+        if self.target is not None and best is not None and best >= self.target:
+            return "target"
+        if done >= self.generations:
+            return "completed"
+        return "patience" if self.patience is not None and barren >= self.patience else None
 
 
 @dataclass(frozen=True)
 class Job:
-    """A log to bring to a goal; a new one if it has a header."""
+    """A log to bring to a goal; it is made unless it exists."""
 
     path: Path
-    header: Header | None
-    goal: int
-    children: int
+    header: Header
+    goal: Goal
 
 
-def plan_job(
-    header: Header, goal: int, folder: str | os.PathLike[str] | None, *, resume: bool
-) -> Job:
-    """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
-    if resume:
-        stem = glob.escape(default_path(header, Path(os.devnull)).stem)
-        place = LOCAL if folder is None else Path(folder)
-        for path in sorted([*place.glob(f"{stem}*.jsonl"), *place.glob(f"{stem}*.jsonl.gz")]):
-            if not differences(read_log(path).header, header):
-                return Job(path, None, goal, header.children)
-    return Job(default_path(header, folder), header, goal, header.children)
+@dataclass(frozen=True)
+class Brought:
+    """What became of a job.
+
+    Attributes:
+        job: The job.
+        log: As it stands now; None: never begun.
+        end: Why it went no further: `busy` where another process writes the log.
+        error: What went wrong; None: nothing.
+    """
+
+    job: Job
+    log: Log | None
+    end: EndReason | Literal["busy"]
+    error: Exception | None = None
 
 
-def resume_job(path: str | os.PathLike[str], generations: int | None) -> Job:
-    """Returns what is left to do for a log, after checking that it can go on."""
-    log = read_log(path)
-    if log.header.compact:
-        raise LogError(f"{path}: a compact log holds no programs and cannot go on")
-    if log.header.source != "evo":
-        raise LogError(f"{path}: written by {log.header.source}; only runs of evo can go on")
-    require_whole(log)
-    goal = log.goal if generations is None else generations
-    if generations is None and goal == 0:
-        raise ValueError(f"{path}: states no goal; give one, generations (-T)")
-    goal = at_least("generations (T)", goal, 1)
-    if goal < len(log.generations):
-        raise ValueError(
-            f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
-        )
-    return Job(Path(path), None, goal, log.header.children)
+def bring(
+    jobs: Sequence[Job],
+    resources: Resources,
+    *,
+    ledger: Ledger | None = None,
+    label: str = "runs",
+    on_generation: Callable[[Job, Arm], None] = lambda job, arm: None,
+) -> list[Brought]:
+    """Brings logs to their goals, sharing slots and workers, and returns what became of each.
+
+    Under a budget they come out as if served one after another, in the order given. Generations
+    that are logged already cost what they cost then, once per ledger: bring the same logs farther
+    with the same ledger, and only what is new counts.
+
+    Args:
+        jobs: Logs to make or go on with, of any models, each log once.
+        resources: Of the session. Where they are `isolated`, one run's refusal or damage is told
+            in its place and leaves the others alone; else the first error is raised.
+        ledger: Counts what they cost, and says how far they go; None: as far as their goals.
+        label: Of the progress bar.
+        on_generation: Told of each generation of a run under way, generation 0 included, once it
+            is logged; from the thread that made it.
+
+    Raises:
+        EndpointDown: The endpoint does not answer; the logs can go on later.
+        EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
+        BudgetError: What a generation cost in a unit of the budget is unknown.
+        LogError: A log is damaged, busy or of another run.
+    """
+    from joblib import Parallel, delayed
+
+    if len({job.path for job in jobs}) < len(jobs):
+        raise ValueError("jobs: expected each log once")
+    for job in jobs:
+        if not job.path.exists():
+            check_free(job.path)
+    ledger = ledger or Ledger()
+    turns = Turns(ledger, [(job.path, _worst(job, resources.settings)) for job in jobs])
+    control, working = resources.control, set[int]()
+    first_error: list[BaseException] = []
+
+    with (
+        contextlib.closing(turns),
+        contextlib.closing(_progress(label, jobs, resources)) as progress,
+        heed_stop([job.path for job in jobs], control.stop),
+    ):
+
+        def work(place: int, job: Job) -> Brought:
+            working.add(place)
+            run = _Run(job, place, resources, turns, progress, on_generation)
+            try:
+                return run.bring()
+            except Exception as error:
+                if resources.is_fatal(error):
+                    first_error.append(error)
+                    control.stop()
+                return Brought(job, _read_sound(job.path), run.end, error)
+            finally:
+                turns.finish(place)
+                working.discard(place)
+
+        at_once = min(len(jobs), _runs_at_once(jobs, resources.settings))
+        try:
+            if at_once <= 1:
+                done = [work(place, job) for place, job in enumerate(jobs)]
+            else:
+                parallel = Parallel(
+                    n_jobs=at_once, backend="threading", batch_size=1, pre_dispatch="all"
+                )
+                done = list(parallel(delayed(work)(*each) for each in enumerate(jobs)))
+        except BaseException:
+            control.stop()
+            while working and not control.ended.wait(0.02):
+                pass
+            raise
+    if first_error:
+        raise first_error[0]
+    return done
+
+
+class _Run:
+    """One job of a session."""
+
+    def __init__(
+        self,
+        job: Job,
+        place: int,
+        resources: Resources,
+        turns: Turns,
+        progress: Progress,
+        on_generation: Callable[[Job, Arm], None],
+    ) -> None:
+        self.end: EndReason | Literal["busy"] = "interrupted"
+        self._job, self._place, self._resources = job, place, resources
+        self._turns, self._progress = turns, progress
+        self._told = on_generation
+
+    def bring(self) -> Brought:
+        """Brings the log to its goal, as far as wishes and the budget let it."""
+        job, resources = self._job, self._resources
+        known = read_begun(job.path)
+        if known is not None and (end := _complete(known, job.goal)):
+            self._turns.settle(self._place, costs_of_log(known))
+            self._progress.skip(job.goal.generations * job.header.children)
+            return Brought(job, known, end)
+        if not self._may_begin():
+            return Brought(job, known, self.end)
+        # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal.
+        session = session_line(resources, job.goal)
+        try:
+            writer, log = open_log(job.path, job.header, session)
+        except LogBusyError as error:
+            self.end = "busy"
+            if not resources.isolated:
+                raise
+            return Brought(job, known, "busy", error)
+        with contextlib.closing(writer):
+            arm = Arm(writer, job.header, resources)
+            self._progress.skip(len(log.outcomes) if log else 0)
+            try:
+                arm.begin(log)
+            except EvaluatorClosed:  # stopped before generation 0
+                return Brought(job, read_log(job.path), "interrupted")
+            except EvaluatorFailed:
+                if log is None:
+                    job.path.unlink()  # it embeds a task that nobody can go on with
+                raise
+            self._advance(arm)
+        return Brought(job, read_log(job.path), self.end)
+
+    def _advance(self, arm: Arm) -> None:
+        """Advances an arm to its goal and logs how that ended."""
+        goal, before = self._job.goal, arm.generation
+        message: str | None = None
+        try:
+            self._told_of(arm)
+            while (reached := goal.reached(arm.generation, arm.best_fitness, arm.barren)) is None:
+                if not self._may_begin():
+                    return
+                arm.advance(self._progress.child)
+                self._told_of(arm)
+            self.end = reached
+        except Stopped:
+            pass
+        except EndpointDown as error:
+            self.end, message = "endpoint", str(error)
+            raise
+        except EndpointRefused as error:
+            self.end, message = "refused", str(error)
+            raise
+        except SandboxError as error:
+            message = str(error)
+            raise
+        finally:
+            assert self.end != "busy"
+            made = float(arm.generation - before)
+            arm.end(End(reason=self.end, message=message, stats={"generations": made}))
+
+    def _told_of(self, arm: Arm) -> None:
+        self._turns.settle(self._place, arm.costs)
+        self._progress.generation(arm.generation, self._job.goal.generations, arm.best_fitness)
+        self._resources.control.note = f"{arm.path.name}: {self._progress}"
+        self._told(self._job, arm)
+
+    def _may_begin(self) -> bool:
+        if self._turns.may_begin(self._place, self._resources.stopping.is_set):
+            return True
+        self.end = "interrupted" if self._resources.stopping.is_set() else "budget"
+        return False
+
+
+def _progress(label: str, jobs: Sequence[Job], resources: Resources) -> Progress:
+    return Progress(
+        label,
+        sum(job.goal.generations * job.header.children for job in jobs),
+        resources.tally,
+        lambda: resources.slots.load,
+        shown=resources.settings.progress,
+    )
+
+
+def _worst(job: Job, settings: Settings) -> Worst:
+    task = job.header.task
+    return worst_of(
+        job.header,
+        job.goal.generations,
+        instances=len(read_instances(task)) if task.asks_model else 0,
+        retries=settings.retries,
+    )
+
+
+def _complete(log: Log, goal: Goal) -> EndReason | None:
+    """Why nothing is left to do for a log; None: there is, be it its evaluation or its end."""
+    if log.initial is None or log.torn:
+        return None
+    improved = [g.generation for g in log.generations if g.improved]
+    done = len(log.generations)
+    return goal.reached(done, float(log.trajectory[-1]), done - max(improved, default=0))
+
+
+def session_line(resources: Resources, goal: Goal | None) -> Session:
+    """Returns the line that says which process goes on with a log, and how.
+
+    Args:
+        resources: Of the session.
+        goal: Of the run; None: as many generations as a policy asks for.
+    """
+    return Session(
+        generations=goal.generations if goal else None,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        max_concurrent=resources.max_concurrent,
+        protections=resources.evaluator.protections,
+        versions=software_versions(),
+        platform=f"{platform.system()} {platform.machine()}",
+        target=goal.target if goal else None,
+        patience=goal.patience if goal else None,
+    )
+
+
+def open_log(path: Path, header: Header, session: Session) -> tuple[LogWriter, Log | None]:
+    """Opens a run's log for writing: a new one, or what there is of an old one.
+
+    Raises:
+        LogBusyError: Another process is writing it.
+        LogError: It is damaged, of another run, or cannot be written.
+    """
+    if not path.exists():
+        with contextlib.suppress(FileExistsError):  # unless another process was quicker
+            return LogWriter.create(path, header, session), None
+    writer = LogWriter.claim(path)
+    try:
+        log = read_begun(path)
+        if log is None:  # killed before its first line was whole
+            writer.cut(0)
+            writer.append(header, session)
+            return writer, None
+        if other := differences(log.header, header):
+            raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")
+        writer.cut(log.length)
+        writer.append(session)
+    except BaseException:
+        writer.close()
+        raise
+    return writer, log
+
+
+def _read_sound(path: Path) -> Log | None:
+    """Returns a log as it stands; None where it cannot be read."""
+    with contextlib.suppress(LogError):
+        return read_begun(path)
+    return None
+
+
+def _runs_at_once(jobs: Sequence[Job], settings: Settings) -> int:
+    """Enough runs that slots and cores stay busy while a generation waits for its last child."""
+    if settings.max_concurrent == 1:
+        return 1
+    smallest = min((job.header.children for job in jobs), default=1)
+    return 4 + 4 * settings.max_concurrent // smallest
 
 
 def run_jobs(
     jobs: Sequence[Job],
     settings: Settings,
+    control: Control,
     *,
-    label: str | None = None,
-    hook: Callable[[Resources], None] = lambda _: None,
-    resources: Resources | None = None,
+    budget: dict[str, float] | None = None,
+    label: str,
 ) -> list[Log]:
-    """Brings logs of one model to their goals, several at a time, sharing slots and workers.
-
-    Args:
-        jobs: Logs to make or go on with, all of one model and sampling.
-        settings: Limits of concurrency and time.
-        label: Of the progress bar.
-        hook: Given the resources before the work begins.
-        resources: Use these, and leave them open; None: open and close some.
-    """
-    from joblib import Parallel, delayed
-
-    for job in jobs:
-        if job.header is not None:
-            check_free(job.path)
-    first = jobs[0].header or read_log(jobs[0].path).header
-    at_once = 1 if settings.max_concurrent == 1 else _runs_at_once(jobs, settings)
-    total = sum(job.goal * job.children for job in jobs)
-    label = label or f"{first.task.name}, {len(jobs)} runs"
-    opened = contextlib.nullcontext(resources) if resources else open_resources(first, settings)
-    with (
-        opened as shared,
-        contextlib.closing(_Progress(label, total, shared, shown=settings.progress)) as progress,
-    ):
-        hook(shared)
-        active: set[Path] = set()
-
-        def work(job: Job) -> Log | None:
-            if shared.stopping.is_set() and len(jobs) > 1:
-                return None
-            active.add(job.path)
-            try:
-                return _work(job.path, job.header, job.goal, settings, shared, progress)
-            except EvaluatorClosed:  # stopped before the first generation
-                return read_log(job.path) if job.path.exists() else None
-            finally:
-                active.discard(job.path)
-
-        try:
-            if len(jobs) == 1:
-                logs = [work(jobs[0])]
-            else:
-                parallel = Parallel(
-                    n_jobs=at_once, backend="threading", batch_size=1, pre_dispatch="all"
-                )
-                logs = parallel(delayed(work)(job) for job in jobs)
-        except BaseException:
-            shared.stopping.set()
-            wait_until(lambda: not active, GRACE)
-            shared.close()
-            wait_until(lambda: not active, GRACE)
-            raise
-    return [log for log in logs if log is not None]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> None:
-    """Waits until the condition holds, for so many seconds at most."""
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _runs_at_once(jobs: Sequence[Job], settings: Settings) -> int:
-    """Enough runs that slots and cores stay busy while a generation waits for its last child."""
-    smallest = min(job.children for job in jobs)
-    return min(len(jobs), 4 + 4 * settings.max_concurrent // smallest)
+    """Brings logs to their goals in a session of their own; returns those that were begun."""
+    with open_resources(settings, control) as resources:
+        done = bring(jobs, resources, ledger=Ledger(budget), label=label)
+    return [each.log for each in done if each.log is not None]

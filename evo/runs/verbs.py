@@ -1,60 +1,63 @@
-"""Searches: run one seed or several, go on with a log, or do so in the background."""
+"""Verbs: run one seed or several, go on with logs, evaluate a program; here or behind a handle."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import glob
 import os
-import threading
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
+from evo.budget import check_budget
 from evo.configuration import (
     LOCAL,
     Settings,
     at_least,
     default_path,
+    differences,
     make_header,
     split_settings,
 )
-from evo.journal import check_free
-from evo.llm.limits import Slots
+from evo.handle import Control, Handle, Plan, begin
+from evo.journal import LogError, check_free
 from evo.log import Log, Logs, read_log
-from evo.records import Evaluation, Model
-from evo.runs.arm import GRACE
+from evo.records import Evaluation, Header, Model
 from evo.runs.instances import InstanceEvaluator
-from evo.runs.session import Job, open_caller, plan_job, resume_job, run_jobs, wait_until
-from evo.sandbox.cluster import carry_backend
+from evo.runs.options import takes_options
+from evo.runs.resources import open_resources
+from evo.runs.session import Goal, Job, run_jobs
 from evo.task import Task, load_task
+from evo.upkeep import require_whole
+
+Place = str | os.PathLike[str]
 
 
+@takes_options()
 def run(
-    task: str | os.PathLike[str] | Task,
+    task: Place | Task,
     *,
-    model: str | Model = "offline",
     generations: int = 8,
-    children: int = 16,
-    seed: int = 0,
-    log: str | os.PathLike[str] | None = None,
+    log: Place | None = None,
+    budget: Mapping[str, float] | None = None,
+    target: float | None = None,
+    patience: int | None = None,
     settings: Settings | None = None,
-    **others: Any,
+    **options: Any,
 ) -> Log:
     """Runs one search and returns its log.
 
     Args:
         task: Name, alias, folder or Task.
-        model: Name in the registry, or a Model.
         generations: T, at least 1.
-        children: N, at least 1.
-        seed: Seed of the run.
         log: A path that does not exist yet; None: a new one under logs/local.
+        budget: Limits by unit, such as {"calls": 512}: calls, tokens, flops, dollars, seconds. No
+            generation begins once what is spent, generation 0 included, has reached one of them.
+        target: Fitness at which the run ends; None: none.
+        patience: Generations in a row without an improvement after which it ends; None: never.
         settings: A whole Settings value instead of its fields as keywords.
-        **others: temperature, top_p, max_tokens, evaluation_timeout and so on, see
-            `make_header`; and max_concurrent, timeout, retries and so on, see `Settings`.
+        **options: See `make_header` and `Settings`.
 
     Raises:
         ValueError: A mistake in the arguments.
@@ -62,150 +65,82 @@ def run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    configuration = {"model": model, "children": children, "seed": seed, **others}
-    made: Log = _plan_one(task, generations, log, settings, configuration).work(_ignore)
-    return made
+    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
+    return _plan_one(task, goal, log, budget, settings, options).do()
 
 
-class Stoppable(Protocol):
-    """What a handle needs of the work in the background."""
-
-    @property
-    def stopping(self) -> threading.Event:
-        """Set once no further call may begin."""
-        ...
-
-    def close(self) -> None:
-        """Ends calls and evaluations at once."""
-        ...
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Work whose arguments were checked: its logs' paths, and the work itself."""
-
-    paths: list[Path]
-    work: Callable[[Callable[[Stoppable], None]], Any]
-
-
-def _ignore(_: Stoppable) -> None:
-    pass
-
-
-def _plan_one(
-    task: str | os.PathLike[str] | Task,
-    generations: int,
-    log: str | os.PathLike[str] | None,
-    settings: Settings | None,
-    configuration: dict[str, Any],
-) -> Plan:
-    settings, configuration = split_settings(settings, configuration)
-    header = make_header(task, **configuration)
-    generations = at_least("generations (T)", generations, 1)
-    path = Path(log) if log is not None else default_path(header)
-    check_free(path)
-    label = f"{header.task.name} seed {header.seed}"
-    jobs = [Job(path, header, generations, header.children)]
-
-    def work(hook: Callable[[Stoppable], None]) -> Log:
-        for made in run_jobs(jobs, settings, label=label, hook=hook):
-            return made
-        raise RuntimeError(f"stopped before the log {path} was begun")
-
-    return Plan([path], work)
-
-
+@takes_options("seed")
 def run_many(
-    task: str | os.PathLike[str] | Task,
+    task: Place | Task,
     *,
     seeds: Iterable[int],
-    model: str | Model = "offline",
     generations: int = 8,
-    children: int = 16,
-    log_dir: str | os.PathLike[str] | None = None,
+    log_dir: Place | None = None,
     resume: bool = False,
+    budget: Mapping[str, float] | None = None,
+    target: float | None = None,
+    patience: int | None = None,
     settings: Settings | None = None,
-    **others: Any,
+    **options: Any,
 ) -> Logs:
     """Runs one search per seed, several at a time, and returns their logs by seed as given.
 
     Args:
         task: Name, alias, folder or Task.
         seeds: Seeds of the runs, all different.
-        model: Name in the registry, or a Model.
         generations: T, at least 1.
-        children: N, at least 1.
         log_dir: Folder of the logs; None: logs/local.
         resume: Go on with the logs of equal configuration in the folder, make only what is
             missing.
+        budget: Limits by unit, as for `run`, of all runs together: what comes out is as if they
+            were made one after another, and a run for which nothing is left is not begun.
+        target: Fitness at which a run ends; None: none.
+        patience: Generations in a row without an improvement after which it ends; None: never.
         settings: A whole Settings value instead of its fields as keywords.
-        **others: As for `run`.
+        **options: See `make_header` and `Settings`.
     """
-    configuration = {"model": model, "children": children, **others}
-    plan = _plan_many(task, seeds, generations, log_dir, resume, settings, configuration)
-    made: Logs = plan.work(_ignore)
-    return made
+    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
+    return _plan_many(task, seeds, goal, log_dir, resume, budget, settings, options).do()
 
 
-def _plan_many(
-    task: str | os.PathLike[str] | Task,
-    seeds: Iterable[int],
-    generations: int,
-    log_dir: str | os.PathLike[str] | None,
-    resume: bool,
-    settings: Settings | None,
-    configuration: dict[str, Any],
-) -> Plan:
-    settings, configuration = split_settings(settings, configuration)
-    seeds = list(seeds)
-    generations = at_least("generations (T)", generations, 1)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ValueError(f"seeds: expected at least one and all different, got {seeds!r}")
-    if "seed" in configuration:
-        raise TypeError("seed: give seeds=[...] to run_many")
-    loaded = load_task(task)
-    headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
-    jobs = [plan_job(header, generations, log_dir, resume=resume) for header in headers]
-    return Plan([job.path for job in jobs], lambda hook: Logs(run_jobs(jobs, settings, hook=hook)))
-
-
+@takes_options("seed")
 def run_grid(
-    task: str | os.PathLike[str] | Task,
+    task: Place | Task,
     *,
-    budget: int = 512,
+    calls: int = 512,
     seeds: Iterable[int] = range(40, 50),
-    log_dir: str | os.PathLike[str] | None = None,
+    log_dir: Place | None = None,
+    budget: Mapping[str, float] | int | None = None,
     settings: Settings | None = None,
-    **configuration: Any,
+    **options: Any,
 ) -> Logs:
-    """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth budget / N.
+    """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth C / N.
 
-    By the prefix property these runs hold every split of every smaller budget. Runs that the
-    folder holds already are gone on with, so a killed grid repeats no call.
+    By the prefix property these runs hold every split of every smaller C. Runs that the folder
+    holds already are gone on with, so a killed grid repeats no call.
 
     Args:
         task: Name, alias, folder or Task.
-        budget: C, calls of each run; best a power of 2.
+        calls: C, calls of children of each run; best a power of 2.
         seeds: Seeds of the runs, all different.
         log_dir: Folder of the logs; None: logs/local/grid-TASK.
+        budget: Limits by unit of all runs together, as for `run_many`; a number is taken for C.
         settings: A whole Settings value instead of its fields as keywords.
-        **configuration: As for `run`, without `seed` and `children`.
+        **options: See `make_header` and `Settings`.
     """
-    settings, configuration = split_settings(settings, configuration)
-    budget = at_least("budget (C)", budget, 1)
-    loaded, seeds = load_task(task), list(seeds)
+    settings, configuration = split_settings(settings, options)
+    if isinstance(budget, int):
+        calls, budget = budget, None
+    calls = at_least("calls (C)", calls, 1)
+    loaded, seeds = load_task(task), _different(seeds)
     folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
-    jobs = [
-        plan_job(
-            make_header(loaded, children=children, seed=seed, **configuration),
-            budget // children,
-            folder,
-            resume=True,
-        )
-        for children in powers_of_two(budget)
-        for seed in seeds
-    ]
-    return Logs(run_jobs(jobs, settings, label=f"{loaded.name} grid, {len(jobs)} runs"))
+    cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
+    sizes = [configuration] if "children" in configuration else []
+    if sizes:
+        raise TypeError("children: a grid has N = 1, 2, 4, ...; give calls instead")
+    headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
+    jobs = [_found_job(h, Goal(calls // h.children), folder, resume=True) for h in headers]
+    return _plan_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs").do()
 
 
 def powers_of_two(budget: int) -> list[int]:
@@ -213,32 +148,38 @@ def powers_of_two(budget: int) -> list[int]:
     return [1 << k for k in range(budget.bit_length())]
 
 
+@takes_options()
 def start(
-    task: str | os.PathLike[str] | Task,
+    task: Place | Task,
     *,
     seeds: Iterable[int] | None = None,
     generations: int = 8,
-    log: str | os.PathLike[str] | None = None,
-    log_dir: str | os.PathLike[str] | None = None,
+    log: Place | None = None,
+    log_dir: Place | None = None,
     resume: bool = False,
+    budget: Mapping[str, float] | None = None,
+    target: float | None = None,
+    patience: int | None = None,
     settings: Settings | None = None,
-    **configuration: Any,
-) -> Handle:
-    """Starts `run`, or `run_many` if seeds are given, in the background and returns a handle.
+    **options: Any,
+) -> Handle[Any]:
+    """Starts `run`, or `run_many` if seeds are given, in the background; arguments as there.
 
     A mistake in the arguments is raised here, before anything starts.
     """
+    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
     if seeds is None:
-        plan = _plan_one(task, generations, log, settings, configuration)
-    else:
-        plan = _plan_many(task, seeds, generations, log_dir, resume, settings, configuration)
-    return Handle(plan, many=seeds is not None)
+        return begin(_plan_one(task, goal, log, budget, settings, options))
+    return begin(_plan_many(task, seeds, goal, log_dir, resume, budget, settings, options))
 
 
 def resume(
-    path: str | os.PathLike[str],
+    path: Place,
     *,
     generations: int | None = None,
+    budget: Mapping[str, float] | None = None,
+    target: float | None = None,
+    patience: int | None = None,
     settings: Settings | None = None,
     **fields: Any,
 ) -> Log:
@@ -246,41 +187,139 @@ def resume(
 
     Args:
         path: A log that is not compact.
-        generations: T, the new goal; None: the goal of the last session.
+        generations: T, the new goal; None: the goal of the last session, target and patience
+            included.
+        budget: Limits by unit of all that the log holds and what is added, as for `run`.
+        target: Fitness at which the run ends.
+        patience: Generations in a row without an improvement after which it ends.
         settings: A whole Settings value instead of its fields as keywords.
         **fields: Fields of `Settings`.
 
     Raises:
-        LogError: The log is damaged, busy, compact, or not a greedy run of this package.
+        LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
     settings, rest = split_settings(settings, fields)
     if rest:
         raise TypeError(f"{next(iter(rest))!r} is part of the run's identity and cannot change")
-    return run_jobs([resume_job(path, generations)], settings)[0]
+    job = resume_job(path, generations, target, patience)
+    return _plan_jobs([job], settings, budget, f"{job.header.task.name} 1 run").do()[0]
 
 
 def resume_many(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[Place],
     *,
     generations: int | None = None,
+    budget: Mapping[str, float] | None = None,
     settings: Settings | None = None,
 ) -> list[Log]:
-    """Goes on with several logs, those of equal model and sampling together.
+    """Goes on with several logs.
 
     Args:
         paths: Logs, see `resume`.
         generations: T, the new goal of each; None: the goal of its last session.
+        budget: Limits by unit of all logs together.
         settings: How to work.
     """
-    groups: dict[bytes, list[Job]] = {}
     jobs = [resume_job(path, generations) for path in paths]
-    for job in jobs:
-        header = read_log(job.path).header
-        groups.setdefault(msgspec.json.encode([header.model, header.sampling]), []).append(job)
-    logs = [log for group in groups.values() for log in run_jobs(group, settings or Settings())]
-    by_path = {log.path: log for log in logs}
-    return [by_path[job.path] for job in jobs if job.path in by_path]
+    return _plan_jobs(jobs, settings or Settings(), budget, f"{len(jobs)} runs").do()
+
+
+def _plan_one(
+    task: Place | Task,
+    goal: Goal,
+    log: Place | None,
+    budget: Mapping[str, float] | None,
+    settings: Settings | None,
+    options: dict[str, Any],
+) -> Plan[Log]:
+    settings, configuration = split_settings(settings, options)
+    header = make_header(task, **configuration)
+    path = Path(log) if log is not None else default_path(header)
+    check_free(path)
+    label = f"{header.task.name} seed {header.seed}"
+    plan = _plan_jobs([Job(path, header, goal)], settings, budget, label)
+
+    def work(control: Control) -> Log:
+        for made in plan.work(control):
+            return made
+        raise RuntimeError(f"stopped before the log {path} was begun")
+
+    return Plan([path], work)
+
+
+def _plan_many(
+    task: Place | Task,
+    seeds: Iterable[int],
+    goal: Goal,
+    log_dir: Place | None,
+    resume: bool,
+    budget: Mapping[str, float] | None,
+    settings: Settings | None,
+    options: dict[str, Any],
+) -> Plan[Logs]:
+    settings, configuration = split_settings(settings, options)
+    seeds = _different(seeds)
+    if "seed" in configuration:
+        raise TypeError("seed: give seeds=[...] to run_many")
+    loaded = load_task(task)
+    headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
+    jobs = [_found_job(header, goal, log_dir, resume=resume) for header in headers]
+    return _plan_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
+
+
+def _plan_jobs(
+    jobs: Sequence[Job], settings: Settings, budget: Mapping[str, float] | None, label: str
+) -> Plan[Logs]:
+    limits = check_budget(budget, [job.header for job in jobs])
+
+    def work(control: Control) -> Logs:
+        return Logs(run_jobs(jobs, settings, control, budget=limits, label=label))
+
+    return Plan([job.path for job in jobs], work, many=True)
+
+
+def _different(seeds: Iterable[int]) -> list[int]:
+    seeds = list(seeds)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds: expected at least one and all different, got {seeds!r}")
+    return seeds
+
+
+def _found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:
+    """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
+    if resume:
+        stem = glob.escape(default_path(header, Path(os.devnull)).stem)
+        place = LOCAL if folder is None else Path(folder)
+        for path in sorted([*place.glob(f"{stem}*.jsonl"), *place.glob(f"{stem}*.jsonl.gz")]):
+            if not differences(read_log(path).header, header):
+                return Job(path, header, goal)
+    return Job(default_path(header, folder), header, goal)
+
+
+def resume_job(
+    path: Place,
+    generations: int | None,
+    target: float | None = None,
+    patience: int | None = None,
+) -> Job:
+    """Returns what is left to do for a log, after checking that it can go on."""
+    log = read_log(path)
+    if log.header.compact:
+        raise LogError(f"{path}: a compact log holds no programs and cannot go on")
+    if log.header.source != "evo":
+        raise LogError(f"{path}: written by {log.header.source}; only runs of evo can go on")
+    require_whole(log)
+    if generations is None and target is None and patience is None and log.sessions:
+        target, patience = log.sessions[-1].target, log.sessions[-1].patience
+    if generations is None and log.goal == 0:
+        raise ValueError(f"{path}: states no goal; give one, generations (-T)")
+    goal = at_least("generations (T)", log.goal if generations is None else generations, 1)
+    if goal < len(log.generations):
+        raise ValueError(
+            f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
+        )
+    return Job(Path(path), log.header, Goal(goal, target, patience))
 
 
 def evaluate(
@@ -314,98 +353,11 @@ def evaluate(
     if not loaded.record.instances_file:
         return sandbox.evaluate(loaded.record, program, limits)
     header = make_header(loaded, model=model, limits=limits)
-    settings = settings or Settings()
-    caller = open_caller(header, settings, Slots(settings.max_concurrent))
-    with contextlib.closing(caller):
+    with open_resources(settings or Settings()) as resources:
         evaluator = InstanceEvaluator(
-            header, sandbox.evaluate, caller, max_concurrent=settings.max_concurrent
+            header,
+            resources.evaluator.evaluate,
+            resources.caller(header),
+            max_concurrent=resources.max_concurrent,
         )
         return evaluator.evaluate(loaded.record, program, limits)
-
-
-class Handle:
-    """A search in the background; `await handle` or `handle.wait()` gives what it returns."""
-
-    def __init__(self, plan: Plan, *, many: bool) -> None:
-        self._plan, self._many = plan, many
-        self._resources: Stoppable | None = None
-        self._outcome: Any = None
-        self._error: BaseException | None = None
-        self._stop = threading.Event()
-        self._done = threading.Event()  # Ctrl-C while joining a thread would lose track of it
-        self._carried = carry_backend()
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        try:
-            with self._carried():
-                self._outcome = self._plan.work(self._hook)
-        except BaseException as error:  # raised again by wait()
-            self._error = error
-        finally:
-            self._done.set()
-
-    def _hook(self, resources: Stoppable) -> None:
-        self._resources = resources
-        if self._stop.is_set():
-            resources.stopping.set()
-
-    @property
-    def log(self) -> Log | list[Log]:
-        """The log as it stands now; of several runs, the list of those that have begun."""
-        if self._many:
-            return [read_log(path) for path in self._plan.paths if _begun(path)]
-        path = self._plan.paths[0]
-        wait_until(lambda: _begun(path) or not self.running, 60)
-        return read_log(path)
-
-    @property
-    def paths(self) -> list[Path]:
-        """Where the logs are, or will be."""
-        return list(self._plan.paths)
-
-    @property
-    def running(self) -> bool:
-        """Whether the work is still going on."""
-        return not self._done.is_set()
-
-    def stop(self) -> None:
-        """Asks it to stop: children under way get a moment to finish, no call begins."""
-        self._stop.set()
-        if self._resources:
-            self._resources.stopping.set()
-        threading.Thread(target=self._end_soon, daemon=True).start()
-
-    def _end_soon(self) -> None:
-        """Ends calls and evaluations that are still under way after a moment."""
-        if not self._done.wait(GRACE) and self._resources:
-            self._resources.close()
-
-    def wait(self, timeout: float | None = None) -> Any:
-        """Waits for the end and returns the log or logs, unfinished if it was stopped.
-
-        Raises:
-            TimeoutError: Not done within `timeout` seconds.
-            BaseException: Whatever the search raised.
-        """
-        if not self._done.wait(timeout):
-            raise TimeoutError(f"still running after {timeout} s")
-        if self._error is not None:
-            raise self._error
-        return self._outcome
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return asyncio.to_thread(self.wait).__await__()
-
-    def __repr__(self) -> str:
-        state = "running" if self.running else "stopped by an error" if self._error else "done"
-        return f"<Handle {state}: {', '.join(str(path) for path in self._plan.paths)}>"
-
-
-def _begun(path: Path) -> bool:
-    """Whether a log has its header."""
-    try:
-        with path.open("rb") as file:
-            return file.readline().endswith(b"\n")
-    except FileNotFoundError:
-        return False

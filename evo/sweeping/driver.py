@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from evo.concurrency import find_preset
 from evo.configuration import Settings
 from evo.cost import Cost
+from evo.handle import GRACE
 from evo.llm.client import Caller, EndpointMissing, EndpointRefused
-from evo.runs.arm import GRACE, Resources
-from evo.runs.session import open_caller, open_resources
+from evo.runs.resources import Resources, open_caller, open_resources
 from evo.sweeping.admission import Admission, AdmittingSlots, RunCaller, amounts
 from evo.sweeping.events import ENDS, Event, EventLog
 from evo.sweeping.fields import Configuration, hash_of
@@ -170,8 +170,7 @@ class Driver:
 
     def _work(self, stack: contextlib.ExitStack) -> bool:
         """Proposes and runs; returns whether nothing is left."""
-        header = self._plan.configure({}).header
-        resources = stack.enter_context(open_resources(header, self._settings))
+        resources = stack.enter_context(open_resources(self._settings))
         slots: Any = AdmittingSlots(resources.slots, self._admission)
         self._resources = resources = dataclasses.replace(resources, slots=slots)
         stack.callback(self._close_clients)

@@ -10,7 +10,7 @@ from typing import Any
 
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, split_settings
-from evo.runs.arm import GRACE
+from evo.handle import GRACE
 from evo.sweeping.driver import Driver, Subscriber, Summary, summarise
 from evo.sweeping.events import EventLog, budget_of, request
 from evo.sweeping.plan import PLAN, keep_plan, make_plan, read_plan, read_toml

@@ -7,7 +7,6 @@ in T alone share one log per seed: a lane.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -15,13 +14,15 @@ from pathlib import Path
 
 import msgspec
 
-from evo.configuration import Settings, differences
+from evo.configuration import Settings
 from evo.cost import Cost, cost_of_children
-from evo.journal import LogBusyError, LogError
-from evo.log import Log, LogWriter, read_log
+from evo.handle import Control, read_begun
+from evo.journal import LogBusyError
+from evo.log import Log, read_log
 from evo.records import End, EndReason, Header
-from evo.runs.arm import Arm, Resources, Stopped
-from evo.runs.session import begin_session
+from evo.runs.arm import Arm, Stopped
+from evo.runs.resources import Resources
+from evo.runs.session import Goal, open_log, session_line
 from evo.sandbox import EvaluatorClosed
 from evo.sweeping.admission import Admission, RunCaller
 from evo.sweeping.events import EventLog, State
@@ -114,10 +115,11 @@ class LaneWork:
             self._report(lane, done)
             return
         resources = dataclasses.replace(
-            self.resources, caller=caller, stopping=threading.Event(), active=set()
+            self.resources, only=caller, control=Control(), active=set(), isolated=True
         )
         try:
-            writer, log = self._open(path, lane, resources)
+            session = session_line(resources, Goal(lane.goal))
+            writer, log = open_log(path, lane.header, session)
         except LogBusyError:
             return
         with closing(writer):
@@ -141,27 +143,6 @@ class LaneWork:
         finally:
             arm.end(End(reason=reason, stats={"generations": float(arm.generation - done)}))
         self._report(lane, read_log(arm.path))
-
-    def _open(self, path: Path, lane: Lane, resources: Resources) -> tuple[LogWriter, Log | None]:
-        session = begin_session(lane.goal, self.settings, resources)
-        if not path.exists():
-            with suppress(FileExistsError, LogError):  # unless another process was quicker
-                return LogWriter.create(path, lane.header, session), None
-        writer = LogWriter.claim(path)
-        try:
-            log = read_begun(path)
-            if log is None:
-                writer.cut(0)
-                writer.append(lane.header, session)
-                return writer, None
-            if other := differences(log.header, lane.header):
-                raise LogError(f"{path}: holds another run than it should: {other} differ")
-            writer.cut(log.length)
-            writer.append(session)
-        except BaseException:
-            writer.close()
-            raise
-        return writer, log
 
     def _begin(self, lane: Lane) -> None:
         with self.events.writing() as write:
@@ -197,14 +178,6 @@ class LaneWork:
                         log=lane.name,
                         message=" ".join(str(error).split()),
                     )
-
-
-def read_begun(path: Path) -> Log | None:
-    """Reads a log; None while it has no whole header, as a killed process may leave it."""
-    with path.open("rb") as file:
-        if not file.readline().endswith(b"\n"):
-            return None
-    return read_log(path)
 
 
 def measure(log: Log, generations: int) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evo.cost import cost_of_children
 from evo.journal import LogError
@@ -36,7 +36,7 @@ from replay.style import Theme
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from evo.runs.verbs import Handle
+    from evo.handle import Handle
 
 HELP = "The run as its log grows, and the best construction so far."
 
@@ -231,7 +231,9 @@ def _span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def follow(run: Source | Log | Handle, *, every: float = 1.0, theme: Theme = "neutral") -> LiveView:
+def follow(
+    run: Source | Log | Handle[Any], *, every: float = 1.0, theme: Theme = "neutral"
+) -> LiveView:
     """Follows a run in progress, here or in another process, until the cell is run again.
 
     Only what is new in the log is read. The kernel stays free: the view lives on a thread of its
@@ -242,7 +244,7 @@ def follow(run: Source | Log | Handle, *, every: float = 1.0, theme: Theme = "ne
         every: Seconds between looks at the log, at least.
         theme: Inks; `neutral` suits light and dark pages alike.
     """
-    from evo.runs.verbs import Handle
+    from evo.handle import Handle
     from evo.upkeep import stop
 
     if isinstance(run, Handle):

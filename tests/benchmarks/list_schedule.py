@@ -18,13 +18,15 @@ from pathlib import Path
 
 import evo
 from evo.configuration import Settings, make_header
+from evo.handle import Control
 from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.offline.latency import Latency
 from evo.llm.transport import OfflineTransport
 from evo.prompt import build_messages, parse_reply
-from evo.runs.arm import Resources, child_seed
-from evo.runs.session import Job, run_jobs
+from evo.runs.arm import child_seed
+from evo.runs.resources import Resources
+from evo.runs.session import Goal, Job, bring
 from evo.sandbox import Evaluator
 
 
@@ -89,12 +91,13 @@ def main() -> None:
                 slots=Slots(options.slots),
                 transport=OfflineTransport(latency=latency),
             )
-            job = Job(Path(folder) / "a.jsonl", header, 1, options.children)
+            job = Job(Path(folder) / "a.jsonl", header, Goal(1))
             settings = Settings(max_concurrent=options.slots, progress=False)
             slots = Slots(options.slots)
             evaluator.evaluate(header.task, "", header.limits)  # warm, as after generation 0
-            resources = Resources(client, slots, evaluator, options.slots)
-            log = run_jobs([job], settings, resources=resources)[0]
+            resources = Resources(settings, slots, evaluator, Control(), only=client)
+            log = bring([job], resources)[0].log
+            assert log is not None
             calls = [outcome.attempts[0].latency for outcome in log.outcomes]
             repeats = {index for index, *_ in log.generations[0].repeats}
             evaluations = [

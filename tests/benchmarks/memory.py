@@ -21,7 +21,8 @@ import numpy as np
 
 import evo
 from evo.configuration import Settings, make_header
-from evo.runs.session import Job, run_jobs
+from evo.handle import Control
+from evo.runs.session import Goal, Job, run_jobs
 
 PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"
 EVALUATOR = """
@@ -54,7 +55,7 @@ def main() -> None:
         paths = [folder / f"{seed}.jsonl" for seed in range(options.runs)]
         jobs = [
             Job(path, make_header(task, children=options.per_generation, seed=seed),
-                generations, options.per_generation)
+                Goal(generations))
             for seed, path in enumerate(paths)
         ]  # fmt: skip
         done = threading.Event()
@@ -82,7 +83,7 @@ def main() -> None:
         watcher.start()
         started = time.perf_counter()
         before = resident()
-        logs = run_jobs(jobs, Settings(progress=False))
+        logs = run_jobs(jobs, Settings(progress=False), Control(), label="")
         seconds = time.perf_counter() - started
         done.set()
         watcher.join()

@@ -26,18 +26,20 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
 
 import evo
 from evo.configuration import Settings, make_header
+from evo.handle import Control
 from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.offline.latency import Latency
 from evo.records import Evaluation, Model
-from evo.runs.arm import Resources
-from evo.runs.session import Job, open_resources, run_jobs
+from evo.runs.resources import Resources, open_resources
+from evo.runs.session import Goal, Job, bring
 
 Latencies = dict[tuple[int, int], list[float]]
 """Seconds by (arm, generation)."""
@@ -132,17 +134,15 @@ def measure(
         client = ModelClient(first.model, first.sampling, slots=slots, transport=answers)
         client.call([{"role": "user", "content": "warm"}], seed=0)
         jobs = [
-            Job(Path(folder) / f"{k}.jsonl", header, generations, children)
+            Job(Path(folder) / f"{k}.jsonl", header, Goal(generations))
             for k, header in enumerate(headers)
         ]
         watch = Watch(slots, answers)
         watch.start()
         started = time.perf_counter()
-        logs = run_jobs(
-            jobs,
-            Settings(max_concurrent=count, progress=False),
-            resources=Resources(client, slots, Instant(), count),
-        )
+        settings = Settings(max_concurrent=count, progress=False)
+        done = bring(jobs, Resources(settings, slots, Instant(), Control(), only=client))
+        logs = [each.log for each in done if each.log is not None]
         wall = time.perf_counter() - started
         watch.over.set()
         watch.join()
@@ -207,8 +207,7 @@ def run_against(url: str, request_log: Path, folder: Path, options: argparse.Nam
         Job(
             folder / f"{seed}.jsonl",
             make_header("mmd", model=model, children=children, seed=seed, max_tokens=2000),
-            generations,
-            children,
+            Goal(generations),
         )
         for seed in range(arms)
     ]
@@ -219,13 +218,14 @@ def run_against(url: str, request_log: Path, folder: Path, options: argparse.Nam
         tokens_per_minute=options.tpm,
     )
     header = jobs[0].header
-    assert header is not None
-    with open_resources(header, settings) as opened:
+    with open_resources(settings) as opened:
         opened.evaluator.close()
-        resources = Resources(opened.caller, opened.slots, Instant(), 16)
-        opened.caller.call([{"role": "user", "content": "warm"}], seed=0, generation=0, index=0)
+        caller = opened.caller(header)
+        resources = replace(opened, evaluator=Instant(), only=caller)
+        caller.call([{"role": "user", "content": "warm"}], seed=0, generation=0, index=0)
         started = time.perf_counter()
-        logs = run_jobs(jobs, settings, resources=resources)
+        done = bring(jobs, resources)
+        logs = [each.log for each in done if each.log is not None]
         wall = time.perf_counter() - started
         load = opened.slots.load
     lines = [json.loads(line) for line in request_log.read_text().splitlines()]

@@ -98,7 +98,7 @@ def test_stats_of_a_folder_without_logs_is_a_mistake(tmp_path, capsys):
 def test_settings_of_the_command_line_reach_the_slots(tmp_path, monkeypatch, capsys):
     made: list[Slots] = []
     monkeypatch.setattr(
-        "evo.runs.session.Slots", lambda *a, **b: made.append(Slots(*a, **b)) or made[-1]
+        "evo.runs.resources.Slots", lambda *a, **b: made.append(Slots(*a, **b)) or made[-1]
     )
     arguments = ["run", "mmd", "-T", "1", "-N", "2", "-q", "--log", str(tmp_path / "a.jsonl")]
     assert main([*arguments, "--preset", "conservative", "--rpm", "600", "--tpm", "90000"]) == 0

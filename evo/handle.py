@@ -1,0 +1,217 @@
+"""One handle for work in the background, whichever verb began it, and the wishes it heeds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from evo.log import Log, read_log
+
+GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
+
+Wish = Literal["pause", "stop"]
+Result = TypeVar("Result")
+
+
+class Control:
+    """What may be wished of work under way, and what it says of itself; thread-safe.
+
+    Attributes:
+        stopping: Set once no further call may begin.
+        ended: Set once calls and evaluations under way were ended.
+        note: What is happening, in a few words.
+    """
+
+    def __init__(self) -> None:
+        self.stopping, self.ended = threading.Event(), threading.Event()
+        self.note = ""
+        self._at_stop: list[Callable[[], None]] = []
+        self._at_end: list[Callable[[], None]] = []
+        self._alarm: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    def at_stop(self, hold: Callable[[], None]) -> None:
+        """Has this called once no further call may begin, at once if that is so already."""
+        with self._lock:
+            self._at_stop.append(hold)
+        if self.stopping.is_set():
+            hold()
+
+    def at_end(self, end: Callable[[], None]) -> None:
+        """Has this called where work under way is to end at once."""
+        with self._lock:
+            self._at_end.append(end)
+        if self.ended.is_set():
+            end()
+
+    def pause(self) -> None:
+        """Lets no further call begin; what is under way may finish, however long it takes."""
+        with self._lock:
+            first, holds = not self.stopping.is_set(), list(self._at_stop)
+            self.stopping.set()
+        if first:
+            for hold in holds:
+                hold()
+
+    def stop(self) -> None:
+        """Likewise, but what is under way has a moment to finish and is then ended."""
+        self.pause()
+        with self._lock:
+            if self._alarm is None:
+                self._alarm = threading.Timer(GRACE, self.end)
+                self._alarm.daemon = True
+                self._alarm.start()
+
+    def end(self) -> None:
+        """Ends what is under way at once."""
+        self.pause()
+        with self._lock:
+            first, ends = not self.ended.is_set(), list(self._at_end)
+            self.ended.set()
+        if first:
+            for end in ends:
+                end()
+
+    def close(self) -> None:
+        """Forgets the moment that a stop allowed: the work is over."""
+        with self._lock:
+            if self._alarm is not None:
+                self._alarm.cancel()
+
+
+@dataclass(frozen=True)
+class Plan(Generic[Result]):
+    """Work whose arguments were checked.
+
+    Attributes:
+        paths: The logs that it writes.
+        work: Does it, heeding the control, and returns what the verb returns.
+        many: Whether it is about several logs, even if there is but one.
+        tell: Told of a wish before it is heeded, such as to leave it for other processes.
+    """
+
+    paths: list[Path]
+    work: Callable[[Control], Result]
+    many: bool = False
+    tell: Callable[[Wish], None] | None = None
+
+    def do(self) -> Result:
+        """Does the work here and now; after Ctrl-C a moment is left to what is under way."""
+        control = Control()
+        try:
+            return self.work(control)
+        except BaseException:
+            control.end()
+            raise
+        finally:
+            control.close()
+
+
+class Handle(Generic[Result]):
+    """Work in the background; `await handle` or `handle.wait()` gives what its verb returns.
+
+    Stopped or paused, that is what there is by then, and the same call goes on with it.
+    """
+
+    def __init__(self, plan: Plan[Result]) -> None:
+        self._plan = plan
+        self._control = Control()
+        self._outcome: Result | None = None
+        self._error: BaseException | None = None
+        self._wish: Wish | None = None
+        self._done = threading.Event()  # Ctrl-C while joining a thread would lose track of it
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where the logs are, or will be."""
+        return list(self._plan.paths)
+
+    @property
+    def log(self) -> Log | list[Log]:
+        """The log as it stands now; of several runs, the list of those that have begun."""
+        if not self._plan.many:
+            while (log := read_begun(self._plan.paths[0])) is None and self.running:
+                self._done.wait(0.02)
+            if log is None:
+                raise RuntimeError(f"stopped before the log {self._plan.paths[0]} was begun")
+            return log
+        return [log for path in self._plan.paths if (log := read_begun(path)) is not None]
+
+    @property
+    def running(self) -> bool:
+        """Whether the work is still going on."""
+        return not self._done.is_set()
+
+    def pause(self) -> None:
+        """Lets no further call begin; calls under way finish and are logged."""
+        self._ask("pause")
+
+    def stop(self) -> None:
+        """Likewise, but calls under way have five seconds to finish."""
+        self._ask("stop")
+
+    def _ask(self, wish: Wish) -> None:
+        self._wish = wish
+        if self._plan.tell is not None and self.running:
+            self._plan.tell(wish)
+        (self._control.stop if wish == "stop" else self._control.pause)()
+
+    def wait(self, timeout: float | None = None) -> Result:
+        """Waits for the end and returns what the verb returns, unfinished if it was stopped.
+
+        Raises:
+            TimeoutError: Not done within `timeout` seconds.
+            BaseException: Whatever the work raised.
+        """
+        if not self._done.wait(timeout):
+            raise TimeoutError(f"still running after {timeout} s")
+        if self._error is not None:
+            raise self._error
+        return self._outcome  # type: ignore[return-value]  # set before it is done
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        return asyncio.to_thread(self.wait).__await__()
+
+    def __repr__(self) -> str:
+        asked = {"pause": "pausing", "stop": "stopping", None: "running"}[self._wish]
+        ended = {"pause": "paused", "stop": "stopped", None: "done"}[self._wish]
+        state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
+        note = f", {self._control.note}" if self._control.note else ""
+        first, *rest = self._plan.paths or [Path()]
+        more = f" and {len(rest)} more" if rest else ""
+        return f"<Handle {state}{note}: {first}{more}>"
+
+    def _run(self, carried: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
+        try:
+            with carried():
+                self._outcome = self._plan.work(self._control)
+        except BaseException as error:  # raised again by wait()
+            self._error = error
+        finally:
+            self._control.close()
+            self._done.set()
+
+
+def begin(plan: Plan[Result]) -> Handle[Result]:
+    """Begins work in the background."""
+    from evo.sandbox.cluster import carry_backend
+
+    handle = Handle(plan)
+    threading.Thread(target=handle._run, args=(carry_backend(),), daemon=True).start()
+    return handle
+
+
+def read_begun(path: Path) -> Log | None:
+    """Reads a log; None while it has no whole header, as a killed process may leave it."""
+    try:
+        with path.open("rb") as file:
+            if not file.readline().endswith(b"\n") and path.suffix != ".gz":
+                return None
+    except FileNotFoundError:
+        return None
+    return read_log(path)

@@ -1,0 +1,149 @@
+"""What the runs of a session share: the model, the sandbox, slots, and the wish to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evo.configuration import Settings
+from evo.handle import GRACE, Control
+from evo.llm.client import Caller, EndpointMissing, EndpointRefused, ModelClient
+from evo.llm.limits import Slots
+from evo.records import Header
+from evo.runs.evaluations import Sandbox
+from evo.runs.progress import Tally
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the runs of a session share.
+
+    Attributes:
+        settings: How the session works.
+        slots: What a call asks for a slot.
+        evaluator: Evaluates programs, one per core at a time.
+        control: Says when no further call may begin.
+        only: Answers the calls of all runs instead of their own models.
+        isolated: One run's refusal leaves the others alone.
+        active: What is under way, by log and child: calls are ended only once it is logged.
+        tally: What the session's calls came to.
+    """
+
+    settings: Settings
+    slots: Slots
+    evaluator: Sandbox
+    control: Control
+    only: Caller | None = None
+    isolated: bool = False
+    active: set[tuple[Path, int]] = field(default_factory=set)
+    tally: Tally = field(default_factory=Tally)
+    _callers: dict[str, Caller] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def stopping(self) -> threading.Event:
+        """Set once no further call may begin."""
+        return self.control.stopping
+
+    @property
+    def max_concurrent(self) -> int:
+        """Calls in flight at most; 1 works in order."""
+        return self.settings.max_concurrent
+
+    def caller(self, header: Header) -> Caller:
+        """Returns the client of a run's model and sampling, shared by all runs of these."""
+        if self.only is not None:
+            return self.only
+        key = repr((header.model, header.sampling))
+        with self._lock:
+            if key not in self._callers:
+                caller = open_caller(header, self.settings, self.slots)
+                self._callers[key] = caller
+                self.control.at_end(caller.cancel)
+            return self._callers[key]
+
+    def is_fatal(self, error: BaseException) -> bool:
+        """Whether an error of one run ends the session."""
+        own = isinstance(error, EndpointRefused | ValueError)
+        return not (self.isolated and own) or isinstance(error, EndpointMissing)
+
+    def wind_down(self, path: Path, error: BaseException) -> None:
+        """Waits until what a run has under way is logged, or ended where a stop was asked for."""
+        interrupted = isinstance(error, KeyboardInterrupt)
+        if interrupted or (self.is_fatal(error) and not self.stopping.is_set()):
+            self.control.stop()
+        deadline = float("inf")
+        while any(log == path for log, _ in list(self.active)) and time.monotonic() < deadline:
+            if self.control.ended.wait(0.02):
+                deadline = min(deadline, time.monotonic() + GRACE)
+                time.sleep(0.02)
+
+    def close(self) -> None:
+        """Lets go of connections and workers; what is still under way ends."""
+        for caller in self._callers.values():
+            caller.cancel()
+            caller.close()
+        self.evaluator.close()
+
+
+def open_caller(header: Header, settings: Settings, slots: Slots) -> Caller:
+    """Returns the client of a header's model, behind the cache if there is one.
+
+    It touches no network yet.
+    """
+    client = ModelClient(
+        header.model,
+        header.sampling,
+        slots=slots,
+        timeout=settings.timeout,
+        retries=settings.retries,
+    )
+    if settings.cache is None:
+        return client
+    from evo.llm.cache import CachedClient, ResponseCache
+
+    return CachedClient(client, ResponseCache.open(Path(settings.cache)))
+
+
+@contextlib.contextmanager
+def open_resources(
+    settings: Settings,
+    control: Control | None = None,
+    *,
+    only: Caller | None = None,
+    isolated: bool = False,
+) -> Generator[Resources]:
+    """Yields slots, sandbox and models, and closes them all.
+
+    Args:
+        settings: Limits of concurrency and time.
+        control: Who may wish for the end; None: nobody.
+        only: Answers instead of the runs' own models.
+        isolated: One run's refusal leaves the others alone.
+    """
+    from evo.sandbox.cluster import open_evaluator
+
+    slots = Slots(
+        settings.max_concurrent,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+    )
+    workers = 1 if settings.max_concurrent == 1 else settings.workers
+    resources = Resources(
+        settings=settings,
+        slots=slots,
+        evaluator=open_evaluator(workers, settings.scheduler),
+        control=control or Control(),
+        only=only,
+        isolated=isolated,
+    )
+    resources.control.at_stop(slots.close)
+    resources.control.at_end(resources.evaluator.close)
+    try:
+        yield resources
+    finally:
+        resources.close()
