@@ -20,6 +20,7 @@ from types import TracebackType
 
 import msgspec
 
+from evo.ceilings import held, maxima
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
 from evo.sandbox.messages import (
@@ -30,6 +31,7 @@ from evo.sandbox.messages import (
     receive,
     send,
 )
+from evo.sandbox.purity import key_of
 
 _PARENT = str(Path(__file__).resolve().parents[2])
 _MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox.launch import main; main()"
@@ -76,7 +78,13 @@ class Evaluator:
             raise ValueError(f"workers must be at least 1 or None, got {workers!r}")
         if unknown := set(without) - set(LAYERS):
             raise ValueError(f"unknown layers {sorted(unknown)}; there are {list(LAYERS)}")
-        self._pool = _Pool(workers or os.cpu_count() or 1, tuple(without))
+        size = workers or os.cpu_count() or 1
+        setup = Setup(
+            packages=_packages(),
+            without=tuple(without),
+            memory_mb=int(maxima()["memory_mb"] * 3 // 4 // size),
+        )
+        self._pool = _Pool(size, setup)
         self._finalizer = weakref.finalize(self, self._pool.close)
 
     def __enter__(self) -> Evaluator:
@@ -98,7 +106,14 @@ class Evaluator:
         return self._pool.ready.protections if self._pool.ready else ()
 
     def evaluate(
-        self, task: TaskRecord, program: str, limits: Limits, *, keep_value: bool = False
+        self,
+        task: TaskRecord,
+        program: str,
+        limits: Limits,
+        *,
+        keep_value: bool = False,
+        draw: int = 0,
+        seed: int = 0,
     ) -> Evaluation:
         """Evaluate one program; waits for a free worker, first come, first served.
 
@@ -108,8 +123,10 @@ class Evaluator:
         Args:
             task: The task.
             program: Source text, or the text that evolves.
-            limits: Limits of the evaluation.
+            limits: Limits of the evaluation, held to the local maxima.
             keep_value: Keep the returned construction as nested lists (isolation `separate`).
+            draw: Which draw of its randomness; 0 is keyed by the program's text.
+            seed: Of the run, which keys the other draws.
 
         Raises:
             EvaluatorClosed: `close` was called, possibly meanwhile.
@@ -119,15 +136,23 @@ class Evaluator:
             program.encode()
         except UnicodeEncodeError as error:
             return Evaluation(status="error", error=f"the program is not valid Unicode: {error}")
-        reason = ""
+        request = Request(
+            task=task,
+            program=program,
+            limits=held(limits, task.name),
+            keep_value=keep_value,
+            key=key_of(program, task.hash, draw=draw, seed=seed),
+        )
+        reason, deaths = "", 0
         for _ in range(2):
             worker = self._pool.take()
             try:
-                reply = worker.ask(task, program, limits, keep_value)
+                reply = worker.ask(task, request)
             except _BROKEN as error:
                 self._pool.discard(worker)
                 self._pool.check_open()
                 reason = f"{error}{worker.last_words()}"
+                deaths += 1
             except BaseException:
                 self._pool.discard(worker)
                 raise
@@ -137,6 +162,8 @@ class Evaluator:
                     return reply.evaluation
                 self._pool.discard(worker)
                 reason = reply.fault
+        if deaths == 2 and "pid" not in self.protections:  # then programs can signal the server
+            return Evaluation(status="error", error="the program ended its own sandbox, twice")
         raise SandboxError(f"the sandbox failed twice over one evaluation: {reason}")
 
     def close(self) -> None:
@@ -147,9 +174,9 @@ class Evaluator:
 class _Pool:
     """So many places for workers, and the threads that wait for one, in order of arrival."""
 
-    def __init__(self, size: int, without: tuple[str, ...]) -> None:
+    def __init__(self, size: int, setup: Setup) -> None:
         self.ready: Ready | None = None
-        self._without = without
+        self._setup = setup
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._free: list[_Worker | None] = [None] * size  # started workers last, None: not started
@@ -234,7 +261,7 @@ class _Pool:
             with self._lock:
                 self.check_open()
                 self._alive.add(worker)
-            ready = worker.greet(self._without)
+            ready = worker.greet(self._setup)
         except BaseException as error:
             with self._lock:
                 self._alive.discard(worker)
@@ -274,23 +301,21 @@ class _Worker:
                 start_new_session=True,  # Ctrl-C is the driver's business
             )
 
-    def greet(self, without: tuple[str, ...]) -> Ready:
+    def greet(self, setup: Setup) -> Ready:
         """Tell the servers where packages are and learn how they are protected."""
         for channel in self._channels:
             channel.settimeout(_START_SECONDS)
-        send(self._channels[0], Setup(packages=_packages(), without=without))
+        send(self._channels[0], setup)
         answers = [_READY.decode(receive(channel)) for channel in self._channels]
         self._folders = tuple(filter(None, (ready.folder for ready in answers)))
         return answers[0]
 
-    def ask(self, task: TaskRecord, program: str, limits: Limits, keep_value: bool) -> Reply:
+    def ask(self, task: TaskRecord, request: Request) -> Reply:
         """Have one program evaluated."""
-        channel = self._channels[_mentions_scipy(task, program)]
-        known = self._known.get(channel) == task.hash
-        request = Request(
-            task=None if known else task, program=program, limits=limits, keep_value=keep_value
-        )
-        channel.settimeout(2 * limits.seconds + _PATIENCE_SECONDS)
+        channel = self._channels[_mentions_scipy(task, request.program)]
+        if self._known.get(channel) == task.hash:
+            request = msgspec.structs.replace(request, task=None)
+        channel.settimeout(2 * request.limits.seconds + _PATIENCE_SECONDS)
         send(channel, request)
         self._known[channel] = task.hash
         return _REPLY.decode(receive(channel))
@@ -378,13 +403,20 @@ _shared: dict[int, Evaluator] = {}
 
 
 def evaluate(
-    task: TaskRecord, program: str, limits: Limits, *, keep_value: bool = False
+    task: TaskRecord,
+    program: str,
+    limits: Limits,
+    *,
+    keep_value: bool = False,
+    draw: int = 0,
+    seed: int = 0,
 ) -> Evaluation:
     """Evaluate one program in this process's own sandbox, made at the first call.
 
     A plain function, so that it can be sent to other processes and machines; see `Evaluator`.
     """
-    return shared_evaluator().evaluate(task, program, limits, keep_value=keep_value)
+    evaluator = shared_evaluator()
+    return evaluator.evaluate(task, program, limits, keep_value=keep_value, draw=draw, seed=seed)
 
 
 def shared_evaluator() -> Evaluator:

@@ -10,18 +10,22 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import resource
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 
 from evo.records import Limits
 from evo.sandbox import kernel, landlock, root, seccomp
+from evo.sandbox.messages import Setup
 
 LAYERS: dict[str, str] = {
     "limits": "time is limited, but not the memory, processes and files of a program",
+    "processes": "the number of a program's processes is watched at most, and not limited",
+    "memory": "memory is limited for each process, not for all processes of a program together",
     "user": "programs run with your own user's rights",
     "mount": "programs see your file tree, and their working folder has no size cap as a whole",
     "pid": "programs see other processes; what they leave behind is killed by descent",
@@ -34,17 +38,12 @@ LAYERS: dict[str, str] = {
 SWITCHED_OFF = "switched off"
 
 _MIB = 2**20
+_OWN_MEMORY = (b"RssAnon", b"RssShmem")
+_STATUS = re.compile(rb"^(PPid|Threads|RssAnon|RssShmem):\s*(\d+)", re.MULTILINE)
 _MAX_FILES = 10_000
 _MAX_DESCRIPTORS = 256
 _NOBODY = 65534
-_LIMITS = (
-    "RLIMIT_AS",
-    "RLIMIT_FSIZE",
-    "RLIMIT_NOFILE",
-    "RLIMIT_CORE",
-    "RLIMIT_NPROC",
-    "RLIMIT_CPU",
-)
+_LIMITS = ("RLIMIT_AS", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_CORE", "RLIMIT_CPU")
 _NAMESPACES = {
     "mount": kernel.CLONE_NEWNS,
     "pid": kernel.CLONE_NEWPID,
@@ -61,13 +60,16 @@ class Jail:
         missing: Why each other layer is not active.
     """
 
-    def __init__(self, *, readable: Iterable[str], without: Iterable[str]) -> None:
+    def __init__(self, setup: Setup) -> None:
         self.active: set[str] = set()
         self.base = ""
-        self.missing: dict[str, str] = dict.fromkeys(without, SWITCHED_OFF)
-        self._readable = root.readable_paths(readable)
+        self.missing: dict[str, str] = dict.fromkeys(setup.without, SWITCHED_OFF)
+        self._readable = root.readable_paths(setup.packages)
+        self._memory_mb = setup.memory_mb
         self._user_namespace = False
         self._own_proc = False
+        self._own_kib = 0
+        self._leftover: list[str] = []
         self._pid_namespace = -1
         self._limits: tuple[str, ...] = ()
         self._users: tuple[int, int] | None = None
@@ -106,6 +108,8 @@ class Jail:
         if "pid" in self.active:
             self._pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
             self._own_proc = "mount" in self.active and not _probe(_mount_proc, fork=self.fork)
+            if self._own_proc:
+                root.mount_proc()  # where what programs start can be counted
         elif kernel.LINUX:
             kernel.become_subreaper()
             self.active.add("subreaper")
@@ -114,6 +118,8 @@ class Jail:
             os.chmod(self.base, 0o711)
         self._try("limits", self._find_limits)
         self._try("user", self._find_users)
+        self._try("processes", self._find_processes)
+        self._try("memory", self._find_memory)
         self._try("landlock", self._find_landlock)
         self._try("seccomp", self._find_filter)
 
@@ -148,10 +154,36 @@ class Jail:
             self._record(name, "")
 
     def _find_limits(self) -> None:
-        reasons = {name: _probe(lambda name=name: _limit(name, 1)) for name in _LIMITS}  # type: ignore[misc]
+        reasons = {
+            name: _probe(lambda name=name: _limit(name, 1), forks=False)  # type: ignore[misc]
+            for name in _LIMITS
+        }
         self._limits = tuple(name for name, reason in reasons.items() if not reason)
         if not self._limits:
             raise OSError("; ".join(reasons.values()))
+
+    def _find_processes(self) -> None:
+        """Find out whether a limit on processes holds: root, for one, is free of it."""
+
+        def forks() -> None:
+            if self._users:
+                _become(self._users[0])
+            _limit("RLIMIT_NPROC", 1)
+            with suppress(OSError):
+                if os.fork() == 0:
+                    os._exit(0)
+                os.wait()
+                raise ValueError("this user may start any number of processes")
+
+        if reason := _probe(forks, forks=False):
+            raise OSError(reason)
+
+    def _find_memory(self) -> None:
+        if not kernel.LINUX or ("pid" in self.active and not self._own_proc):
+            raise OSError("what a program starts cannot be seen in /proc")
+        with open("/proc/self/status", "rb") as file:
+            fields = dict(_STATUS.findall(file.read()))
+        self._own_kib = sum(int(fields.get(kind, 0)) for kind in _OWN_MEMORY)
 
     def _find_users(self) -> None:
         if self._user_namespace:
@@ -201,18 +233,24 @@ class Jail:
                 kernel.setns(self._pid_namespace, kernel.CLONE_NEWPID)
         return pid
 
-    def make_folder(self) -> str:
+    def make_folder(self, *, scorer: bool) -> str:
         """Path of a new process's own folder, made here unless the process mounts it itself."""
         if "mount" in self.active:
             return root.working_folder(self._readable)
         folder = tempfile.mkdtemp(dir=self.base)
         if self._users:
-            os.chown(folder, self._users[0], self._users[0])
+            os.chown(folder, self._users[scorer], self._users[scorer])
         return folder
 
     def remove_folder(self, folder: str) -> None:
-        """Remove what `make_folder` made, whatever a program did to it."""
+        """Remove what `make_folder` made, whatever a program did to it, at the next `tidy`."""
         if "mount" not in self.active:
+            self._leftover.append(folder)
+
+    def tidy(self) -> None:
+        """Do what may take its time and need not be waited for."""
+        while self._leftover:
+            folder = self._leftover.pop()
             os.chmod(folder, 0o700)
             remove_tree(folder)
 
@@ -264,12 +302,33 @@ class Jail:
             "RLIMIT_FSIZE": limits.files_mb * _MIB + extra_bytes,
             "RLIMIT_NOFILE": _MAX_DESCRIPTORS,
             "RLIMIT_CORE": 0,
-            "RLIMIT_NPROC": self._processes(limits),
             "RLIMIT_CPU": math.ceil(limits.seconds) + 1,
         }
         for name in self._limits:
             if cpu or name != "RLIMIT_CPU":
                 _limit(name, values[name])
+        if "processes" in self.active:
+            _limit("RLIMIT_NPROC", self._processes(limits))
+
+    def excess(self, spared: set[int], limits: Limits) -> str:
+        """What the processes of a program have too much of together, or an empty text.
+
+        Args:
+            spared: Processes that are not the program's.
+            limits: Limits of the evaluation.
+        """
+        if "memory" in self.missing:
+            return ""
+        found = descendants(spared)
+        count = sum(threads for threads, _ in found.values())
+        if count > limits.processes and self.missing.get("processes", SWITCHED_OFF) != SWITCHED_OFF:
+            return f"the program started more than {limits.processes} processes and threads"
+        most = max(self._memory_mb, limits.memory_mb)
+        # What a fork shares with this process is not counted.
+        held = sum(max(memory - self._own_kib, 0) for _, memory in found.values())
+        if held > most * 1024:
+            return f"the program ran out of memory: its processes hold over {most} MiB together"
+        return ""
 
     def _processes(self, limits: Limits) -> int:
         """The limit counts the processes of a user, so others of the same user are added."""
@@ -302,8 +361,10 @@ def remove_tree(folder: str) -> None:
         os.rmdir(current)
 
 
-def _probe(action: Callable[[], object], *, fork: Callable[[], int] = os.fork) -> str:
-    """Run `action` in a forked child: the error's text, or an empty text where it worked."""
+def _probe(
+    action: Callable[[], object], *, fork: Callable[[], int] = os.fork, forks: bool = True
+) -> str:
+    """Run `action` in a forked child, which then forks once: the error's text, or an empty one."""
     reader, writer = os.pipe()
     try:
         pid = fork()
@@ -315,10 +376,10 @@ def _probe(action: Callable[[], object], *, fork: Callable[[], int] = os.fork) -
         report = b""
         try:
             action()
-            child = os.fork()  # a new process tree accepts its first child only if it works
-            if child == 0:
-                os._exit(0)
-            os.waitpid(child, 0)
+            if forks:  # a new process tree accepts its first child only if it works
+                if os.fork() == 0:
+                    os._exit(0)
+                os.wait()
         except BaseException as error:
             report = str(error).encode() or b"failed"
         finally:
@@ -355,6 +416,25 @@ def _become_reader(user: int) -> None:
     _become(user)
     with open(os.__file__, "rb"), open(sys.executable, "rb"):
         pass
+
+
+def descendants(spared: set[int]) -> dict[int, tuple[int, int]]:
+    """Processes that this one started, directly or not, orphans included.
+
+    Returns:
+        By number, how many threads each has, and how much memory that is no file's, KiB.
+    """
+    seen: dict[int, dict[bytes, int]] = {}
+    for name in os.listdir("/proc") if kernel.LINUX else ():
+        with suppress(OSError, ValueError), open(f"/proc/{int(name)}/status", "rb") as file:
+            seen[int(name)] = {key: int(number) for key, number in _STATUS.findall(file.read())}
+    found = {os.getpid()}
+    while more := {pid for pid in seen.keys() - found - spared if seen[pid][b"PPid"] in found}:
+        found |= more
+    return {
+        pid: (seen[pid][b"Threads"], sum(seen[pid].get(kind, 0) for kind in _OWN_MEMORY))
+        for pid in found - {os.getpid()}
+    }
 
 
 def _count_threads(user: int) -> int:

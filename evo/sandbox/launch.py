@@ -45,7 +45,7 @@ def main() -> None:
     sys.path.remove(parent)
     gc.collect()
     gc.freeze()
-    jail = Jail(readable=setup.packages, without=setup.without)
+    jail = Jail(setup)
     jail.separate()
     servers = []
     for channel, modules in zip(channels, ((), SCIPY), strict=True):

@@ -18,10 +18,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setup(Message, frozen=True, kw_only=True):
-    """Driver to server, once: where its packages are and which layers to leave out."""
+    """Driver to server, once.
+
+    Attributes:
+        packages: Folders of installed packages.
+        without: Layers to leave out.
+        memory_mb: What the processes of a program may have together, or one alone if that is more.
+    """
 
     packages: tuple[str, ...]
     without: tuple[str, ...]
+    memory_mb: int
 
 
 class Ready(Message, frozen=True, kw_only=True):
@@ -45,6 +52,7 @@ class Request(Message, frozen=True, kw_only=True):
     program: str
     limits: Limits
     keep_value: bool
+    key: bytes
 
 
 class Reply(Message, frozen=True, kw_only=True):

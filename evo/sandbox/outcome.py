@@ -13,8 +13,9 @@ from evo.records import Evaluation, Isolation, Limits
 from evo.sandbox.messages import Returned
 from evo.sandbox.processes import Ended
 
-_FOLDERS = re.compile(r"(?:/[^/\s\"':]+)*/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
-"""Folders of libraries and of the program, as they stand in tracebacks and warnings."""
+_PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text
+_FOLDER = re.compile(r"/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
+"""Where the folders of libraries and of the program end, in tracebacks and warnings."""
 
 _RETURNED = msgspec.msgpack.Decoder(Returned)
 
@@ -26,6 +27,8 @@ def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> Returne
     """
     if ended.timed_out:
         return _timeout(f"no value within {limits.seconds:g} s")
+    if ended.excess:
+        return Returned(kind="error", text=ended.excess)
     if ended.too_much:
         return Returned(kind="invalid", text=f"the value is larger than {limits.value_mb} MiB")
     if ended.sent:
@@ -80,4 +83,9 @@ def with_output(error: str, ended: Ended) -> str:
 
 def without_folders(text: str) -> str:
     """The same text on every machine: files of libraries and the program by their names alone."""
-    return _FOLDERS.sub("", text)
+
+    def shortened(path: re.Match[str]) -> str:
+        ends = [folder.end() for folder in _FOLDER.finditer(path[0])]
+        return path[0][ends[-1] :] if ends else path[0]
+
+    return _PATH.sub(shortened, text)

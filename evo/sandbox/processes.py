@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -12,10 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from evo.records import Limits
-from evo.sandbox import kernel
-from evo.sandbox.jail import Jail
+from evo.sandbox.jail import Jail, descendants
 
-_CHANNEL = 3  # in the child
+_CHANNEL, _TROUBLE = 3, 4  # in the child
+_FRAME_SLACK = 1 << 16  # a message is larger than the value in it
+_LOOK_SECONDS = 0.1  # between looks at what a program's processes have together
 _CHUNK = 1 << 16
 
 
@@ -32,12 +34,24 @@ class Process:
         folder: Its own folder, to be removed after its end.
         stdout: Reading end of its output, -1 where that is dropped.
         stderr: The same of its errors.
+        trouble: Reading end of a pipe that it held until it was locked in.
     """
 
     pid: int
     folder: str
-    stdout: int = -1
-    stderr: int = -1
+    stdout: int
+    stderr: int
+    trouble: int
+
+    def check(self) -> None:
+        """Tell, once it ended, whether it was locked in.
+
+        Raises:
+            OSError: It was not: a failure of the sandbox, not of what should have run.
+        """
+        with open(self.trouble, "rb") as stream:
+            if text := stream.read():
+                raise OSError(f"a process could not be locked in: {text.decode()}")
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,7 @@ class Ended:
         cpu_seconds: Processor time it used itself.
         timed_out: It was killed at the deadline.
         too_much: It was killed because it wrote more to its channel than allowed.
+        excess: What else it was killed for having too much of, or an empty text.
         stdout: Beginning and end of its output.
         stderr: The same of its errors.
     """
@@ -59,6 +74,7 @@ class Ended:
     cpu_seconds: float
     timed_out: bool
     too_much: bool
+    excess: str
     stdout: str
     stderr: str
 
@@ -82,42 +98,49 @@ def start(
         extra_bytes: Room for the task's own files.
         scorer: Whether the process is the scorer, whose output is dropped.
     """
-    folder = jail.make_folder()
+    folder = jail.make_folder(scorer=scorer)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     readers, writers = (-1, -1), (nothing, nothing)
     if not scorer:
         readers, writers = zip(os.pipe(), os.pipe(), strict=True)
+    trouble, told = os.pipe()
     pid = jail.fork()
     if pid == 0:
+        told_first = _TROUBLE  # until it is closed, what is raised is the sandbox's failure
         try:
-            _arrange_descriptors(nothing, *writers, channel)
+            _arrange_descriptors(nothing, *writers, channel, told)
             jail.enter(limits, folder, extra_bytes=extra_bytes, scorer=scorer)
             work = os.path.join(folder, "work")
             os.mkdir(work)
             os.chdir(work)
             os.environ |= {"HOME": folder, "TMPDIR": folder}
+            os.close(_TROUBLE)
+            told_first = 2
             main(_CHANNEL, folder)
         except BaseException:
-            os.write(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
+            os.write(told_first, traceback.format_exc().encode("utf-8", "backslashreplace"))
         finally:
             os._exit(0)
-    for descriptor in {nothing, *writers}:
+    for descriptor in {nothing, told, *writers}:
         os.close(descriptor)
     for reader in readers:
         if reader >= 0:
             os.set_blocking(reader, False)
-    return Process(pid, folder, *readers)
+    return Process(pid, folder, *readers, trouble)
 
 
-def _arrange_descriptors(nothing: int, stdout: int, stderr: int, channel: int) -> None:
-    """Keep standard streams and the channel, close all else, and forget the server's signals."""
+def _arrange_descriptors(*kept: int) -> None:
+    """Keep these descriptors under the first numbers, close all else, forget the server's signals.
+
+    They are standard input, output and errors, the channel and the one for trouble.
+    """
     os.setsid()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for target, source in enumerate((nothing, stdout, stderr)):
-        os.dup2(source, target)
-    os.dup2(channel, _CHANNEL, inheritable=False)
-    os.closerange(_CHANNEL + 1, os.sysconf("SC_OPEN_MAX"))
+    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, len(kept)) for descriptor in kept]
+    for target, source in enumerate(high):
+        os.dup2(source, target, inheritable=target < _CHANNEL)
+    os.closerange(len(kept), os.sysconf("SC_OPEN_MAX"))
 
 
 class _Capture:
@@ -199,27 +222,36 @@ class Watcher:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
-    def watch(
-        self, process: Process, channel: int, *, deadline: float, max_bytes: int, max_output: int
-    ) -> Ended:
+    def watch(self, process: Process, channel: int, limits: Limits, *, deadline: float) -> Ended:
         """Read what a process sends until its end, which is that of all it started.
 
         Args:
             process: From `start`.
             channel: Reading end of the channel, not blocking.
+            limits: What it may send and have at most; beyond that it is killed.
             deadline: On the monotonic clock; the process is killed then.
-            max_bytes: What it may send at most; it is killed if it sends more.
-            max_output: Bytes kept of stdout and of stderr.
 
         Raises:
             DriverGoneError: The driver is gone; the process was killed.
+            OSError: The process could not be locked in.
         """
-        streams = _Streams(process, channel, max_bytes=max_bytes, max_output=max_output)
+        streams = _Streams(
+            process,
+            channel,
+            max_bytes=int(limits.value_mb * 2**20) + _FRAME_SLACK,
+            max_output=limits.output_kb * 1024,
+        )
         ended: tuple[int, float] | None = None
         timed_out = driver_gone = False
-        while ended is None and not (timed_out or driver_gone or streams.too_much):
-            ready = self._wait(streams.unfinished, deadline)
-            timed_out = time.monotonic() >= deadline
+        excess = ""
+        look = time.monotonic() + _LOOK_SECONDS
+        while ended is None and not (timed_out or driver_gone or streams.too_much or excess):
+            ready = self._wait(streams.unfinished, min(deadline, look))
+            now = time.monotonic()
+            timed_out = now >= deadline
+            if now >= look:
+                excess = self._jail.excess(self._spared(), limits)
+                look = time.monotonic() + max(_LOOK_SECONDS, 20 * (time.monotonic() - now))
             driver_gone = self._driver in ready
             for descriptor in ready & streams.unfinished:
                 streams.read(descriptor)
@@ -233,6 +265,7 @@ class Watcher:
         self._jail.remove_folder(process.folder)
         if driver_gone:
             raise DriverGoneError
+        process.check()
         streams.drain()
         for descriptor in streams.captures:
             os.close(descriptor)
@@ -242,6 +275,7 @@ class Watcher:
             cpu_seconds=ended[1],
             timed_out=timed_out,
             too_much=streams.too_much,
+            excess=excess,
             stdout=streams.captures[process.stdout].text(),
             stderr=streams.captures[process.stderr].text(),
         )
@@ -283,7 +317,7 @@ class Watcher:
             return
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        while left := _descendants(self._spared() - {process.pid}):
+        while left := descendants(self._spared() - {process.pid}):
             for pid in left:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
@@ -298,15 +332,3 @@ def _wait_for(pid: int, options: int) -> tuple[int, float] | None:
     except ChildProcessError:
         return None
     return (status, usage.ru_utime + usage.ru_stime) if found else None
-
-
-def _descendants(spared: set[int]) -> set[int]:
-    """Processes that this one started, directly or not, orphans included."""
-    parents: dict[int, int] = {}
-    for name in os.listdir("/proc") if kernel.LINUX else ():
-        with suppress(OSError, ValueError), open(f"/proc/{int(name)}/stat", "rb") as file:
-            parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
-    found = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found - spared:
-        found |= more
-    return found - {os.getpid()}

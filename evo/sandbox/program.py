@@ -12,7 +12,7 @@ from typing import Any
 from evo.records import Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import Returned, printable
-from evo.sandbox.purity import for_subprocesses, key_of
+from evo.sandbox.purity import for_subprocesses
 from evo.sandbox.together import run_evaluator
 
 _MAX_ERROR = 4000  # characters
@@ -28,7 +28,7 @@ PACKAGES = {
 """Packages whose name at the package index differs from the one they are imported by."""
 
 
-def execute(task: TaskRecord, program: str, limits: Limits, folder: str) -> Returned:
+def execute(task: TaskRecord, program: str, limits: Limits, folder: str, key: bytes) -> Returned:
     """Run a program to its end, whatever it does, and say how it ended.
 
     Args:
@@ -36,13 +36,14 @@ def execute(task: TaskRecord, program: str, limits: Limits, folder: str) -> Retu
         program: Source text, or the text that evolves.
         limits: For the size of the returned value.
         folder: The process's own folder.
+        key: Of the randomness of interpreters that an evaluator starts.
     """
     path = os.path.join(folder, "program.txt" if task.evolves == "text" else "program.py")
     with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(program)
     try:
         if task.isolation == "shared":
-            _key_subprocesses(program, folder)
+            _key_subprocesses(key, folder)
             return run_evaluator(task, path)
         return _call(task, program, path, limits)
     except BaseException as error:  # the wall: nothing a program raises passes it
@@ -73,12 +74,12 @@ def as_value(value: object, limits: Limits) -> Returned:
     return Returned(kind="value", value=data)
 
 
-def _key_subprocesses(program: str, folder: str) -> None:
+def _key_subprocesses(key: bytes, folder: str) -> None:
     """Let the interpreters that an evaluator starts draw keyed random numbers too."""
     place = os.path.join(folder, "keyed")
     os.mkdir(place)
     with open(os.path.join(place, "sitecustomize.py"), "w", encoding="utf-8") as file:
-        file.write(for_subprocesses(key_of(program)))
+        file.write(for_subprocesses(key))
     os.environ["PYTHONPATH"] = place
 
 

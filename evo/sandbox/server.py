@@ -25,9 +25,8 @@ from evo.sandbox.jail import Jail
 from evo.sandbox.messages import ClosedError, Reply, Request, Score, Scored, receive, send
 from evo.sandbox.processes import DriverGoneError, Ended, Process, Watcher, start
 from evo.sandbox.program import as_value, execute
-from evo.sandbox.purity import key_of, seed_everything
+from evo.sandbox.purity import seed_everything
 
-_FRAME_SLACK = 1 << 16  # a message is larger than the value in it
 _SCORED = msgspec.msgpack.Decoder(Scored)
 
 
@@ -73,8 +72,10 @@ class Server:
                 except Exception:  # reported to the driver, which starts another server
                     reply = Reply(fault=traceback.format_exc())
                 send(self._driver, reply)
+                self._jail.tidy()
                 data = receive(self._driver)
         self._stop_scorer()
+        self._jail.tidy()
 
     def _preload(self) -> None:
         for name in self._modules:
@@ -109,33 +110,21 @@ class Server:
         """Run a program in a process of its own."""
 
         def run(channel: int, folder: str) -> None:
-            seed_everything(key_of(request.program))
-            returned = execute(task, request.program, request.limits, folder)
+            seed_everything(request.key)
+            returned = execute(task, request.program, request.limits, folder, request.key)
             for stream in (sys.stdout, sys.stderr):
                 with suppress(BaseException):  # the program may have replaced them
                     stream.flush()
             _write(channel, msgspec.msgpack.encode(returned))
 
         deadline = time.monotonic() + request.limits.seconds
+        extra = _size(task) if task.isolation == "shared" else 0
         reader, writer = os.pipe()
         try:
-            shared = task.isolation == "shared"
-            process = start(
-                self._jail,
-                request.limits,
-                run,
-                channel=writer,
-                extra_bytes=_size(task) if shared else 0,
-            )
+            process = start(self._jail, request.limits, run, channel=writer, extra_bytes=extra)
             os.close(writer)
             os.set_blocking(reader, False)
-            return self._watcher.watch(
-                process,
-                reader,
-                deadline=deadline,
-                max_bytes=int(request.limits.value_mb * 2**20) + _FRAME_SLACK,
-                max_output=request.limits.output_kb * 1024,
-            )
+            return self._watcher.watch(process, reader, request.limits, deadline=deadline)
         finally:
             os.close(reader)
 
@@ -147,7 +136,7 @@ class Server:
         if self._scorer is None:
             self._scorer = self._start_scorer(task, request.limits)
         channel = self._scorer.channel
-        message = Score(value=value, key=key_of(request.program), keep_value=request.keep_value)
+        message = Score(value=value, key=request.key, keep_value=request.keep_value)
         deadline = time.monotonic() + request.limits.seconds
         try:
             channel.settimeout(request.limits.seconds + 1)
@@ -198,6 +187,7 @@ class Server:
         stopped.channel.close()
         status, _ = self._watcher.kill(stopped.process)
         self._jail.remove_folder(stopped.process.folder)
+        stopped.process.check()
         return status
 
 

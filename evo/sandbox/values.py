@@ -18,6 +18,7 @@ _ARRAY = 1
 _TUPLE = 2
 _MAX_DEPTH = 64
 _KINDS = "biuf"
+_MAX_EMPTY = 1000  # parts of an array without numbers
 
 
 class UnsendableError(ValueError):
@@ -96,12 +97,19 @@ class _Budget:
     def _array(self, value: NDArray[Any]) -> msgspec.msgpack.Ext:
         if value.dtype.kind not in _KINDS:
             raise _not_plain(f"an array of type {str(value.dtype)!r}")
+        if not value.size and _places(value.shape) > _MAX_EMPTY:
+            raise _not_plain(f"an array without numbers of shape {value.shape!r}")
         self.spend(value.nbytes)
         if value.dtype.itemsize > 8:
             value = value.astype(np.float64)
         value = value.astype(value.dtype.newbyteorder("<"), copy=False)
         parts = (value.dtype.str, value.shape, value.tobytes())
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
+
+
+def _places(shape: tuple[int, ...]) -> int:
+    """How many lists or numbers an array becomes as nested lists; an empty one may be many."""
+    return prod(max(length, 1) for length in shape)
 
 
 def _from_scalar(value: Any) -> bool | int | float:
@@ -148,6 +156,8 @@ def _extension(code: int, data: memoryview) -> Any:
         raise ValueError(f"an array of numbers expected, got type {name!r}")
     if any(length < 0 for length in shape) or len(content) != prod(shape) * dtype.itemsize:
         raise ValueError(f"an array of shape {shape!r} does not have {len(content)} bytes")
+    if _places(shape) > max(len(content), _MAX_EMPTY):
+        raise ValueError(f"an array of shape {shape!r} has many parts and no numbers")
     return np.frombuffer(bytearray(content), dtype=dtype).reshape(shape)
 
 

@@ -201,7 +201,7 @@ def test_closing_wakes_every_waiting_thread(remnants: Remnants) -> None:
     evaluator.close()
     for thread in threads:
         thread.join()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10  # the programs would take 20 s
     assert [type(outcome) for outcome in outcomes] == [EvaluatorClosed] * 5
     assert remnants.settled(before) == before
     with pytest.raises(EvaluatorClosed):

@@ -27,7 +27,7 @@ def folder(evaluator: str, **changes: object) -> TaskRecord:
 
 
 def run(evaluator: Evaluator, source: str, program: str = PROGRAM, **changes: object) -> Evaluation:
-    return evaluator.evaluate(folder(source, **changes), program, LIMITS)
+    return evaluator.evaluate(folder(source, **changes), program, Limits(seconds=20))
 
 
 def test_combined_score_is_the_fitness(evaluator: Evaluator) -> None:

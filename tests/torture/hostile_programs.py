@@ -147,7 +147,7 @@ TIME = [
         """,
         ("error",),
         says="can't start new thread",
-        needs=("limits", "user"),
+        needs=("processes",),
     ),
     Hostile(
         "waits for input",
@@ -217,6 +217,15 @@ SIZE = [
         "anonymous memory files",
         "os.memfd_create('x')",
         needs=("seccomp",),
+    ),
+    Hostile(
+        "endless paths in its output",
+        """
+        def construct():
+            os.write(2, b"/a" * 8000)
+            raise ValueError("/b" * 2000)
+        """,
+        ("error",),
     ),
     Hostile(
         "flood of warnings",
@@ -588,6 +597,9 @@ SYSTEM = [
         """
         def construct():
             libc = ctypes.CDLL(None, use_errno=True)
+            for number in (467, 300):  # open_tree_attr, fanotify_init
+                if libc.syscall(number, -100, b"/", 0, 0, 0) >= 0:
+                    raise Escaped(number)
             calls = {"unshare": (0x10000000,), "setns": (0, 0), "chroot": (b".",),
                      "mount": (b"none", b".", b"tmpfs", 0, None), "umount2": (b"/proc", 2)}
             for name, arguments in calls.items():
@@ -654,6 +666,7 @@ VALUES = [
     _returns("a huge integer", "[10**400]", "invalid", says="64 bits"),
     _returns("a huge array", "np.zeros(10**8)", "invalid", says="larger than"),
     _returns("a huge view", "np.broadcast_to(np.zeros(1), (10**9, 10**9))", "invalid"),
+    _returns("an array of nothing", "np.zeros((12_000_000, 0))", "invalid", says="without numbers"),
     _returns("a long list", "[0] * 10**7", "invalid", says="larger than"),
     _returns("a set", "{1, 2}", "invalid", says="set"),
     _returns("None", "None", "invalid"),
