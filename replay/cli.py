@@ -156,9 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     """`replay report`."""
-    from replay.rendering import FORMATS
-    from replay.report import groups, policy_sections, sections
-    from replay.report_page import Panel, best_construction, draw_page
+    from replay.pages import Panel, best_construction, draw_page
+    from replay.report import FORMATS, groups, policy_sections, sections
     from replay.style import save
     from replay.table import load_tables
 

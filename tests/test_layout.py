@@ -12,10 +12,6 @@ ROOT = Path(__file__).resolve().parents[1]
 IN_CIRCLES = {
     "evo.commands",
     "evo.commands.sweep",
-    "replay.explorers.allocation",
-    "replay.explorers.allocation_picture",
-    "replay.explorers.budget",
-    "replay.explorers.budget_picture",
 }
 """Files that still import each other."""
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
 
 from evo.policies import ALIASES, POLICIES
 from evo.rewards import REWARDS
@@ -17,22 +14,27 @@ from replay.explorers.allocation_data import (
     EXPLORATION,
     MOST_POLICIES,
     SHARE,
-    Played,
+    AllocationView,
     Pools,
     parameters_of,
 )
 from replay.explorers.allocation_picture import AllocationPicture
-from replay.explorers.canvas import SentencePicture
-from replay.explorers.controls import choice, control_style, slider
-from replay.explorers.shell import DEFAULT, Explorer, Settings, Subject, figure_of, notice
+from replay.explorers.budget import taus
+from replay.explorers.shell import (
+    DEFAULT,
+    Explorer,
+    Settings,
+    Subject,
+    figure_of,
+    notice,
+    sentence_figure,
+)
+from replay.explorers.widgets import choice, entry, several, slider
 from replay.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from replay.effects import ThresholdTime
-    from replay.statistics import Interval
 
 HELP = (
     "Draw K of the logged runs as arms, let a policy pull them for so many rounds, and compare "
@@ -41,82 +43,6 @@ HELP = (
 COARSE = 200
 """Replicates while a control moves."""
 DEFAULT_POLICIES = ("ucb1", "thompson")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllocationView:
-    """What the explorer shows of one choice.
-
-    Attributes:
-        pools: The runs.
-        arms: K.
-        rounds: Pulls of each replicate.
-        replicates: Number of replicates.
-        reward: What the policies are told.
-        tau: The fitness to reach.
-        shown: Policy whose pulls are shown.
-        played: By policy, the baselines first.
-        times: Rounds to reach tau, by policy.
-        effects: The pool effect, and the allocation effect by policy.
-    """
-
-    pools: Pools
-    arms: int
-    rounds: int
-    replicates: int
-    reward: str
-    tau: float
-    shown: str
-    played: dict[str, Played]
-    times: dict[str, ThresholdTime]
-    effects: dict[str, Interval]
-
-    @property
-    def words(self) -> str:
-        """Threshold times and effects in sentences."""
-        text = [
-            _when(name, time, self.arms, self.rounds)
-            for name, time in self.times.items()
-            if name != "single"
-        ]
-        pool = self.effects["pool"]
-        text.append(f"The pool gains {_signed(pool)} over a single run.")
-        text += [
-            f"Choosing by {name} gains {_signed(found)} over random."
-            for name, found in self.effects.items()
-            if name != "pool"
-        ]
-        best = self.played[self.shown].best_arm
-        text.append(
-            f"{self.shown} gives its best arm {100 * best.value:.0f} % "
-            f"[{100 * max(best.low, 0):.0f}, {100 * min(best.high, 1):.0f}] of the pulls."
-        )
-        text.append(f"n = {self.pools.runs} runs, {self.replicates:,} replicates.")
-        if any(np.isnan(each.replay.best_fitness).any() for each in self.played.values()):
-            text.append(f"While nothing is ok, best fitness counts as {self.pools.nothing:g}.")
-        for each in self.played.values():
-            text += [f"Note: {warning}" for warning in each.warnings]
-        return " ".join(dict.fromkeys(text))
-
-    def table(self) -> pd.DataFrame:
-        """One row per policy and round."""
-        import pandas as pd
-
-        parts = [
-            pd.DataFrame(
-                {
-                    "policy": name,
-                    "round": np.arange(1, self.rounds + 1),
-                    "value": played.curve.value,
-                    "low": played.curve.low,
-                    "high": played.curve.high,
-                    "n": played.curve.n,
-                    "rounds_to_tau": self.times[name].time,
-                }
-            )
-            for name, played in self.played.items()
-        ]
-        return pd.concat(parts, ignore_index=True)
 
 
 class Allocations:
@@ -262,7 +188,7 @@ def allocation_figure(
     try:
         found = Allocations(frame)
     except ValueError as error:
-        return figure_of(SentencePicture(str(error), theme), None)
+        return sentence_figure(error, theme)
     wanted = (task, model, children)
     matching = [
         key
@@ -316,7 +242,11 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Expl
         picture=AllocationPicture(theme),
         view=view,
         adjust=functools.partial(_adjust, found),
-        scrubs={"tau": functools.partial(_taus, found)},
+        scrubs={
+            "tau": lambda now: taus(
+                found.pools(now["task"], now["model"], now["children"]).fitness, now["tau"]
+            )
+        },
         hidden=_hidden,
     )
     return Explorer(subject, _controls(found), help=HELP)
@@ -342,19 +272,7 @@ def _hidden(settings: Settings) -> set[str]:
     return set(EXPLORATION) - used
 
 
-def _taus(found: Allocations, now: Settings) -> list[float]:
-    """Forty fitness values from low to the best."""
-    values = found.pools(now["task"], now["model"], now["children"]).fitness[:, 1:]
-    known = values[np.isfinite(values)]
-    if not known.size:
-        return [now["tau"]]
-    spread = np.linspace(np.quantile(known, 0.1), known.max(), 40)
-    return sorted({*np.round(spread, 4).tolist(), now["tau"]})
-
-
 def _controls(found: Allocations) -> dict[str, Any]:
-    import ipywidgets
-
     task, model, children = found.usual
     usual = found.defaults(found.usual)
     tasks, models, sizes = (list(dict.fromkeys(part)) for part in zip(*found.keys, strict=True))
@@ -365,20 +283,20 @@ def _controls(found: Allocations) -> dict[str, Any]:
         "task": choice("Task", tasks, task, tip="Task of the runs"),
         "model": choice("Model", models, model, tip="Model of the runs"),
         "children": choice("children N", sorted(sizes), children, tip="N of the runs"),
-        "policies": ipywidgets.SelectMultiple(
-            options=others, value=DEFAULT_POLICIES, rows=4, description="Policies",
-            tooltip=f"Up to {MOST_POLICIES}; Ctrl or Shift chooses several", **control_style(),
+        "policies": several(
+            "Policies", others, 4, tip=f"Up to {MOST_POLICIES}; Ctrl or Shift chooses several"
         ),
         "shown": choice("Pulls of", list(POLICIES), DEFAULT_POLICIES[-1], tip="Whose pulls"),
         "reward": choice("Reward", list(REWARDS), "best_fitness", tip="What a policy is told"),
-        "tau": ipywidgets.BoundedFloatText(
-            value=usual["tau"], min=-1.0, max=2.0, step=0.005, description="τ",
-            tooltip=f"Fitness that {100 * SHARE:g} % of the replicates reach", **control_style(200),
+        "tau": entry(
+            "τ", usual["tau"], (-1e6, 1e6), 0.005,
+            tip=f"Fitness that {100 * SHARE:g} % of the replicates reach",
         ),
         "arms": slider("arms K", range(2, most_runs + 1), usual["arms"], tip="Runs in a pool"),
         "rounds": slider("rounds", _rounds(longest, usual["rounds"]), usual["rounds"], tip="Pulls"),
         "replicates": choice("Replicates", [200, 1000, 5000], 1000, tip="Of each policy, at rest"),
     }  # fmt: skip
+    controls["policies"].value = DEFAULT_POLICIES
     for name, (meaning, values) in EXPLORATION.items():
         options = [(DEFAULT, DEFAULT), *((f"{value:g}", value) for value in values)]
         controls[name] = slider(name, options, DEFAULT, tip=meaning)
@@ -389,21 +307,3 @@ def _rounds(longest: int, usual: int) -> list[int]:
     """At most some hundred numbers of rounds, the usual one among them."""
     step = max(1, math.ceil(longest / 128))
     return sorted({*range(step, longest + 1, step), usual, longest})
-
-
-def _when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
-    """Threshold time in words."""
-    if math.isinf(time.time):
-        return (
-            f"{name} with {arms} arms does not reach {time.tau:g} in {rounds} rounds: "
-            f"{100 * time.share_reached:.3g} % of the replicates do, {100 * SHARE:g} % should."
-        )
-    high = f"{time.high:g}" if math.isfinite(time.high) else f"beyond {rounds}"
-    return (
-        f"{name} with {arms} arms reaches {time.tau:g} after {time.time:g} rounds, 95 % interval "
-        f"{time.low:g} to {high}."
-    )
-
-
-def _signed(found: Interval) -> str:
-    return f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"

@@ -179,3 +179,97 @@ def _by_rank(place: FloatArray, arms: int) -> FloatArray:
     at = np.where(place < 0, arms, place) * rounds + np.arange(rounds)
     counts = np.bincount(at.ravel(), minlength=(arms + 1) * rounds)
     return counts.reshape(arms + 1, rounds)[:arms] / len(place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationView:
+    """What the explorer shows of one choice.
+
+    Attributes:
+        pools: The runs.
+        arms: K.
+        rounds: Pulls of each replicate.
+        replicates: Number of replicates.
+        reward: What the policies are told.
+        tau: The fitness to reach.
+        shown: Policy whose pulls are shown.
+        played: By policy, the baselines first.
+        times: Rounds to reach tau, by policy.
+        effects: The pool effect, and the allocation effect by policy.
+    """
+
+    pools: Pools
+    arms: int
+    rounds: int
+    replicates: int
+    reward: str
+    tau: float
+    shown: str
+    played: dict[str, Played]
+    times: dict[str, ThresholdTime]
+    effects: dict[str, Interval]
+
+    @property
+    def words(self) -> str:
+        """Threshold times and effects in sentences."""
+        text = [
+            _when(name, time, self.arms, self.rounds)
+            for name, time in self.times.items()
+            if name != "single"
+        ]
+        pool = self.effects["pool"]
+        text.append(f"The pool gains {_signed(pool)} over a single run.")
+        text += [
+            f"Choosing by {name} gains {_signed(found)} over random."
+            for name, found in self.effects.items()
+            if name != "pool"
+        ]
+        best = self.played[self.shown].best_arm
+        text.append(
+            f"{self.shown} gives its best arm {100 * best.value:.0f} % "
+            f"[{100 * max(best.low, 0):.0f}, {100 * min(best.high, 1):.0f}] of the pulls."
+        )
+        text.append(f"n = {self.pools.runs} runs, {self.replicates:,} replicates.")
+        if any(np.isnan(each.replay.best_fitness).any() for each in self.played.values()):
+            text.append(f"While nothing is ok, best fitness counts as {self.pools.nothing:g}.")
+        for each in self.played.values():
+            text += [f"Note: {warning}" for warning in each.warnings]
+        return " ".join(dict.fromkeys(text))
+
+    def table(self) -> pd.DataFrame:
+        """One row per policy and round."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame(
+                {
+                    "policy": name,
+                    "round": np.arange(1, self.rounds + 1),
+                    "value": played.curve.value,
+                    "low": played.curve.low,
+                    "high": played.curve.high,
+                    "n": played.curve.n,
+                    "rounds_to_tau": self.times[name].time,
+                }
+            )
+            for name, played in self.played.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+
+def _when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
+    """Threshold time in words."""
+    if math.isinf(time.time):
+        return (
+            f"{name} with {arms} arms does not reach {time.tau:g} in {rounds} rounds: "
+            f"{100 * time.share_reached:.3g} % of the replicates do, {100 * SHARE:g} % should."
+        )
+    high = f"{time.high:g}" if math.isfinite(time.high) else f"beyond {rounds}"
+    return (
+        f"{name} with {arms} arms reaches {time.tau:g} after {time.time:g} rounds, 95 % interval "
+        f"{time.low:g} to {high}."
+    )
+
+
+def _signed(found: Interval) -> str:
+    return f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"

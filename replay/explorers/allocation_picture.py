@@ -8,25 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay.explorers.allocation_data import BASELINES, SHARE
-from replay.style import (
-    PALETTE,
-    TEXT_SIZE,
-    THEMES,
-    Theme,
-    head,
-    label_axes,
-    label_rows,
-    prepare,
-    subplots,
-    whole_numbers,
-)
+from replay import style
+from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView
+from replay.style import PALETTE, TEXT_SIZE, THEMES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-
-    from replay.explorers.allocation import AllocationView
 
 GREY = "#8C8C8C"
 FAIR = 3
@@ -41,7 +29,7 @@ class AllocationPicture:
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
-        self.figure, axes = subplots(2, 2, width=9.0, height=2.8)
+        self.figure, axes = style.subplots(2, 2, width=9.0, height=2.8)
         self._curves, self._pulls, self._times, self._effects = axes
         self._ground: tuple[Any, ...] = ()
         self._width, self._reach = 0, 0.0
@@ -97,7 +85,7 @@ class AllocationPicture:
     def _set_up(self, view: AllocationView, width: int) -> None:
         for ax in (self._curves, self._pulls, self._times, self._effects):
             ax.clear()
-            prepare(ax, self.theme)
+            style.prepare(ax, self.theme)
         names = list(view.played)
         colours = dict(zip(names, _colours(names), strict=True))
         self.moving = [
@@ -115,19 +103,19 @@ class AllocationPicture:
         room = 0.05 * max(high - low, 0.02)
         ax.set_ylim(low - room, high + room)
         ax.set_xlim(0, width)
-        whole_numbers(ax)
-        label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
-        head(
+        style.whole_numbers(ax)
+        style.label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
+        style.head(
             ax,
             self.theme,
             "Best fitness over the arms",
-            f"mean, 95 % interval, n = {view.pools.runs} runs; 1 = best published",
+            f"mean, 95 % interval over n = {view.pools.runs} runs",
         )
         self._lines: list[tuple[Any, Any]] = []
         for row, (name, colour) in enumerate(colours.items()):
-            style = (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
+            dashes: Any = (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
             band = ax.fill_between([], [], [], color=colour, alpha=0.15, lw=0, animated=True)
-            [line] = ax.plot([], [], color=colour, lw=1.8, ls=style, animated=True)
+            [line] = ax.plot([], [], color=colour, lw=1.8, ls=dashes, animated=True)
             self._lines.append((band, line))
             ax.text(
                 0.98, 0.06 + 0.1 * (len(colours) - 1 - row), name, transform=ax.transAxes,
@@ -147,12 +135,12 @@ class AllocationPicture:
         )  # fmt: skip
         ax.set_xlim(0, width)
         ax.set_ylim(1.0, 0.0)
-        ax.set_yticks([0.03, 0.97], ["best\narm", "worst\narm"])
+        ax.set_yticks([0.03, 0.97], ["best", "worst"])
         ax.tick_params(axis="y", length=0)
         ax.grid(visible=False)
-        whole_numbers(ax)
-        label_axes(ax, self.theme, x="round", y="")
-        head(
+        style.whole_numbers(ax)
+        style.label_axes(ax, self.theme, x="round", y="rank of the arm")
+        style.head(
             ax, self.theme, f"Arms that {view.shown} pulls",
             f"share of replicates: dark none, yellow {FAIR} times an equal share or more",
         )  # fmt: skip
@@ -162,11 +150,11 @@ class AllocationPicture:
         self, view: AllocationView, width: int, colours: dict[str, str]
     ) -> list[Artist]:
         ax, every = self._times, list(colours.values())
-        label_rows(ax, list(colours))
+        style.label_rows(ax, list(colours))
         ax.set_xlim(0, 1.03 * width)
-        whole_numbers(ax)
-        label_axes(ax, self.theme, x="rounds", y="")
-        head(
+        style.whole_numbers(ax)
+        style.label_axes(ax, self.theme, x="rounds", y="")
+        style.head(
             ax, self.theme, "Rounds to reach τ",
             f"{100 * SHARE:g} % of replicates, 95 % interval; arrow: later or never",
         )  # fmt: skip
@@ -175,13 +163,16 @@ class AllocationPicture:
         return [self._spans, self._dots, self._arrows]
 
     def _set_up_effects(self, view: AllocationView, colours: dict[str, str]) -> list[Artist]:
+        from matplotlib.ticker import MaxNLocator
+
         ax = self._effects
         every = [colours.get(name, GREY) for name in view.effects]
-        label_rows(ax, list(view.effects))
+        style.label_rows(ax, list(view.effects))
         ax.set_xlim(-self._reach, self._reach)
         ax.axvline(0, color=THEMES[self.theme].text, lw=0.8)
-        label_axes(ax, self.theme, x="gain in best fitness after all rounds", y="")
-        head(
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        style.label_axes(ax, self.theme, x="gain in best fitness after all rounds", y="")
+        style.head(
             ax,
             self.theme,
             "Pool effect and allocation effect",

@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from replay.cells import FloatArray, Sweep, sweeps
 from replay.kernel import fit_kernel
 from replay.statistics import Interval, curve_band, interval
+from replay.style import number
 from replay.table import COSTS
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 KERNELS, GROUPS, RUNS = 10, 12, 10
 LEVEL = 0.95
+
+NAMES = ("choice", "twice as deep", "twice as broad")
 
 CostAxis = Literal["generation", "calls", "tokens", "flops", "dollars"]
 """What a split's curves are drawn against."""
@@ -62,15 +65,19 @@ class Curve:
     logged: int
     n: int
 
+    def columns(self, name: str) -> dict[str, FloatArray]:
+        """Value and limits as columns of a table."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
     @property
     def last(self) -> str:
         """The last value with its interval, in words."""
         if math.isnan(self.value[-1]):
             return "unknown, as some run has nothing ok yet"
-        text = f"{self.value[-1]:.4g}"
-        if math.isfinite(self.low[-1]):
-            text += f" [{self.low[-1]:.4g}, {self.high[-1]:.4g}]"
-        return text
+        limits = (
+            f" [{self.low[-1]:.4g}, {self.high[-1]:.4g}]" if math.isfinite(self.low[-1]) else ""
+        )
+        return f"{self.value[-1]:.4g}{limits}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,12 +199,12 @@ class Outlook:
         return value, low, high, deep.astype(np.float64)
 
     def _count(self, N: int, tau: float) -> _Columns:
-        """Share of the runs of N that have reached tau, with Wilson's interval."""
+        """Share of the runs of N that have reached tau, with its interval."""
         rows = self.strata[N]
         matrix = self.fitness.values[rows, : self.depths[N] + 1]
         n = (self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])).sum(axis=0)
         hits = (matrix >= tau).sum(axis=0)
-        return (hits / n, *wilson(hits, n, level=LEVEL), n.astype(np.float64))
+        return (hits / n, *share_limits(hits, n), n.astype(np.float64))
 
     def _simulate(self, N: int) -> NDArray[np.float32]:
         """Best fitness of simulated runs of N, (groups, RUNS, generations + 1)."""
@@ -266,14 +273,7 @@ def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
     [fitness] = sweeps(frame)
     if not fitness.depth.max():
         raise ValueError("no run has a complete generation yet: there is no split to show")
-    costs = {}
-    for unit in ("tokens", "flops", "dollars"):
-        if COSTS[unit] in frame:
-            [sweep] = sweeps(frame, COSTS[unit])
-            inside = np.arange(sweep.values.shape[1]) <= sweep.depth[:, None]
-            inside[:, 0] = False
-            if np.isfinite(sweep.values[inside]).all():
-                costs[unit] = sweep
+    costs = known_costs(frame)
     kernel = None
     if children is not None and len(children):
         try:
@@ -283,18 +283,121 @@ def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
     return Outlook(fitness, costs, kernel)
 
 
-def wilson(hits: FloatArray, n: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
-    """Wilson's interval of a share (Wilson 1927), which no hits at all do not make a certainty."""
-    from scipy.special import ndtri
+def known_costs(frame: pd.DataFrame) -> dict[str, Sweep]:
+    """Costs of each generation by unit, of one task and model, where every run knows them."""
+    costs = {}
+    for unit in ("tokens", "flops", "dollars"):
+        if COSTS[unit] in frame:
+            [sweep] = sweeps(frame, COSTS[unit])
+            inside = np.arange(sweep.values.shape[1]) <= sweep.depth[:, None]
+            inside[:, 0] = False
+            if np.isfinite(sweep.values[inside]).all():
+                costs[unit] = sweep
+    return costs
 
-    z = float(ndtri((1 + level) / 2))
-    share = hits / n
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+def share_limits(hits: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Interval of a share (Clopper and Pearson 1934), which no hits at all do not make sure."""
+    from scipy.special import betaincinv
+
+    low = betaincinv(np.maximum(hits, 1), n - hits + 1, (1 - LEVEL) / 2)
+    high = betaincinv(hits + 1, np.maximum(n - hits, 1), (1 + LEVEL) / 2)
+    return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
 
 
 def _curve(
     x: FloatArray, value: FloatArray, low: FloatArray, high: FloatArray, n: FloatArray, logged: int
 ) -> Curve:
     return Curve(x=x, value=value, low=low, high=high, logged=logged, n=int(n[-1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetView:
+    """What the explorer shows of one choice.
+
+    Attributes:
+        outlook: The splits of the task and model.
+        axis: What curves are drawn against.
+        tau: The fitness to reach.
+        rows: Each N of the heatmap.
+        columns: Each T.
+        values: Mean best fitness of each split, (rows, columns); NaN where unknown.
+        logged: Whether it was logged, same shape.
+        splits: The chosen one, and those twice as deep and twice as broad where they are known.
+    """
+
+    outlook: Outlook
+    axis: CostAxis
+    tau: float
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    values: FloatArray
+    logged: Any
+    splits: tuple[Split | None, ...]
+
+    @property
+    def words(self) -> str:
+        """The choice, its costs and its neighbours in sentences."""
+        split = self.splits[0]
+        assert split is not None
+        source = (
+            f"n = {split.fitness.n} runs, logged"
+            if split.logged
+            else f"never run: the kernel's prediction for the mean of {split.fitness.n} runs"
+        )
+        text = [
+            f"{self.outlook.fitness.task}, {self.outlook.fitness.model}: "
+            f"T = {split.generations} generations of N = {split.children} children "
+            f"(C = {split.generations * split.children} calls) have a mean best fitness of "
+            f"{split.fitness.last} ({source}).",
+            f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
+            f"A run costs {_costs(split)}.",
+        ]
+        for name, other in zip(NAMES[1:], self.splits[1:], strict=True):
+            if other is not None:
+                kind = "" if other.logged else " (predicted)"
+                text.append(
+                    f"{name.capitalize()}, T = {other.generations} and N = {other.children}: "
+                    f"{other.fitness.last}{kind}."
+                )
+        return " ".join(text)
+
+    def table(self) -> pd.DataFrame:
+        """One row per split and generation."""
+        import pandas as pd
+
+        parts = []
+        for name, split in zip(NAMES, self.splits, strict=True):
+            if split is None:
+                continue
+            count = split.generations
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "split": name,
+                        "generations": count,
+                        "children": split.children,
+                        "generation": np.arange(1, count + 1),
+                        self.axis if self.axis != "generation" else "cost": split.fitness.x,
+                        **split.fitness.columns("fitness"),
+                        **split.reached.columns("reached"),
+                        "logged": np.arange(count) < split.fitness.logged,
+                    }
+                )
+            )
+        return pd.concat(parts, ignore_index=True)
+
+
+def _costs(split: Split) -> str:
+    """Costs in words; units that are not known are named as such."""
+    parts, unknown = [f"{split.generations * split.children} calls"], []
+    for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
+        found = split.costs.get(unit)
+        if found is None or math.isnan(found.value):
+            unknown.append(name)
+        elif math.isfinite(found.low):
+            value, low, high = map(number, (found.value, found.low, found.high))
+            parts.append(f"{value} {name} [{low}, {high}]")
+        else:
+            parts.append(f"about {number(found.value)} {name}")
+    return ", ".join(parts) + (f" ({' and '.join(unknown)} unknown)" if unknown else "")

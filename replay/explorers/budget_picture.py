@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay.explorers.budget_data import UNITS, CostAxis, Curve, Outlook, Split
-from replay.style import PALETTE, TEXT_SIZE, THEMES, Theme, head, label_axes, prepare, subplots
+from replay import style
+from replay.cells import FloatArray
+from replay.explorers.budget_data import NAMES, UNITS, BudgetView, CostAxis, Curve, Outlook, Split
+from replay.plots.shapes import cell_frame, draw_heat, place
+from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
 
-    from replay.cells import FloatArray
-    from replay.explorers.budget import BudgetView
-
-NAMES = ("choice", "twice as deep", "twice as broad")
 COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])
 _POINTS = 90  # most points of a curve
 
@@ -33,13 +31,14 @@ class BudgetPicture:
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
-        self.figure, axes = subplots(2, 2, width=9.0, height=2.7)
+        self.figure, axes = style.subplots(2, 2, width=9.0, height=2.7)
         mosaic = axes[0].get_gridspec()
         for ax in (axes[0], axes[2]):
             ax.remove()
         assert mosaic is not None
         self._map: Axes = self.figure.add_subplot(mosaic[:, 0])
         self._fitness, self._reached = axes[1], axes[3]
+        self._bar: Any = None
         self._shown: tuple[Any, ...] = ()
         self.moving: Sequence[Artist] = ()
 
@@ -52,13 +51,13 @@ class BudgetPicture:
             self._set_up(view)
         chosen = view.splits[0]
         assert chosen is not None
-        self._line.set_data(*_budget_line(view, chosen.generations * chosen.children))
+        self._line.set_data(*_budget_cells(view, chosen.generations * chosen.children))
         for k, (fitness, reached) in enumerate(self._curves):
             split = view.splits[k]
-            at = (split.generations, split.children) if split else (math.nan, math.nan)
-            self._rings[k].set_data(
-                [_place(view.columns, at[0])], [_place(view.rows, at[1]) + 0.13]
-            )
+            self._frames[k].set_visible(split is not None)
+            if split is not None:
+                at = place(view.columns, split.generations), place(view.rows, split.children)
+                self._frames[k].set_xy((at[0] - 0.43, at[1] - 0.43))
             fitness.show(split.fitness if split else None)
             reached.show(split.reached if split else None)
         self._label.set_text(_label(chosen))
@@ -72,26 +71,25 @@ class BudgetPicture:
         ink = THEMES[self.theme]
         for ax in (self._map, self._fitness, self._reached):
             ax.clear()
-            prepare(ax, self.theme)
+            style.prepare(ax, self.theme)
         self._draw_map(view)
         self._low, self._high = _fitness_limits(view.outlook)
         left, right = _cost_limits(view.outlook, view.axis, view.rows)
         for ax in (self._fitness, self._reached):
-            ax.set_xscale("log")
-            ax.set_xlim(left, right)
+            style.ratios(ax, left, right)
         self._fitness.set_ylim(self._low, self._high)
         self._fitness.tick_params(labelbottom=False)
         self._reached.set_ylim(-0.02, 1.02)
-        label_axes(self._fitness, self.theme, x="", y="best fitness")
+        style.label_axes(self._fitness, self.theme, x="", y="best fitness")
         cost = UNITS[view.axis] if view.axis == "generation" else f"{UNITS[view.axis]} so far"
-        label_axes(self._reached, self.theme, x=cost, y="share of runs at τ")
-        head(
+        style.label_axes(self._reached, self.theme, x=cost, y="share of runs at τ")
+        style.head(
             self._fitness,
             self.theme,
             "Best fitness so far",
-            "mean, 95 % interval, 1 = best published; dashed: predicted",
+            "mean, 95 % interval over runs; dashed: predicted",
         )
-        head(self._reached, self.theme, "Probability to reach τ", "")
+        style.head(self._reached, self.theme, "Probability to reach τ", "")
         moving: list[Artist] = []
         self._curves: list[tuple[_Drawn, _Drawn]] = []
         for k in (2, 1, 0):  # the choice on top
@@ -112,17 +110,15 @@ class BudgetPicture:
             0.01, 0, "", transform=self._fitness.get_yaxis_transform(), va="bottom",
             color=ink.text, fontsize=TEXT_SIZE - 0.5, animated=True,
         )  # fmt: skip
-        [self._line] = self._map.plot([], [], color=ink.text, lw=1.0, ls="--", animated=True)
-        self._rings = [
-            self._map.plot(
-                [], [], ls="", marker="s", ms=12, mew=3.0 if k == 0 else 1.6, mfc="none",
-                mec=colour, animated=True,
-            )[0]
-            for k, colour in enumerate(COLOURS)
-        ]  # fmt: skip
+        [self._line] = self._map.plot([], [], color=ink.text, lw=1.0, ls=":", animated=True)
+        self._frames = [cell_frame(0, 0, colour, 1.8) for colour in COLOURS]
+        self._frames[0].set_linewidth(3.2)
+        for frame in self._frames:
+            frame.set_animated(True)
+            self._map.add_patch(frame)
         self.moving = [
             self._line,
-            *reversed(self._rings),
+            *reversed(self._frames),
             *moving,
             self._tau,
             self._tau_label,
@@ -130,38 +126,22 @@ class BudgetPicture:
         ]
 
     def _draw_map(self, view: BudgetView) -> None:
-        from matplotlib import colormaps
-        from matplotlib.colors import Normalize
-        from matplotlib.patches import Ellipse, Rectangle
-
-        ax, values = self._map, view.values
-        known = values[np.isfinite(values)]
-        scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
-        for (row, column), value in np.ndenumerate(values):
-            if math.isnan(value):
-                continue
-            fill = colormaps["cividis"](scale(value))
-            patch: Patch
-            if view.logged[row, column]:
-                patch = Rectangle((column - 0.5, row - 0.5), 1, 1, fc=fill)
-            else:
-                patch = Ellipse((column, row), 0.86, 0.86, fc=fill)
-            ax.add_patch(patch)
-            ax.text(
-                column, row - 0.27, f"{value:.2f}".removeprefix("0"), ha="center", va="center",
-                fontsize=7, color="white" if scale(value) < 0.5 else "black",
-            )  # fmt: skip
-        ax.set_xlim(-0.5, values.shape[1] - 0.5)
-        ax.set_ylim(-0.5, values.shape[0] - 0.5)
-        ax.set_xticks(range(len(view.columns)), [str(T) for T in view.columns])
-        ax.set_yticks(range(len(view.rows)), [str(N) for N in view.rows])
-        ax.tick_params(labelsize=TEXT_SIZE - 1.5)  # eleven powers of two fit
-        ax.grid(visible=False)
-        label_axes(ax, self.theme, x="generations T", y="children per generation N")
-        predicted = bool((np.isfinite(values) & ~view.logged).any())
-        about = "mean best fitness; dashed line: equal budget"
-        about += "; round: never run, predicted" if predicted else ""
-        head(ax, self.theme, f"{view.outlook.fitness.task}, {view.outlook.fitness.model}", about)
+        if self._bar is not None:
+            self._bar.remove()
+        predicted = np.isfinite(view.values) & ~view.logged
+        self._bar = draw_heat(
+            self._map, self.theme, view.values, ticks=(view.rows, view.columns),
+            label=f"mean {FITNESS}", predicted=predicted,
+        )  # fmt: skip
+        about = "dotted: splits of the same budget" + (
+            "; round: never run, predicted" if predicted.any() else ""
+        )
+        style.head(
+            self._map,
+            self.theme,
+            f"{view.outlook.fitness.task}, {view.outlook.fitness.model}",
+            about,
+        )
 
 
 class _Drawn:
@@ -206,15 +186,15 @@ def _label(split: Split) -> str:
     return f"T = {split.generations}, N = {split.children}{kind}"
 
 
-def _place(ticks: Sequence[int], value: float) -> float:
-    """Where a value lies on a logarithmic axis with evenly spaced ticks."""
-    return float(np.interp(math.log(value), np.log(ticks), np.arange(len(ticks))))
-
-
-def _budget_line(view: BudgetView, calls: int) -> tuple[list[float], list[float]]:
-    """The splits of a budget on the heatmap."""
-    on = [(calls / N, N) for N in view.rows if view.columns[0] <= calls / N <= view.columns[-1]]
-    return [_place(view.columns, T) for T, _ in on], [_place(view.rows, N) for _, N in on]
+def _budget_cells(view: BudgetView, calls: int) -> tuple[list[float], list[float]]:
+    """Frames around the cells of a budget on the heatmap."""
+    x, y = [], []
+    for row, N in enumerate(view.rows):
+        if calls % N == 0 and calls // N in view.columns:
+            column = view.columns.index(calls // N)
+            x += [column + d for d in (-0.43, 0.43, 0.43, -0.43, -0.43, math.nan)]
+            y += [row + d for d in (-0.43, -0.43, 0.43, 0.43, -0.43, math.nan)]
+    return x, y
 
 
 def _fitness_limits(outlook: Outlook) -> tuple[float, float]:

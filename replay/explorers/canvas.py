@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from replay.style import Theme
+
 DPI = 90
 """Of pictures on the screen: at 144 the PNG alone takes four times as long."""
 
@@ -70,7 +72,8 @@ class Canvas:
         if self.picture.show(view):
             self._arrange()
         if self._background is None:
-            self._background = self._draw_background()
+            self._canvas.draw()
+            self._background = self._canvas.copy_from_bbox(self.picture.figure.bbox)
         self._canvas.restore_region(self._background)
         renderer = self._canvas.get_renderer()
         for artist in self.picture.moving:
@@ -84,10 +87,6 @@ class Canvas:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         self._background = None
-
-    def _draw_background(self) -> Any:
-        self._canvas.draw()
-        return self._canvas.copy_from_bbox(self.picture.figure.bbox)
 
 
 def encode(pixels: NDArray[np.uint8], notes: Mapping[str, str]) -> bytes:
@@ -110,28 +109,6 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
-class SentencePicture:
-    """A picture that shows the same sentence whatever the view.
-
-    Args:
-        text: The sentence.
-        theme: Inks, see `replay.style`.
-    """
-
-    def __init__(self, text: str, theme: Any) -> None:
-        from textwrap import fill
-
-        from replay.style import prepare, sentence, subplots
-
-        self.figure, [ax] = subplots(height=1.6)
-        self.moving: Sequence[Artist] = ()
-        sentence(prepare(ax, theme), theme, fill(text, 90))
-
-    def show(self, view: object) -> bool:
-        """Nothing changes."""
-        return False
-
-
 class WholePicture:
     """A picture on one pair of axes that is drawn as a whole for each view.
 
@@ -142,7 +119,7 @@ class WholePicture:
     """
 
     def __init__(
-        self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Any
+        self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Theme
     ) -> None:
         from replay.style import subplots
 
@@ -155,7 +132,7 @@ class WholePicture:
         """Draw a view, unless it is the one that is shown."""
         from textwrap import fill
 
-        from replay.style import prepare, sentence
+        from replay.style import sentence
 
         if view is self._shown:
             return False
@@ -166,6 +143,16 @@ class WholePicture:
             self._draw(view, self.figure.add_subplot())
         except ValueError as error:
             self.figure.clear()
-            ax = prepare(self.figure.add_subplot(), self._theme)
-            sentence(ax, self._theme, fill(str(error), 90))
+            sentence(self.figure.add_subplot(), self._theme, fill(str(error), 90))
         return True
+
+
+def sentence_picture(theme: Theme) -> WholePicture:
+    """A picture that shows the words of its view."""
+    from textwrap import fill
+
+    from replay.style import sentence
+
+    return WholePicture(
+        lambda view, ax: sentence(ax, theme, fill(view.words, 90)), lambda view: 1.6, theme
+    )

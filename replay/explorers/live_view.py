@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import html
 import os
 import threading
 import time
@@ -16,20 +14,10 @@ from typing import TYPE_CHECKING, Any
 from evo.cost import cost_of_children
 from evo.journal import LogError
 from evo.log import Log, read_log
-from replay.explorers.controls import choice
-from replay.explorers.run_browser_data import (
-    PENDING,
-    Drawing,
-    Drawings,
-    NoRun,
-    RunData,
-    RunView,
-    look_at,
-    name,
-    run_words,
-)
-from replay.explorers.run_browser_picture import RunPicture
-from replay.explorers.shell import Explorer, Subject, figure_of
+from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
+from replay.explorers.run_picture import RunPicture
+from replay.explorers.shell import Explorer, Sentence, Subject, figure_of
+from replay.explorers.widgets import button, choice
 from replay.reading import Source
 from replay.style import Theme
 
@@ -50,11 +38,9 @@ class Progress(RunView):
 
     Attributes:
         seconds: Since the session began, up to its end.
-        earlier: Whether the construction is that of the best before, the new one not being drawn.
     """
 
     seconds: float | None
-    earlier: bool = False
 
     @property
     def words(self) -> str:
@@ -71,13 +57,9 @@ class Progress(RunView):
             tokens = f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f} tokens"
         dollars = "cost unknown" if cost.dollars is None else f"${cost.dollars:.4f}"
         elapsed = "" if self.seconds is None else f", {_span(self.seconds)}"
-        return " ".join(
-            [
-                f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}.",
-                f"Best so far: {name(self.place)}.",
-                *(["The construction drawn is the one before it."] if self.earlier else []),
-                run_words(self.data),
-            ]
+        return (
+            f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}. "
+            f"Best so far: {name(self.place)}. {run_words(self.data)}"
         )
 
 
@@ -94,33 +76,23 @@ class LiveView(Explorer):
     def __init__(
         self, paths: Sequence[Path], stop: Callable[[Path], None], *, every: float, theme: Theme
     ) -> None:
-        import ipywidgets
-
         self._ask_to_stop = stop
         self._every = every
-        self._logs: dict[str, RunData | None] = {}
-        self._drawings = Drawings()
-        self._last: dict[str, Drawing] = {}  # by log, shown until the next is made
+        self._logs: dict[str, RunData] = {}
         self._closed = threading.Event()
         options = [(path.name, str(path)) for path in paths]
-        controls = {"log": choice("Log", options, str(paths[0]), tip="Which run")}
         subject = Subject(
             name="live",
             function="live_figure",
             picture=RunPicture(theme),
             view=lambda settings, coarse: self._look(settings["log"]),
-            adjust=lambda moved, settings: settings,
-            scrubs={},
             data="",
         )
-        super().__init__(subject, controls, help=HELP)
-        self.stop_button = ipywidgets.Button(
-            description="Stop", icon="stop", tooltip="End the run; `evo resume` goes on with it"
-        )
-        self.stop_button.on_click(lambda _: self.stop())
-        guide, bar, *rest = self.widget.children
+        control = choice("Log", options, str(paths[0]), tip="Which run")
+        super().__init__(subject, {"log": control}, help=HELP)
+        self.stop_button = button("Stop", "End the run; `evo resume` goes on with it", self.stop)
+        bar = self.widget.children[1]
         bar.children = (*bar.children, self.stop_button)
-        self.widget.children = (guide, bar, *rest)
         self._show_state()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
@@ -128,13 +100,11 @@ class LiveView(Explorer):
     def stop(self) -> None:
         """Ask the session that writes the log to stop; what is done stays, and it can go on."""
         with self._lock:
-            path = Path(self._settings["log"])
             try:
-                self._ask_to_stop(path)
-                said = "asked to stop: children under way get a moment to finish"
+                self._ask_to_stop(Path(self._settings["log"]))
+                self._say("asked to stop: children under way get a moment to finish")
             except LogError as error:
-                said = str(error)
-            self._status.value = f"<span role='status'>{html.escape(said)}</span>"
+                self._say(str(error))
 
     def close(self) -> None:
         """Stop looking at the log, not the run, and free the widgets."""
@@ -144,7 +114,6 @@ class LiveView(Explorer):
     def _follow(self) -> None:
         """Look at the log again and again."""
         spent = 0.0
-        job: threading.Thread | None = None  # draws, which may take as long as a program may
         while not self._closed.wait(max(self._every, spent / SHARE)):
             began = time.thread_time()
             with self._lock:
@@ -152,39 +121,22 @@ class LiveView(Explorer):
                     return
                 self._update(coarse=False)
                 self._show_state()
-                view = self._view
             spent = time.thread_time() - began
-            if job is not None and job.is_alive():
-                continue
-            if not isinstance(view, RunView) or view.program is None:
-                continue
-            log = view.data.log
-            if self._drawings.known(log, view.evaluation, view.program) is PENDING:
-                wanted = log, view.program
-                job = threading.Thread(target=self._drawings.evaluate, args=wanted, daemon=True)
-                job.start()
 
-    def _look(self, path: str) -> RunView | NoRun:
+    def _look(self, path: str) -> RunView | Sentence:
         """What is new in a log, or why there is nothing to see."""
-        data = self._logs.get(path)
+        data = self._logs.pop(path, None)
         try:
             if data is None:
                 if not Path(path).exists():
-                    return NoRun(f"waiting for {Path(path).name}, which does not exist yet")
+                    return Sentence(f"waiting for {Path(path).name}, which does not exist yet")
                 data = RunData(read_log(path))
             elif data.log.refresh():
                 data = RunData(data.log)
         except ValueError as error:
-            self._logs.pop(path, None)
-            self._last.pop(path, None)
-            return NoRun(str(error))
+            return Sentence(str(error))
         self._logs[path] = data
-        view = progress(data, self._drawings, evaluate=False)
-        if view.drawing is not PENDING:
-            self._last[path] = view.drawing
-        elif path in self._last:
-            return dataclasses.replace(view, drawing=self._last[path], earlier=True)
-        return view
+        return progress(data)
 
     def _show_state(self) -> None:
         """There is nothing to stop once the session has ended."""
@@ -192,16 +144,9 @@ class LiveView(Explorer):
         self.stop_button.disabled = isinstance(view, RunView) and view.data.log.ended
 
 
-def progress(data: RunData, drawings: Drawings, *, evaluate: bool) -> Progress:
-    """Looks at the best program of a run.
-
-    Args:
-        data: The run.
-        drawings: What is known of constructions.
-        evaluate: Run the program now if its construction is not known.
-    """
-    view = look_at(data, data.best, drawings, evaluate=evaluate)
-    return Progress(**vars(view), seconds=_seconds(data.log))
+def progress(data: RunData) -> Progress:
+    """Looks at the best program of a run."""
+    return Progress(**vars(look_at(data, data.best)), seconds=_seconds(data.log))
 
 
 def _seconds(log: Log) -> float | None:
@@ -263,5 +208,5 @@ def live_figure(log: Source | Log, *, theme: Theme = "light") -> Figure:
     try:
         data = RunData(log if isinstance(log, Log) else read_log(log))
     except ValueError as error:
-        return figure_of(picture, NoRun(str(error)))
-    return figure_of(picture, progress(data, Drawings(), evaluate=True))
+        return figure_of(picture, Sentence(str(error)))
+    return figure_of(picture, progress(data))

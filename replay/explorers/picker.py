@@ -8,15 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replay.explorers.lifetime import close_previous, close_tree
 from replay.explorers.tabs import explore
+from replay.explorers.widgets import button, close_previous, close_tree, row, spoken
 from replay.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HERE = "."
-UP = ".."
+HERE, UP = ".", ".."
 SHOWN = (".jsonl", ".jsonl.gz", ".json", ".sqlite", ".db", ".pkl")
 """Endings of files that may hold runs."""
 
@@ -46,48 +45,41 @@ class Picker:
         self._show = show
         self._shown: Any = None
         self._where = Path(root).resolve()
+        self._place, self._status = ipywidgets.HTML(), ipywidgets.HTML()
         wide = {"width": "100%", "max_width": "810px"}
-        self._place = ipywidgets.HTML()
         self.entries = ipywidgets.Select(rows=10, description="", layout=wide)
-        self._enter = _button("Enter", "Go into the folder", lambda _: self.enter())
-        self._open = _button("Open", "Read the runs there and explore them", lambda _: self.open())
-        self._status = ipywidgets.HTML()
         self._below = ipywidgets.VBox()
-        self.widget = ipywidgets.VBox(
+        buttons = row(
             [
-                self._place,
-                self.entries,
-                ipywidgets.HBox([self._enter, self._open]),
-                self._status,
-                self._below,
-            ],
+                button("Enter", "Go into the folder", self.enter),
+                button("Open", "Read the runs there and explore them", self.open),
+            ]
+        )
+        self.widget = ipywidgets.VBox(
+            [self._place, self.entries, buttons, self._status, self._below],
             layout={"max_width": "100%"},
         )
         self._list()
 
     def enter(self) -> None:
-        """Goes into the chosen folder."""
+        """Go into the chosen folder."""
         chosen = self._where / str(self.entries.value)
         if chosen.is_dir():
             self._where = chosen.resolve()
             self._list()
 
     def open(self, path: str | os.PathLike[str] | None = None) -> None:
-        """Reads the runs at a path and explores them.
-
-        Args:
-            path: None takes the chosen entry.
-        """
+        """Read the runs at a path, None: in the chosen entry, and explore them."""
         from evo.journal import LogError
         from replay import importers
 
         chosen = Path(path) if path is not None else self._where / str(self.entries.value)
         try:
             name = importers.kind(chosen)
-            self._say(f"reading {chosen} ...")
+            self._status.value = spoken(f"reading {chosen} ...")
             frame = importers.load(chosen)
         except (LogError, OSError, ValueError) as error:
-            self._say(str(error), role="alert")
+            self._status.value = spoken(str(error), role="alert")
             return
         shown = self._show(frame)
         old, self._shown = self._shown, shown
@@ -96,31 +88,28 @@ class Picker:
             old.close()
         self.path, self.frame = chosen, frame
         runs, tasks = frame["run"].nunique(), ", ".join(sorted(frame["task"].unique()))
-        self._say(f"{chosen.name}: {runs} runs in the format of {name}, task {tasks}")
+        what = f"{chosen.name}: {runs} runs in the format of {name}, task {tasks}"
+        self._status.value = spoken(what)
 
     def close(self) -> None:
-        """Frees the widgets."""
+        """Free the widgets."""
         if self._shown is not None:
             self._shown.close()
         close_tree(self.widget)
 
     def _list(self) -> None:
-        folders, files = [], []
-        for each in sorted(self._where.iterdir()):
-            if each.name.startswith("."):
-                continue
-            if each.is_dir():
-                folders.append((f"{each.name}/", each.name))
-            elif each.name.endswith(SHOWN):
-                files.append((each.name, each.name))
+        """Show what is in the folder: folders first, then files that may hold runs."""
+        there = [each for each in sorted(self._where.iterdir()) if not each.name.startswith(".")]
+        folders = [(f"{each.name}/", each.name) for each in there if each.is_dir()]
+        files = [
+            (each.name, each.name)
+            for each in there
+            if not each.is_dir() and each.name.endswith(SHOWN)
+        ]
         up = [("../ (one up)", UP)] if self._where.parent != self._where else []
         self.entries.options = [("./ (this folder)", HERE), *up, *folders, *files]
         self._place.value = f"<b>{html.escape(str(self._where))}</b>"
-        self._say("")
-
-    def _say(self, text: str, role: str = "status") -> None:
-        style = "max-width:810px;line-height:1.4"
-        self._status.value = f"<div role='{role}' style='{style}'>{html.escape(text)}</div>"
+        self._status.value = ""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """The live widget; words where no kernel runs."""
@@ -128,16 +117,8 @@ class Picker:
         return bundle | {"text/plain": f"logs below {self._where}"}
 
 
-def _button(name: str, tip: str, work: Callable[[Any], None]) -> Any:
-    import ipywidgets
-
-    button = ipywidgets.Button(description=name, tooltip=tip, layout={"width": "auto"})
-    button.on_click(work)
-    return button
-
-
 def pick(root: str | os.PathLike[str] = ".", *, theme: Theme = "neutral") -> Picker:
-    """Lets one choose a file or folder of logs and explores what it holds.
+    """Let one choose a file or folder of logs, and explore what it holds.
 
     Args:
         root: Folder to begin in.

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evo.log import Log, read_log
-from replay.explorers import run_browser_text as texts
-from replay.explorers.controls import choice, control_style
-from replay.explorers.lifetime import close_tree
-from replay.explorers.run_browser_data import (
-    PENDING,
-    Drawings,
-    Hop,
-    NoRun,
-    RunData,
-    RunView,
-    look_at,
-)
-from replay.explorers.run_browser_picture import RunPicture
-from replay.explorers.shell import Explorer, Settings, Subject, figure_of, notice
+from replay.explorers import run_text as texts
+from replay.explorers.run_data import Hop, RunData, RunView, look_at
+from replay.explorers.run_picture import RunPicture
+from replay.explorers.shell import Explorer, Sentence, Settings, Subject, figure_of, notice
+from replay.explorers.widgets import button, choice, close_tree, counter, row
 from replay.reading import Source, find_logs
 from replay.style import Theme
 
@@ -38,25 +28,15 @@ HELP = (
 KEPT = 4
 """Logs that are kept in memory."""
 
-HOPS: dict[str, tuple[Hop, Literal[-1, 1]]] = {
-    "◀ child": ("child", -1),
-    "child ▶": ("child", 1),
-    "◀ improvement": ("improvement", -1),
-    "improvement ▶": ("improvement", 1),
-    "◀ failure": ("failure", -1),
-    "failure ▶": ("failure", 1),
+HOPS: dict[str, tuple[Hop, Literal[-1, 1], str]] = {
+    "◀ child": ("child", -1, "ArrowLeft"),
+    "child ▶": ("child", 1, "ArrowRight"),
+    "◀ improvement": ("improvement", -1, "ArrowDown"),
+    "improvement ▶": ("improvement", 1, "ArrowUp"),
+    "◀ failure": ("failure", -1, "F"),
+    "failure ▶": ("failure", 1, "f"),
 }
-"""Buttons."""
-
-KEYS = {
-    "ArrowLeft": "◀ child",
-    "ArrowRight": "child ▶",
-    "ArrowUp": "improvement ▶",
-    "ArrowDown": "◀ improvement",
-    "f": "failure ▶",
-    "F": "◀ failure",
-}
-"""Keys on the picture, as the buttons that they stand for."""
+"""Buttons: where they go, and the key on the picture that does the same."""
 
 PAGES = {
     "Diff": texts.diff,
@@ -76,8 +56,8 @@ _CLICK = (
     "send('at '+(event.clientX-box.left)/box.width+' '+(event.clientY-box.top)/box.height);"
 )
 _KEY = (
-    f"if({[*KEYS]}.includes(event.key)&&!event.ctrlKey&&!event.metaKey&&!event.altKey)"
-    "{event.preventDefault();event.stopPropagation();send('key '+event.key);}"
+    f"if({[key for *_, key in HOPS.values()]}.includes(event.key)&&!event.ctrlKey&&!event.metaKey"
+    "&&!event.altKey){event.preventDefault();event.stopPropagation();send('key '+event.key);}"
 )
 
 
@@ -92,10 +72,7 @@ class RunBrowser(Explorer):
     def __init__(self, paths: list[Path], *, theme: Theme) -> None:
         import ipywidgets
 
-        self._drawings = Drawings()
         self._read = functools.lru_cache(maxsize=KEPT)(lambda path: RunData(read_log(path)))
-        self._turn = threading.Lock()  # one program is drawn at a time
-        self._job: threading.Thread | None = None
         self._facts = ipywidgets.HTML(layout={"width": "200px", "overflow": "auto"})
         self._pages = {title: ipywidgets.HTML() for title in PAGES}
         self._wire = ipywidgets.Text(layout={"display": "none"}, continuous_update=True)
@@ -104,12 +81,12 @@ class RunBrowser(Explorer):
             name="run",
             function="run_figure",
             picture=RunPicture(theme),
-            view=self._look,
+            view=lambda settings, coarse: self._look(settings),
             adjust=self._adjust,
-            scrubs={},
+            fit=self._fit,
             data="",
         )
-        super().__init__(subject, self._controls(paths), help=HELP)
+        super().__init__(subject, self._make_controls(paths), help=HELP)
         self._arrange()
         self._wire.observe(lambda change: self._told(change["new"]), names="value")
 
@@ -119,11 +96,7 @@ class RunBrowser(Explorer):
         return self._settings["generation"], self._settings["index"]
 
     def hop(self, to: Hop, step: Literal[-1, 1] = 1) -> bool:
-        """Go to the next or previous child, improvement or failure.
-
-        Args:
-            to: Of which sort.
-            step: 1: the next, -1: the previous.
+        """Go to the next (step 1) or previous (-1) child, improvement or failure.
 
         Returns:
             Whether there was one.
@@ -132,38 +105,24 @@ class RunBrowser(Explorer):
             if not isinstance(self._view, RunView):
                 return False
             found = self._view.data.hop(self.place, to, step)
-            if found is None:
-                self._status.value = f"<span role='status'>no further {to}</span>"
-                return False
-            self._status.value = ""
-            self.choose(generation=found[0], index=found[1])
-            return True
-
-    def finish(self) -> None:
-        """Wait until the construction is drawn."""
-        self.settle()
-        if self._job is not None:
-            self._job.join()
-
-    def save(self, path: str | Path) -> Path:
-        """Write the picture (.png, .svg, .pdf) or one row per child (.csv)."""
-        self.finish()
-        return super().save(path)
+            self._say("" if found else f"no further {to}")
+            if found:
+                self.choose(generation=found[0], index=found[1])
+            return found is not None
 
     def close(self) -> None:
-        """Free the widgets; a program under way ends by itself."""
+        """Free the widgets and the logs."""
         with self._lock:
             super().close()
             close_tree(self._wire)
             self._read.cache_clear()
 
-    def _look(self, settings: Settings, coarse: bool) -> RunView | NoRun:
+    def _look(self, settings: Settings) -> RunView | Sentence:
         try:
             data = self._read(settings["log"])
         except ValueError as error:
-            return NoRun(str(error))
-        place = (settings["generation"], settings["index"])
-        return look_at(data, place, self._drawings, evaluate=False)
+            return Sentence(str(error))
+        return look_at(data, (settings["generation"], settings["index"]))
 
     def _adjust(self, moved: str, settings: Settings) -> Settings:
         """The nearest program that there is; of another log, the best."""
@@ -175,77 +134,50 @@ class RunBrowser(Explorer):
         place = data.best if moved == "log" else data.places[data.number(place)]
         return {**settings, "generation": place[0], "index": place[1]}
 
-    def _fit(self, settings: Settings) -> None:
+    def _fit(self, controls: Any, settings: Settings) -> None:
         try:
             data = self._read(settings["log"])
         except ValueError:
             return
-        self.controls["generation"].max = max(int(data.generation[-1]), 1)
-        self.controls["index"].max = max(data.log.header.children - 1, 1)
+        controls["generation"].max = max(int(data.generation[-1]), 1)
+        controls["index"].max = max(data.log.header.children - 1, 1)
 
     def _update(self, *, coarse: bool) -> None:
         super()._update(coarse=coarse)
         view = self._view
-        if not isinstance(view, RunView):
-            for page in (self._facts, *self._pages.values()):
-                page.value = ""
-            return
-        self._facts.value = texts.facts(view)
+        known = isinstance(view, RunView)
+        self._facts.value = texts.facts(view) if isinstance(view, RunView) else ""
         for title, write in PAGES.items():
-            self._pages[title].value = write(view)
-        if not coarse and view.drawing is PENDING:
-            self._job = threading.Thread(target=self._draw, args=(view,), daemon=True)
-            self._job.start()
-
-    def _draw(self, view: RunView) -> None:
-        """Run a program for its construction, unless another one is wanted by now."""
-        with self._turn:
-            if not self._shows(view) or view.program is None:
-                return
-            known = self._drawings.known(view.data.log, view.evaluation, view.program)
-            if known is PENDING:
-                self._drawings.evaluate(view.data.log, view.program)
-        with self._lock:
-            if self._shows(view):
-                self._update(coarse=True)
-
-    def _shows(self, view: RunView) -> bool:
-        now = self._view
-        return isinstance(now, RunView) and (now.data, now.place) == (view.data, view.place)
+            self._pages[title].value = write(view) if known else ""  # type: ignore[arg-type]
 
     def _told(self, message: str) -> None:
         """A key or a click on the picture."""
         match message.split(" ")[:-1]:
-            case ["key", key] if key in KEYS:
-                self.hop(*HOPS[KEYS[key]])
+            case ["key", key]:
+                for to, step, known in HOPS.values():
+                    if key == known:
+                        self.hop(to, step)
             case ["at", across, down]:
                 with self._lock:
                     picture = self._canvas.picture
                     assert isinstance(picture, RunPicture)
                     place = picture.nearest(float(across), float(down))
                     if place is not None:
-                        self._status.value = ""
+                        self._say("")
                         self.choose(generation=place[0], index=place[1])
 
-    def _controls(self, paths: list[Path]) -> dict[str, Any]:
-        import ipywidgets
-
+    def _make_controls(self, paths: list[Path]) -> dict[str, Any]:
+        names = [path.name for path in paths]
+        labels = names if len(set(names)) == len(names) else [str(path) for path in paths]
         first = str(paths[0])
-        settings = self._adjust("log", {"log": first, "generation": 0, "index": 0})
-        options = list(zip(_labels(paths), map(str, paths), strict=True))
+        options = list(zip(labels, map(str, paths), strict=True))
         controls = {
             "log": choice("Log", options, first, tip="Which run"),
-            "generation": ipywidgets.IntSlider(
-                0, 0, 1, description="generation", tooltip="0: the initial program",
-                **control_style(),
-            ),
-            "index": ipywidgets.IntSlider(
-                0, 0, 1, description="child", tooltip="Position within the generation",
-                **control_style(),
-            ),
-        }  # fmt: skip
-        self.controls = controls
-        self._fit(settings)
+            "generation": counter("generation", 0, 0, 1, tip="0: the initial program"),
+            "index": counter("child", 0, 0, 1, tip="Position within the generation"),
+        }
+        settings = self._adjust("log", {"log": first, "generation": 0, "index": 0})
+        self._fit(controls, settings)
         for name, value in settings.items():
             controls[name].value = value
         return controls
@@ -267,14 +199,11 @@ class RunBrowser(Explorer):
             [self._image, sensor],
             layout={"grid_template_columns": "minmax(0, max-content)", "max_width": "100%"},
         )
-        buttons = []
-        for title, (to, step) in HOPS.items():
-            way = "next" if step > 0 else "previous"
-            button = ipywidgets.Button(
-                description=title, tooltip=f"The {way} {to}", layout={"width": "auto"}
-            )
-            button.on_click(lambda _, to=to, step=step: self.hop(to, step))
-            buttons.append(button)
+        buttons = [
+            button(title, f"The {'next' if step > 0 else 'previous'} {to}",
+                   functools.partial(self.hop, to, step))
+            for title, (to, step, _) in HOPS.items()
+        ]  # fmt: skip
         pages = ipywidgets.Tab(
             list(self._pages.values()),
             titles=list(self._pages),
@@ -282,28 +211,19 @@ class RunBrowser(Explorer):
         )
         guide, controls, _, words, tools, code, scrubbed = self.widget.children
         close_tree(scrubbed)
+        below = row([self._facts, pages])
+        below.layout.max_width = "830px"
         self.widget.children = (
-            *(guide, controls, ipywidgets.Box(buttons, layout={"flex_flow": "row wrap"})),
-            *(stack, words, tools),
-            ipywidgets.Box(
-                [self._facts, pages], layout={"flex_flow": "row wrap", "max_width": "830px"}
-            ),
-            *(code, self._wire),
+            *(guide, controls, row(buttons), stack, words, tools, below, code, self._wire),
         )
         self.widget.add_class("run-browser")
 
 
-def _labels(paths: list[Path]) -> list[str]:
-    """File names; whole paths where names are not unique."""
-    names = [path.name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
-
-
 def browse(*logs: Source | Log | Iterable[Source | Log], theme: Theme = "neutral") -> Explorer:
-    """Looks inside runs, child by child.
+    """Looks inside runs, child by child; nothing of a log is run.
 
-    Pictures of constructions come from running the child's program again, in the sandbox and on a
-    thread of its own, once one rests at it.
+    Constructions are drawn from what the logs keep of them, that is of children better than their
+    parent, and of the best where `evo best --value` kept it beside the log.
 
     Args:
         logs: Logs, folders, glob patterns, allocation folders, or Log values.
@@ -340,11 +260,11 @@ def run_figure(
     try:
         data = RunData(log if isinstance(log, Log) else read_log(log))
     except ValueError as error:
-        return figure_of(picture, NoRun(str(error)))
+        return figure_of(picture, Sentence(str(error)))
     place = data.best if generation is None else (generation, index)
     if place not in data.places:
         raise ValueError(
             f"{data.log.path}: expected a program of generations 0 to {data.generation[-1]} with "
             f"an index below {data.log.header.children}, got {place!r}"
         )
-    return figure_of(picture, look_at(data, place, Drawings(), evaluate=True))
+    return figure_of(picture, look_at(data, place))

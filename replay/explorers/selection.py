@@ -11,9 +11,16 @@ import numpy as np
 
 from evo.selectors import SELECTORS
 from replay import plots
-from replay.explorers.canvas import SentencePicture, WholePicture
-from replay.explorers.controls import choice, control_style
-from replay.explorers.shell import Explorer, Settings, Subject, figure_of, notice
+from replay.explorers.canvas import WholePicture
+from replay.explorers.shell import (
+    Explorer,
+    Settings,
+    Subject,
+    figure_of,
+    notice,
+    sentence_figure,
+)
+from replay.explorers.widgets import choice, counter, entry
 from replay.selection import select
 from replay.style import Theme
 
@@ -210,7 +217,7 @@ def selection_figure(
     try:
         race = Race(data, given)
     except ValueError as error:
-        return figure_of(SentencePicture(str(error), theme), None)
+        return sentence_figure(error, theme)
     view = race.view(
         selector=selector, interval=interval, delta=delta, batch=batch, threshold=threshold,
         rounds=rounds,
@@ -233,71 +240,42 @@ def explore_selection(
         race = Race(data, given)
     except ValueError as error:
         return notice("selection", "selection_figure", str(error), theme)
-    return SelectionExplorer(race, given, theme=theme)
 
+    def last(settings: Settings) -> int:
+        return len(race.view(**{**settings, "rounds": None}).selection.rounds)
 
-class SelectionExplorer(Explorer):
-    """The explorer of selections; `explore_selection` makes it.
-
-    Args:
-        race: Of all configurations.
-        given: Arguments of `replay.select` that have no control.
-        theme: Inks, see `replay.style`.
-    """
-
-    def __init__(self, race: Race, given: dict[str, Any], *, theme: Theme) -> None:
-        self._race = race
-        subject = Subject(
-            name="selection",
-            function="selection_figure",
-            data="data",
-            picture=_picture(theme),
-            view=lambda settings, coarse: race.view(**settings, shuffled=not coarse),
-            adjust=self._adjust,
-            scrubs={"rounds": lambda now: range(1, 1 + self._rounds(now))},
-            hidden=lambda now: set() if now["selector"] == "threshold" else {"threshold"},
-            arguments=lambda settings: {**given, **settings},
-        )
-        super().__init__(subject, self._controls(), help=HELP)
-
-    def close(self) -> None:
-        """Free the widgets, the figure and the samples."""
-        with self._lock:
-            super().close()
-            self.__dict__.pop("_race", None)
-
-    def _rounds(self, settings: Settings) -> int:
-        return len(self._race.view(**{**settings, "rounds": None}).selection.rounds)
-
-    def _adjust(self, moved: str, settings: Settings) -> Settings:
+    def adjust(moved: str, settings: Settings) -> Settings:
         """Another race is shown to its end."""
-        last = self._rounds(settings)
-        return {**settings, "rounds": min(settings["rounds"], last) if moved == "rounds" else last}
+        end = last(settings)
+        return {**settings, "rounds": min(settings["rounds"], end) if moved == "rounds" else end}
 
-    def _fit(self, settings: Settings) -> None:
-        self.controls["rounds"].max = self._rounds(settings)
-
-    def _controls(self) -> dict[str, Any]:
-        import ipywidgets
-
-        last = len(self._race.view().selection.rounds)
-        return {
-            "selector": choice("Selector", list(SELECTORS), "arm_elimination", tip="Who selects"),
-            "interval": choice(
-                "Intervals", ["anytime", "compat"], "anytime",
-                tip="anytime: right at each look; compat: mean ± SE, which is not",
-            ),
-            "delta": choice("delta", DELTAS, 0.05, tip="How often the winner may be wrong"),
-            "batch": choice("Batch", BATCHES, 1, tip="Samples of each in a round, at least"),
-            "threshold": ipywidgets.BoundedFloatText(
-                value=round(self._race.middle, 3), min=-1e6, max=1e6, step=0.01,
-                description="threshold", tooltip="Reward to reach", **control_style(200),
-            ),
-            "rounds": ipywidgets.IntSlider(
-                last, 1, max(last, 1), description="rounds", tooltip="Arrow keys play the race",
-                **control_style(),
-            ),
-        }  # fmt: skip
+    subject = Subject(
+        name="selection",
+        function="selection_figure",
+        data="data",
+        picture=_picture(theme),
+        view=lambda settings, coarse: race.view(**settings, shuffled=not coarse),
+        adjust=adjust,
+        fit=lambda controls, settings: setattr(controls["rounds"], "max", last(settings)),
+        scrubs={"rounds": lambda now: range(1, 1 + last(now))},
+        hidden=lambda now: set() if now["selector"] == "threshold" else {"threshold"},
+        arguments=lambda settings: {**given, **settings},
+    )
+    rounds = len(race.view().selection.rounds)
+    controls = {
+        "selector": choice("Selector", list(SELECTORS), "arm_elimination", tip="Who selects"),
+        "interval": choice(
+            "Intervals", ["anytime", "compat"], "anytime",
+            tip="anytime: right at each look; compat: mean ± SE, which is not",
+        ),
+        "delta": choice("delta", DELTAS, 0.05, tip="How often the winner may be wrong"),
+        "batch": choice("Batch", BATCHES, 1, tip="Samples of each in a round, at least"),
+        "threshold": entry(
+            "threshold", round(race.middle, 3), (-1e6, 1e6), 0.01, tip="Reward to reach"
+        ),
+        "rounds": counter("rounds", rounds, 1, rounds, tip="Arrow keys play the race"),
+    }  # fmt: skip
+    return Explorer(subject, controls, help=HELP)
 
 
 def _picture(theme: Theme) -> WholePicture:

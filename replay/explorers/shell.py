@@ -12,19 +12,22 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import html
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from replay.explorers.canvas import Canvas, Picture, SentencePicture
-from replay.explorers.lifetime import close_previous, close_tree
+from replay.explorers.canvas import Canvas, Picture, sentence_picture
+from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, spoken
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from replay.style import Theme
 
 Settings = dict[str, Any]
 """Values of the controls by name."""
@@ -70,6 +73,7 @@ class Subject:
             sentence for the user, where there is none.
         adjust: From the name of the control that was moved, and settings, to settings that fit
             together.
+        fit: Makes room in the controls for settings that they are about to get.
         scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
         hidden: From settings to the controls that do not matter now.
         arguments: From the settings that matter to the arguments of the plain function.
@@ -80,8 +84,9 @@ class Subject:
     function: str
     picture: Picture
     view: Callable[[Settings, bool], View]
-    adjust: Callable[[str, Settings], Settings]
-    scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]]
+    adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
+    fit: Callable[[Mapping[str, Any], Settings], None] = lambda controls, settings: None
+    scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]] = field(default_factory=dict)
     hidden: Callable[[Settings], set[str]] = lambda settings: set()
     arguments: Callable[[Settings], Settings] = lambda settings: settings
     data: str = "frame"
@@ -125,10 +130,7 @@ class Explorer:
         self.widget = ipywidgets.VBox(
             [
                 ipywidgets.HTML(f"<div>{html.escape(help)}{_ARROW_KEYS}</div>"),
-                ipywidgets.Box(
-                    list(self.controls.values()),
-                    layout={"flex_flow": "row wrap", "max_width": "100%"},
-                ),
+                row(list(self.controls.values())),
                 self._image,
                 self._words,
                 self._tools(),
@@ -255,7 +257,7 @@ class Explorer:
         picture = self._canvas.draw(view, notes={"Description": view.words})
         return [
             ipywidgets.Image(value=picture, format="png", layout=_natural()),
-            ipywidgets.HTML(_spoken(view.words)),
+            ipywidgets.HTML(spoken(view.words)),
         ]
 
     def choose(self, **settings: Any) -> None:
@@ -272,15 +274,12 @@ class Explorer:
             values = {name: control.value for name, control in self.controls.items()}
             self._take(self._subject.adjust(name, values))
 
-    def _fit(self, settings: Settings) -> None:
-        """Make room in the controls for settings that they are about to get."""
-
     def _take(self, settings: Settings) -> None:
         """Show settings that fit together, in the controls too."""
         self._settings = settings
         self._adjusting = True
         try:
-            self._fit(settings)
+            self._subject.fit(self.controls, settings)
             for name, control in self.controls.items():
                 if control.value != settings[name]:
                     control.value = settings[name]
@@ -295,7 +294,7 @@ class Explorer:
         self._timer.start()
 
     def _hide(self) -> None:
-        """Show the controls that matter."""
+        """Show only the controls that matter."""
         hidden = self._subject.hidden(self._settings)
         for name, control in self.controls.items():
             control.layout.display = "none" if name in hidden else None
@@ -336,42 +335,41 @@ class Explorer:
         try:
             view = self._subject.view(self._settings, coarse)
         except ValueError as error:
-            self._words.value = _spoken(str(error), role="alert")
+            self._words.value = spoken(str(error), role="alert")
             return
         self._view = view
         notes = {"Description": view.words, "Source": self.code}
         self._image.value = self._canvas.draw(view, notes=notes)
-        self._words.value = _spoken(view.words)
+        self._words.value = spoken(view.words)
         if not coarse:
             self._code.value = _copyable(self.code)
 
     def _tools(self) -> Any:
         """Buttons under the picture."""
-        import ipywidgets
+        saves = [
+            button(
+                f"Save {suffix.upper()}", f"Write the {what} into the notebook's folder",
+                functools.partial(self._save_clicked, suffix),
+            )
+            for suffix, what in (("png", "picture"), ("svg", "picture"), ("csv", "numbers"))
+        ]  # fmt: skip
+        scrubs = [
+            button(
+                f"Scrub {parameter}", "Draw all pictures now, for a slider that needs no kernel",
+                functools.partial(self._scrub_clicked, parameter),
+            )
+            for parameter in self._subject.scrubs
+        ]  # fmt: skip
+        return row([*saves, *scrubs, self._status])
 
-        buttons = []
-        for suffix, what in (("png", "picture"), ("svg", "picture"), ("csv", "numbers")):
-            button = ipywidgets.Button(
-                description=f"Save {suffix.upper()}",
-                tooltip=f"Write the {what} into the notebook's folder",
-                layout={"width": "auto"},
-            )
-            button.on_click(lambda _, suffix=suffix: self._save_clicked(suffix))
-            buttons.append(button)
-        for parameter in self._subject.scrubs:
-            button = ipywidgets.Button(
-                description=f"Scrub {parameter}",
-                tooltip="Draw all pictures now, for a slider that needs no kernel",
-                layout={"width": "auto"},
-            )
-            button.on_click(lambda _, parameter=parameter: self._scrub_clicked(parameter))
-            buttons.append(button)
-        return ipywidgets.Box([*buttons, self._status], layout={"flex_flow": "row wrap"})
+    def _say(self, text: str) -> None:
+        """Tell what a button did."""
+        self._status.value = f"<span role='status'>{html.escape(text)}</span>" if text else ""
 
     def _save_clicked(self, suffix: str) -> None:
         stem = "-".join([self._subject.name, *map(_short, self._settings.values())])
         path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
-        self._status.value = f"<span role='status'>saved {html.escape(str(path))}</span>"
+        self._say(f"saved {path}")
 
     def _scrub_clicked(self, parameter: str) -> None:
         old = self._scrubbed.children
@@ -400,17 +398,20 @@ class Sentence:
         return pd.DataFrame({"note": [self.words]})
 
 
-def notice(name: str, function: str, text: str, theme: Any) -> Explorer:
+def notice(name: str, function: str, text: str, theme: Theme) -> Explorer:
     """An explorer of nothing: it shows a sentence."""
     subject = Subject(
         name=name,
         function=function,
-        picture=SentencePicture(text, theme),
+        picture=sentence_picture(theme),
         view=lambda settings, coarse: Sentence(text),
-        adjust=lambda moved, settings: settings,
-        scrubs={},
     )
     return Explorer(subject, {}, help="")
+
+
+def sentence_figure(text: object, theme: Theme) -> Figure:
+    """A figure that says why there is nothing to see."""
+    return figure_of(sentence_picture(theme), Sentence(str(text)))
 
 
 def figure_of(picture: Picture, view: Any) -> Figure:
@@ -424,19 +425,11 @@ def _natural() -> dict[str, str]:
     return {"width": "auto", "max_width": "100%", "align_self": "flex-start", "margin": "0"}
 
 
-def _spoken(text: str, role: str = "status") -> str:
-    """A paragraph that screen readers announce."""
-    return (
-        f"<div role='{role}' aria-live='polite' "
-        f"style='max-width:810px;line-height:1.4'>{html.escape(text)}</div>"
-    )
-
-
 def _copyable(code: str) -> str:
     """A call with a button that copies it."""
     shown = html.escape(code, quote=True)
     return (
-        f"<div style='max-width:810px;line-height:1.4'><button class='jupyter-button' "
+        f"<div style='{WIDE}'><button class='jupyter-button' "
         f"data-code=\"{shown}\" onclick='navigator.clipboard.writeText(this.dataset.code)' "
         f"title='Copy the call that gives this picture'>Copy as code</button> "
         f"<code>{shown}</code></div>"

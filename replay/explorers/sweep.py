@@ -19,9 +19,16 @@ from replay.configurations import (
     pareto_front,
     swept_fields,
 )
-from replay.explorers.canvas import SentencePicture, WholePicture
-from replay.explorers.controls import choice, control_style
-from replay.explorers.shell import Explorer, Settings, Subject, figure_of, notice
+from replay.explorers.canvas import WholePicture
+from replay.explorers.shell import (
+    Explorer,
+    Settings,
+    Subject,
+    figure_of,
+    notice,
+    sentence_figure,
+)
+from replay.explorers.widgets import choice, several
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -246,7 +253,7 @@ def sweep_figure(
     try:
         filters = Filters(frame)
     except ValueError as error:
-        return figure_of(SentencePicture(str(error), theme), None)
+        return sentence_figure(error, theme)
     view = filters.view(figure=figure, where=where or {}, measure=measure, cost=cost)
     return figure_of(_picture(theme), view)
 
@@ -259,75 +266,46 @@ def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
         theme: Inks; `neutral` suits light and dark pages alike.
     """
     try:
-        return SweepExplorer(Filters(frame), theme=theme)
+        filters = Filters(frame)
     except ValueError as error:
         return notice("sweep", "sweep_figure", str(error), theme)
 
+    @functools.lru_cache(maxsize=KEPT)
+    def view(**settings: Any) -> SweepView:
+        where, rest = _split(settings)
+        return filters.view(**rest, where=where)
 
-class SweepExplorer(Explorer):
-    """The explorer of a sweep; `explore_sweep` makes it.
-
-    Args:
-        filters: Of its rows.
-        theme: Inks, see `replay.style`.
-    """
-
-    def __init__(self, filters: Filters, *, theme: Theme) -> None:
-        self._filters = filters
-
-        @functools.lru_cache(maxsize=KEPT)
-        def view(**settings: Any) -> SweepView:
-            where, rest = _split(settings)
-            return filters.view(**rest, where=where)
-
-        subject = Subject(
-            name="sweep",
-            function="sweep_figure",
-            picture=_picture(theme),
-            view=lambda settings, coarse: view(**settings),
-            adjust=lambda moved, settings: settings,
-            scrubs={},
-            hidden=_hidden,
-            arguments=_arguments,
-        )
-        super().__init__(subject, self._controls(), help=HELP)
-
-    def close(self) -> None:
-        """Free the widgets, the figure and the frame."""
-        with self._lock:
-            super().close()
-            self.__dict__.pop("_filters", None)
-
-    def _fit(self, settings: Settings) -> None:
+    def fit(controls: Mapping[str, Any], settings: Settings) -> None:
         """Counts anew what each value of a field would leave."""
         where, _ = _split(settings)
-        for name in self._filters.order:
-            control, options = self.controls[WHERE + name], self._filters.options(name, where)
-            if control.options != options:
-                control.options = options
+        for name in filters.order:
+            options = filters.options(name, where)
+            if controls[WHERE + name].options != options:
+                controls[WHERE + name].options = options
 
-    def _controls(self) -> dict[str, Any]:
-        import ipywidgets
-
-        filters = self._filters
-        drawings = [
-            name
-            for name in FIGURES
-            if name != "depth and breadth" or {"generations", "children"} & set(filters.order)
-        ]
-        costs, measures = filters.known(COSTS), filters.known(MEASURES)
-        controls = {
-            "figure": choice("Figure", drawings, drawings[0], tip="What is drawn"),
-            "measure": choice("Mean of", measures, measures[0], tip="What main effects are of"),
-            "cost": choice("Cost", costs, costs[0], tip="Fitness is drawn against it"),
-        }
-        for name, order in filters.order.items():
-            controls[WHERE + name] = ipywidgets.SelectMultiple(
-                options=filters.options(name, {}), rows=min(5, max(2, len(order))),
-                description=name, tooltip="Ctrl or Shift chooses several; none chosen: all",
-                **control_style(200),
-            )  # fmt: skip
-        return controls
+    subject = Subject(
+        name="sweep",
+        function="sweep_figure",
+        picture=_picture(theme),
+        view=lambda settings, coarse: view(**settings),
+        fit=fit,
+        hidden=_hidden,
+        arguments=_arguments,
+    )
+    swept = {"generations", "children"} & set(filters.order)
+    drawings = [name for name in FIGURES if name != "depth and breadth" or swept]
+    costs, measures = filters.known(COSTS), filters.known(MEASURES)
+    controls = {
+        "figure": choice("Figure", drawings, drawings[0], tip="What is drawn"),
+        "measure": choice("Mean of", measures, measures[0], tip="What main effects are of"),
+        "cost": choice("Cost", costs, costs[0], tip="Fitness is drawn against it"),
+    }
+    for name, order in filters.order.items():
+        controls[WHERE + name] = several(
+            name, filters.options(name, {}), min(5, max(2, len(order))), width=200,
+            tip="Ctrl or Shift chooses several; none chosen: all",
+        )  # fmt: skip
+    return Explorer(subject, controls, help=HELP)
 
 
 def _picture(theme: Theme) -> WholePicture:

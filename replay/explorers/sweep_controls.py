@@ -11,7 +11,7 @@ from typing import Any
 import evo
 from evo.sweeping.driver import Summary, summarise
 from evo.sweeping.events import EventLog, request
-from replay.explorers.lifetime import close_previous, close_tree
+from replay.explorers.widgets import button, close_previous, close_tree, row
 
 POLL = 0.5  # seconds between looks at the events
 
@@ -42,20 +42,16 @@ class SweepControls:
         self._folder = Path(sweep)
         self._closed = threading.Event()
         self._words = ipywidgets.HTML()
-        self.pause, self.resume, self.stop = (
-            ipywidgets.Button(description=text, tooltip=tip)
-            for text, tip in (
-                ("Pause", "No further call begins; calls in flight finish and are logged"),
-                ("Go on", "Works on what is left, in this process"),
-                ("Stop", "As pause, but calls in flight have five seconds"),
-            )
-        )
-        self.pause.on_click(lambda _: request(self._folder, "pause"))
-        self.stop.on_click(lambda _: request(self._folder, "stop"))
-        self.resume.on_click(lambda _: self._go_on())
-        self.widget = ipywidgets.VBox(
-            [ipywidgets.HBox([self.pause, self.resume, self.stop]), self._words]
-        )
+        self.pause = button(
+            "Pause", "No further call begins; calls in flight finish and are logged",
+            lambda: request(self._folder, "pause"),
+        )  # fmt: skip
+        self.resume = button("Go on", "Works on what is left, in this process", self._go_on)
+        self.stop = button(
+            "Stop", "As pause, but calls in flight have five seconds",
+            lambda: request(self._folder, "stop"),
+        )  # fmt: skip
+        self.widget = ipywidgets.VBox([row([self.pause, self.resume, self.stop]), self._words])
         self.refresh()
         threading.Thread(target=self._follow, daemon=True).start()
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
-from replay.explorers.lifetime import close_previous, close_tree
 from replay.explorers.run_browser import browse
 from replay.explorers.selection import explore_selection
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.sweep import explore_sweep
+from replay.explorers.widgets import close_previous, close_tree
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -67,12 +67,9 @@ class Tabs:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """The live widget, and the open tab's picture for where no kernel runs."""
         title = list(self._makers)[self.widget.selected_index or 0]
-        bundle = self[title]._repr_mimebundle_(include, exclude)
-        return (
-            bundle
-            | dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
-            | {"text/plain": bundle["text/plain"]}
-        )
+        shown = self[title]._repr_mimebundle_(include, exclude)
+        live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        return shown | live | {"text/plain": shown["text/plain"]}
 
 
 def explore(
@@ -87,25 +84,20 @@ def explore(
             nobody ran; None reads them from the logs that the frame names.
         theme: Inks; `neutral` suits light and dark pages alike.
     """
+    makers: dict[str, Callable[..., Explorer]] = {
+        "Budget": functools.partial(explore_budget, frame, child_table=child_table),
+        "Allocation": functools.partial(explore_allocation, frame),
+        "Runs": functools.partial(_browse, frame),
+    }
     if "fields" in frame.attrs:
-        return Tabs(
-            {
-                "Sweep": functools.partial(explore_sweep, frame, theme=theme),
-                "Selection": functools.partial(explore_selection, frame, theme=theme),
-            }
-        )
-    return Tabs(
-        {
-            "Budget": functools.partial(
-                explore_budget, frame, child_table=child_table, theme=theme
-            ),
-            "Allocation": functools.partial(explore_allocation, frame, theme=theme),
-            "Runs": functools.partial(_browse, frame, theme),
+        makers = {
+            "Sweep": functools.partial(explore_sweep, frame),
+            "Selection": functools.partial(explore_selection, frame),
         }
-    )
+    return Tabs({title: functools.partial(make, theme=theme) for title, make in makers.items()})
 
 
-def _browse(frame: pd.DataFrame, theme: Theme) -> Explorer:
+def _browse(frame: pd.DataFrame, *, theme: Theme) -> Explorer:
     """The run browser over the logs that the frame names, where they still are."""
     paths = [Path(source) for source in dict.fromkeys(map(str, frame.get("source", ())))]
     if there := [path for path in paths if path.is_file()]:

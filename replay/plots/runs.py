@@ -199,7 +199,7 @@ def construction(
 def _plane(value: Any) -> FloatArray:
     """Points of the plane, (n, 2)."""
     points = np.asarray(value, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
+    if points.ndim != 2 or points.shape[1] != 2 or not (np.abs(points) < 1e100).all():
         raise ValueError(f"expected finite points (n, 2), got an array of shape {points.shape}")
     if not 2 < len(points) <= MOST_DRAWN:
         raise ValueError(f"expected from 3 to {MOST_DRAWN} points, got {len(points):,}")

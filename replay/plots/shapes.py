@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
-    from matplotlib.patches import Patch
+    from matplotlib.patches import Patch, Rectangle
 
 FloatArray = NDArray[np.float64]
 
@@ -159,8 +159,8 @@ def estimates(
     for row, name in zip(table.to_dict("records"), table.index, strict=True):
         order = labels.index(row[groups]) if groups else 0
         colour, _ = look(order)
-        height = names.index(row[rows] if rows else name)
-        height += 0.6 * ((order + 0.5) / len(labels) - 0.5)
+        inside = 0.6 * ((order + 0.5) / len(labels) - 0.5)
+        height = names.index(row[rows] if rows else name) + inside
         value, low, high = row["value"], row["low"], row["high"]
         if bars:
             ax.barh(height, value, height=0.5 / len(labels), color=colour, alpha=0.4)
@@ -200,19 +200,21 @@ def draw_heat(
     Returns:
         The colour bar; None where nothing is known.
     """
+    from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.patches import Ellipse, Rectangle
 
     known = values[np.isfinite(values)]
     scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
-    colours = ScalarMappable(scale, "cividis")
+    colours = colormaps["cividis"]
     for (row, column), value in np.ndenumerate(values):
         if math.isnan(value):
             continue
-        patch: Patch = Rectangle((column - 0.5, row - 0.5), 1, 1, fc=colours.to_rgba(value))
+        fill = colours(scale(value))
+        patch: Patch = Rectangle((column - 0.5, row - 0.5), 1, 1, fc=fill)
         if predicted is not None and predicted[row, column]:
-            patch = Ellipse((column, row), 0.9, 0.9, fc=colours.to_rgba(value))
+            patch = Ellipse((column, row), 0.9, 0.9, fc=fill)
         ax.add_patch(patch)
         if written:
             text = f"{value:.2f}".removeprefix("0") if 0 <= value < 0.995 else f"{value:.2g}"
@@ -229,7 +231,7 @@ def draw_heat(
     figure = ax.get_figure(root=True)
     if figure is None or not known.size:
         return None
-    bar = figure.colorbar(colours, ax=ax, pad=0.02, aspect=30)
+    bar = figure.colorbar(ScalarMappable(scale, colours), ax=ax, pad=0.02, aspect=30)
     bar.ax.tick_params(colors=THEMES[theme].text, labelsize=TEXT_SIZE - 1.5)
     bar.set_label(label, color=THEMES[theme].text, fontsize=TEXT_SIZE)
     bar.ax.spines[:].set_visible(False)
@@ -241,7 +243,7 @@ def place(ticks: Sequence[int], value: float) -> float:
     return float(np.interp(math.log(value), np.log(ticks), np.arange(len(ticks))))
 
 
-def cell_frame(column: float, row: float, colour: str, width: float) -> Patch:
+def cell_frame(column: float, row: float, colour: str, width: float) -> Rectangle:
     """A frame around a cell of a heatmap, outside its number."""
     from matplotlib.patches import Rectangle
 

@@ -6,17 +6,16 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from samples import sample_lines, write_sample
+from samples import sample_child, sample_header, sample_lines, write_sample
 from test_table import write_lines
 
 import replay
 from evo.policies import POLICIES
 from evo.records import Child, Evaluation, Generation, Initial
-from evo.upkeep import compact
+from replay.cli import main
 from replay.contest import BASELINES, contest, named_policies
-from replay.rendering import FORMATS
-from replay.report import OFFLINE_NOTE, groups, policy_sections, sections
-from replay.report_page import Panel, best_construction, draw_page
+from replay.pages import Panel, best_construction, draw_page
+from replay.report import FORMATS, OFFLINE_NOTE, groups, policy_sections, sections
 from replay.table import load_tables
 
 
@@ -245,40 +244,35 @@ def test_the_page_holds_a_picture_and_four_figures_per_contest(tmp_path):
     assert "Pulls per arm" in titles
 
 
-def real_log(path, program=None):
-    lines = sample_lines(generations=1, children=1, seed=3)
-    task = lines[0].task
-    source = task.files[task.program_file] if program is None else program
-    child = Child(
-        generation=1,
-        index=0,
-        seed=1,
-        prompt_hash="0" * 64,
-        attempts=(),
-        evaluation=Evaluation(status="ok", fitness=0.5),
-        program=source,
+def log_of(folder, *, program="", value=None):
+    """A log whose only child is its best."""
+    good = Evaluation(status="ok", fitness=0.5)
+    child = msgspec.structs.replace(
+        sample_child(1, 0, 0.5), program=program, evaluation=good, value=value
     )
-    after = Generation(generation=1, best_fitness=0.5, best=(1, 0), improved=True, seconds=1.0)
-    return write_lines(path, [lines[0], lines[2], child, after])
+    end = Generation(generation=1, best_fitness=0.5, best=(1, 0), improved=True, seconds=1.0)
+    return write_lines(folder / "a.jsonl", [sample_header(1, 3), sample_lines()[2], child, end])
 
 
-def test_the_best_construction_is_evaluated_again(tmp_path):
-    path = real_log(tmp_path / "a.jsonl")
-    construction, reason = best_construction(only_group(path))
+@pytest.mark.parametrize("value", [np.random.default_rng(0).random((16, 2)).tolist(), "<b>"])
+def test_the_best_construction_is_what_the_log_keeps(tmp_path, value):
+    group = only_group(log_of(tmp_path, value=value))
+    construction, reason = best_construction(group)
     assert reason is None
-    assert construction.picture == "points"
-    assert np.asarray(construction.value).shape == (16, 2)
-    assert "seed 3, generation 1" in construction.caption
-    figure = draw_page([Panel(only_group(path), construction)])
-    assert len(figure.axes) == 2
+    assert construction.value == value
+    assert "seed 3, generation 1, fitness 0.500000" in construction.caption
+    figure = draw_page([Panel(group, construction)])
+    figure.draw_without_rendering()
+    assert figure.axes[1].get_title(loc="left").startswith("Distance ratio") == (value != "<b>")
 
 
-def test_without_a_construction_the_reason_is_given(tmp_path):
-    path = real_log(tmp_path / "a.jsonl", program="def min_max_dist_dim2_16():\n    return 3\n")
+def test_without_a_construction_nothing_is_run_and_the_reason_is_given(tmp_path, monkeypatch, capsys):
+    trace = tmp_path / "trace"
+    path = log_of(tmp_path, program=f"open({str(trace)!r}, 'w').close()\n")
     construction, reason = best_construction(only_group(path))
     assert construction is None
-    assert "is invalid" in reason
-    compact(path, tmp_path / "small" / "a.jsonl")
-    construction, reason = best_construction(only_group(tmp_path / "small"))
-    assert construction is None
-    assert "compact" in reason
+    assert f"`evo best --value {path}`" in reason
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(path)]) == 0
+    assert "keeps none" in capsys.readouterr().err
+    assert not trace.exists()

@@ -8,7 +8,7 @@ from synthetic_runs import as_frame, chain_runs
 import replay
 from replay.explorers import budget_figure, explore_budget
 from replay.explorers.budget import Budgets, link
-from replay.explorers.budget_data import outlook, wilson
+from replay.explorers.budget_data import outlook, share_limits
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +52,9 @@ def test_the_probability_to_reach_tau_falls_with_tau(sweep):
 
 
 def test_no_hits_are_no_certainty():
-    low, high = wilson(np.array([0.0, 5.0, 10.0]), np.array([10.0] * 3), level=0.95)
+    low, high = share_limits(np.array([0.0, 5.0, 10.0]), np.array([10.0] * 3))
     assert low[0] == 0
-    assert high[0] == pytest.approx(0.2775, abs=1e-4)  # Wilson (1927), for 0 of 10
+    assert high[0] == pytest.approx(0.3085, abs=1e-4)  # Clopper and Pearson (1934), for 0 of 10
     assert np.allclose(low, 1 - high[::-1])
 
 

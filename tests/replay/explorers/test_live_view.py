@@ -1,4 +1,3 @@
-import itertools
 import time
 
 import pytest
@@ -50,27 +49,6 @@ def test_it_follows_a_log_as_it_grows(tmp_path, follow):
     best = evo.read_log(path).best
     assert f"child {best.index} of generation {best.generation}" in view.words
     assert "tokens, $" in view.words
-
-
-def test_a_construction_stays_until_the_next_is_made(tmp_path, follow):
-    log = evo.run("mmd", generations=12, children=2, log=tmp_path / "whole.jsonl", progress=False)
-    lines = log.path.read_bytes().splitlines(keepends=True)
-    steps = [k for k, line in enumerate(lines) if b'"improved":true' in line]
-    assert len(steps) > 2
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"".join(lines[: steps[0] + 1]))
-    view = follow(path)
-    shown = lambda: view._view.drawing  # noqa: E731
-    wait_until(lambda: shown().value is not None)
-    for begin, end in itertools.pairwise([*steps, len(lines) - 1]):
-        before = shown()
-        with path.open("ab") as file:
-            file.write(b"".join(lines[begin + 1 : end + 1]))
-        last = evo.read_log(path).best
-        wait_until(lambda last=last: view._view.place == (last.generation, last.index))
-        assert shown().value is not None
-        if begin != steps[-1]:
-            wait_until(lambda before=before: shown() is not before)
 
 
 def test_it_stops_the_session_that_writes_a_log(tmp_path, follow):

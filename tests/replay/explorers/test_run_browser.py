@@ -1,25 +1,21 @@
-import gzip
-import io
 import random
 
 import msgspec
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from odd_logs import odd_logs, write
-from PIL import Image
 from samples import sample_child, sample_header, sample_lines, write_sample
 
 import replay
-from evo.log import read_log
-from evo.records import STATUSES, Child, Evaluation
+from evo.log import keep_value, read_log
+from evo.records import STATUSES, Child, Evaluation, Generation
 from evo.upkeep import compact
 from replay import explorers
 from replay.explorers.run_browser import HOPS
-from replay.explorers.run_browser_data import RunData
-from replay.explorers.run_browser_picture import LEFT, RunPicture
-from replay.explorers.run_browser_text import clean
+from replay.explorers.run_data import RunData
+from replay.explorers.run_picture import LEFT, LOOKS, RunPicture
+from replay.explorers.run_text import clean
 
 NASTY = "<script>alert('x')</script>\n# \u202egnp.exe & \x1b[31m"
 
@@ -33,7 +29,6 @@ def log(tmp_path):
 def browser(log):
     made = replay.browse(log)
     yield made
-    made.finish()
     made.close()
 
 
@@ -108,33 +103,48 @@ def test_sliders_go_where_there_is_a_program(browser):
     assert browser.controls["index"].max == 3
 
 
-def test_what_moves_is_as_if_all_were_drawn_anew(browser):
-    for place in ((3, 1), (0, 0), (5, 2)):
-        browser.choose(generation=place[0], index=place[1])
-    browser.finish()
-    blitted = np.asarray(Image.open(io.BytesIO(browser.png))).astype(int)
-    browser._canvas.forget()
-    browser._update(coarse=True)
-    anew = np.asarray(Image.open(io.BytesIO(browser.png))).astype(int)
-    assert np.abs(blitted - anew).max() <= 1
+def traced(folder, *, value=None):
+    """A log whose only child's program would leave a file behind if anything ran it."""
+    trace = folder / "trace"
+    program = f"open({str(trace)!r}, 'w').close()\ndef min_max_dist_dim2_16():\n    return []\n"
+    good = Evaluation(status="ok", fitness=0.5, metrics={"<b>": 1.0})
+    child = msgspec.structs.replace(
+        sample_child(1, 0, 0.5), program=program, evaluation=good, value=value
+    )
+    end = Generation(generation=1, best_fitness=0.5, best=(1, 0), improved=True, seconds=1.0)
+    return write(folder / "a.jsonl", sample_header(1), sample_lines()[2], child, end), trace
 
 
-def test_the_code_gives_the_picture_as_a_figure(browser):
-    browser.choose(generation=0, index=0)
-    browser.finish()
+POINTS = np.random.default_rng(0).random((16, 2)).tolist()
+
+
+@pytest.mark.parametrize("value", [POINTS, None, [[1.0]], "<script>", [[0.0, -1e300]] * 16])
+def test_looking_runs_nothing_and_draws_what_the_log_keeps(tmp_path, value):
+    path, trace = traced(tmp_path, value=value)
+    browser = replay.browse(path)
+    browser.settle()
+    browser.save(tmp_path / "view.png")
     figure = eval(browser.code, {"replay": replay})
-    assert figure.axes[2].get_title(loc="left").startswith("Distance ratio")
-    assert Image.open(io.BytesIO(browser.png)).text["Source"] == browser.code
-    again = [patch.get_window_extent() for patch in figure.axes[2].lines]
-    assert len(again) == len(browser._canvas.picture._drawing.lines)
+    explorers.live_figure(path)
+    follower = replay.follow(path, every=0.02)
+    follower.close()
+    follower._thread.join(30)
+    browser.close()
+    assert not trace.exists()
+    title = figure.axes[2].get_title(loc="left")
+    assert title.startswith("Distance ratio") == (value == POINTS)
+    said = " ".join(text.get_text() for text in figure.axes[2].texts).replace("\n", " ")
+    if value is None:
+        assert "`evo best --value a.jsonl` keeps it beside the log" in said
+    elif value != POINTS:
+        assert "no picture of points" in said
 
 
-def test_what_is_saved(browser, tmp_path):
-    for suffix in ("png", "svg", "csv"):
-        assert browser.save(tmp_path / f"view.{suffix}").stat().st_size > 200
-    table = pd.read_csv(tmp_path / "view.csv")
-    assert len(table) == 25
-    assert (table["fitness"].isna() == (table["status"] != "ok")).all()
+def test_a_construction_beside_the_log_is_drawn(tmp_path):
+    path, trace = traced(tmp_path)
+    keep_value(path, read_log(path).best.program, POINTS)
+    assert explorers.run_figure(path).axes[2].get_title(loc="left").startswith("Distance ratio")
+    assert not trace.exists()
 
 
 def test_texts_of_strangers_stay_texts(tmp_path):
@@ -170,10 +180,9 @@ def test_every_page_says_something_of_every_child(browser, log):
 
 def test_a_compact_log_says_what_it_lacks(log, tmp_path):
     browser = replay.browse(compact(log.path, tmp_path / "small.jsonl.gz"))
-    browser.finish()
     assert "compact" in browser._pages["Diff"].value
     assert "compact" in browser._pages["Reply"].value
-    assert "compact log holds no programs" in browser._view.drawing.reason
+    assert "evo best --value" in browser._view.drawing.reason
     browser.close()
 
 
@@ -204,27 +213,12 @@ def test_odd_logs_give_a_sentence_and_no_traceback(tmp_path):
     assert "checksum" in browser.words
     browser.controls["log"].value = str(paths[3])
     assert browser.place == (1, 1)
-    browser.finish()
     browser.close()
 
 
 def test_programs_that_are_not_there_are_named(log):
     with pytest.raises(ValueError, match="generations 0 to 6"):
         explorers.run_figure(log, generation=7)
-
-
-def test_a_compressed_log_looks_alike(log, browser, tmp_path):
-    packed = tmp_path / "run2.jsonl.gz"
-    packed.write_bytes(gzip.compress(log.path.read_bytes()))
-    other = replay.browse(packed)
-    for _ in range(3):
-        assert other.words == browser.words
-        assert {k: v.value for k, v in other._pages.items()} == {
-            k: v.value for k, v in browser._pages.items()
-        }
-        assert other.hop("child", -1) == browser.hop("child", -1)
-    other.finish()
-    other.close()
 
 
 def test_very_low_values_do_not_squeeze_the_rest(tmp_path):
@@ -246,7 +240,6 @@ def test_closing_frees_every_widget(log):
     before = set(_instances)
     made = replay.browse(log)
     made.hop("child", -1)
-    made.finish()
     assert set(_instances) - before
     made.close()
     assert not set(_instances) - before
@@ -255,7 +248,6 @@ def test_closing_frees_every_widget(log):
 def test_a_frame_leads_to_its_runs(log):
     tabs = explorers.explore(replay.load(log, progress=False))
     assert tabs["Runs"].place == (log.best.generation, log.best.index)
-    tabs["Runs"].finish()
     tabs.close()
     frame = replay.load(log, progress=False).assign(source="gone.jsonl")
     tabs = explorers.explore(frame)
@@ -264,7 +256,5 @@ def test_a_frame_leads_to_its_runs(log):
 
 
 def test_every_status_has_a_look():
-    from replay.explorers.run_browser_picture import LOOKS
-
     assert set(LOOKS) == set(STATUSES) - {"ok"}
     assert len({marker for marker, _ in LOOKS.values()}) == len(LOOKS)

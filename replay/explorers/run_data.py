@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evo.log import Log
-from evo.records import STATUSES, Child, Evaluation, TaskRecord
+from evo.log import Log, kept_value
+from evo.records import STATUSES, Child, Evaluation
 from replay.ancestry import Place, parent_of, program_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Hop = Literal["child", "improvement", "failure"]
-
-MOST_DRAWINGS = 256
-"""Constructions that are kept."""
 
 
 class RunData:
@@ -134,7 +130,7 @@ class Drawing:
 
     Attributes:
         picture: How it is drawn, see `replay.plots.construction`.
-        value: As nested lists; None: nothing to draw.
+        value: As nested lists, out of the log; None: nothing to draw.
         reason: Why not.
     """
 
@@ -143,50 +139,29 @@ class Drawing:
     reason: str = ""
 
 
-PENDING = Drawing(reason="drawing ...")
+def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: Any) -> Drawing:
+    """The construction that was kept of a program. Looking at a log runs nothing of it.
 
-
-class Drawings:
-    """Constructions of programs: each is evaluated once, in the sandbox."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Drawing] = {}
-        self._lock = threading.Lock()
-
-    def known(self, log: Log, evaluation: Evaluation, program: str | None) -> Drawing:
-        """What is known without evaluating anything; `PENDING` where that would help."""
-        task = log.header.task
-        if not task.picture:
-            whose = "an imported log" if log.header.source != "evo" else task.name
-            return Drawing(reason=f"{whose} has no picture of what a program returns")
-        if evaluation.status != "ok":
-            return Drawing(reason=f"{evaluation.status}: no construction to draw")
-        if program is None:
-            return Drawing(reason="a compact log holds no programs, so nothing can be drawn")
-        with self._lock:
-            return self._known.get((task.hash, program), PENDING)
-
-    def evaluate(self, log: Log, program: str) -> Drawing:
-        """Runs a program in the sandbox for what it returns."""
-        from evo.sandbox import SandboxError, evaluate
-
-        task: TaskRecord = log.header.task
-        try:
-            found = evaluate(task, program, log.header.limits, keep_value=True)
-        except SandboxError as error:
-            made = Drawing(reason=f"the sandbox does not work here: {error}")
-        else:
-            if found.status == "ok" and found.value is not None:
-                made = Drawing(picture=task.picture, value=found.value)
-            else:
-                said = (found.error or "").partition("\n--- std")[0]  # its output comes after
-                last = said.rstrip().rpartition("\n")[2]
-                made = Drawing(reason=f"evaluated again, the program is {found.status}: {last}")
-        with self._lock:
-            self._known[task.hash, program] = made
-            for key in list(self._known)[:-MOST_DRAWINGS]:
-                del self._known[key]
-        return made
+    Args:
+        log: The run.
+        evaluation: Of the program.
+        program: Its text, if the log has it.
+        value: What the log keeps of what it returned.
+    """
+    task = log.header.task
+    if not task.picture:
+        whose = "an imported log" if log.header.source != "evo" else task.name
+        return Drawing(reason=f"{whose} has no picture of what a program returns")
+    if evaluation.status != "ok":
+        return Drawing(reason=f"{evaluation.status}: no construction to draw")
+    if value is None and program is not None:
+        value = kept_value(log.path, program)
+    if value is None:
+        return Drawing(
+            reason="the log keeps no construction of this program; of the best, "
+            f"`evo best --value {log.path.name}` keeps it beside the log"
+        )
+    return Drawing(picture=task.picture, value=value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,19 +211,6 @@ class RunView:
         return self.data.table()
 
 
-@dataclass(frozen=True)
-class NoRun:
-    """Why there is no run to show."""
-
-    words: str
-
-    def table(self) -> pd.DataFrame:
-        """The sentence."""
-        import pandas as pd
-
-        return pd.DataFrame({"note": [self.words]})
-
-
 def name(place: Place) -> str:
     """A program in words."""
     if place == (0, 0):
@@ -267,33 +229,20 @@ def run_words(data: RunData) -> str:
     )
 
 
-def look_at(data: RunData, place: Place, drawings: Drawings, *, evaluate: bool) -> RunView:
-    """Reads one program of a run.
-
-    Args:
-        data: The run.
-        place: Of the program; the nearest one is taken where there is none.
-        drawings: What is known of constructions.
-        evaluate: Run the program now if its construction is not known.
-    """
+def look_at(data: RunData, place: Place) -> RunView:
+    """Reads the program at a place of a run; the nearest one where there is none."""
     log = data.log
     place = data.places[data.number(place)]
     child = None if place == (0, 0) else log.child(*place)
+    at = log.initial if child is None else child
+    assert at is not None
     program = program_of(log, place) if child is None else child.program
-    if child is None:
-        assert log.initial is not None
-        evaluation = log.initial.evaluation
-    else:
-        evaluation = child.evaluation
-    drawing = drawings.known(log, evaluation, program)
-    if drawing is PENDING and evaluate and program is not None:
-        drawing = drawings.evaluate(log, program)
     return RunView(
         data=data,
         place=place,
-        evaluation=evaluation,
+        evaluation=at.evaluation,
         child=child,
         program=program,
         parent=parent_of(log, place[0]),
-        drawing=drawing,
+        drawing=drawing_of(log, at.evaluation, program, at.value),
     )

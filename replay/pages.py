@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,36 +54,28 @@ class Panel:
 
 
 def best_construction(group: Group) -> tuple[Construction | None, str | None]:
-    """Evaluates the best program of a group again, in the sandbox, for what it returns.
+    """Reads what the log of the best program keeps of what it returned; runs nothing.
 
     Returns:
         The construction, or None and why there is none (None where the task draws none).
     """
-    from evo.sandbox import Evaluator
-
     path = group.best_log
     if path is None:
         return None, None
     log = read_log(path)
-    task = log.header.task
-    if not task.picture:
+    best, picture = log.best, log.header.task.picture
+    if not picture or best.evaluation.fitness is None:
         return None, None
-    best = log.best
-    if best.program is None:
-        return None, f"no picture of the best construction: {path} is a compact log"
-    with Evaluator(workers=1) as evaluator:
-        found = evaluator.evaluate(task, best.program, log.header.limits, keep_value=True)
-    if found.status != "ok" or found.value is None:
-        last = (found.error or "").rstrip().rpartition("\n")[2]  # of a traceback
+    if best.value is None:
         return None, (
-            f"no picture of the best construction of {path}: evaluated again, its program is "
-            f"{found.status}: {last}"
+            f"no picture of the best construction: {path} keeps none; `evo best --value {path}` "
+            "keeps it beside the log"
         )
     caption = (
         f"best of {len(group.tables.runs)} runs: seed {log.header.seed}, "
-        f"generation {best.generation}, fitness {found.fitness:.6f}"
+        f"generation {best.generation}, fitness {best.evaluation.fitness:.6f}"
     )
-    return Construction(task.picture, found.value, caption), None
+    return Construction(picture, best.value, caption), None
 
 
 def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
@@ -137,7 +130,10 @@ def _draw_runs(group: Group, ax: Axes, theme: Theme) -> None:
 
 
 def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:
-    plots.construction(construction.picture, construction.value, ax=ax, theme=theme)
+    try:
+        plots.construction(construction.picture, construction.value, ax=ax, theme=theme)
+    except ValueError as error:  # a stranger's log may hold anything
+        sentence(ax, theme, textwrap.fill(str(error)[:300], 40))
     ax.text(
         0.5, -0.02, construction.caption, transform=ax.transAxes, ha="center", va="top",
         color=THEMES[theme].text, fontsize=TITLE_SIZE - 2,

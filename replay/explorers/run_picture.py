@@ -9,21 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.records import STATUSES
-from replay.explorers.run_browser_data import Drawing, NoRun, RunData, RunView
+from replay import style
+from replay.explorers.run_data import Drawing, RunData, RunView
+from replay.explorers.shell import Sentence
 from replay.plots import construction
-from replay.style import (
-    PALETTE,
-    TEXT_SIZE,
-    THEMES,
-    FloatArray,
-    Theme,
-    head,
-    label_axes,
-    label_rows,
-    prepare,
-    sentence,
-    whole_numbers,
-)
+from replay.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -65,7 +55,10 @@ class RunPicture:
         layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, rect=(0, 0, LEFT, 1))
         self.figure = Figure(figsize=(9.0, 4.2), dpi=100, layout=layout)
         self._fitness, self._failures = self.figure.subplots(
-            2, 1, sharex=True, gridspec_kw={"height_ratios": [3.2, 1]}
+            2,
+            1,
+            sharex=True,
+            gridspec_kw={"height_ratios": [3.2, 1], "left": 0.1, "right": LEFT - 0.02},
         )
         self._drawing = self.figure.add_axes((LEFT + 0.02, 0.22, 0.96 - LEFT, 0.62))
         self._data: RunData | None = None
@@ -74,9 +67,9 @@ class RunPicture:
         self._drawn: Drawing | None = None
         self.moving: Sequence[Artist] = ()
 
-    def show(self, view: RunView | NoRun) -> bool:
+    def show(self, view: RunView | Sentence) -> bool:
         """Show a view; the run is set up anew if it is another one or has grown."""
-        if isinstance(view, NoRun):
+        if isinstance(view, Sentence):
             self._say(view.words)
             return True
         fresh = view.data is not self._data
@@ -118,7 +111,7 @@ class RunPicture:
         for ax in (self._fitness, self._failures, self._drawing):
             ax.clear()
             ax.set_axis_off()
-        sentence(prepare(self._fitness, self.theme), self.theme, fill(words, 80))
+        style.sentence(self._fitness, self.theme, fill(words, 80))
         self.moving = ()
 
     def _set_up(self, data: RunData) -> None:
@@ -126,7 +119,7 @@ class RunPicture:
         for ax in (self._fitness, self._failures):
             ax.clear()
             ax.set_axis_on()
-            prepare(ax, self.theme)
+            style.prepare(ax, self.theme)
         N = data.log.header.children
         self._points = np.column_stack(
             [
@@ -152,7 +145,7 @@ class RunPicture:
 
     def _set_up_fitness(self, data: RunData) -> None:
         ax = self._fitness
-        label_axes(ax, self.theme, x="", y="fitness (1 = best published)")
+        style.label_axes(ax, self.theme, x="", y="fitness (1 = best published)")
         ax.tick_params(labelbottom=False)
         many = len(data.places) > FEW
         size = 4.5 if len(data.places) <= 300 else 3.0 if not many else 2.0
@@ -179,7 +172,7 @@ class RunPicture:
         ax.set_xlim(-0.7, max(len(data.trajectory) - 1, int(data.generation[-1])) + 0.7)
         clipped = "; triangles: below the axis" if below.any() else ""
         keys = "dots: ok; diamonds: next parents; line: best so far; ring: shown; square: parent"
-        head(ax, self.theme, data.label, keys + clipped)
+        style.head(ax, self.theme, data.label, keys + clipped)
         if np.isnan(data.fitness).all():
             ax.text(
                 0.5, 0.5, "nothing is ok yet", transform=ax.transAxes, ha="center", va="center",
@@ -188,8 +181,8 @@ class RunPicture:
 
     def _set_up_failures(self, data: RunData) -> None:
         ax = self._failures
-        label_axes(ax, self.theme, x="generation", y="")
-        whole_numbers(ax)
+        style.label_axes(ax, self.theme, x="generation", y="")
+        style.whole_numbers(ax)
         found = [name for name in LOOKS if (data.status == STATUSES.index(name)).any()]
         many = len(data.places) > FEW
         for row, name in enumerate(found):
@@ -200,7 +193,7 @@ class RunPicture:
                 *self._points[members].T, ls="", marker=marker, color=colour, mew=0,
                 ms=3.0 if many else 6.0, alpha=0.8, rasterized=many,
             )  # fmt: skip
-        label_rows(ax, found or ["no failures"])
+        style.label_rows(ax, found or ["no failures"])
 
     def _mark(self, view: RunView) -> None:
         """Ring the program, put a square on its parent, and join them."""
@@ -230,10 +223,13 @@ class RunPicture:
         ax.set_title("", loc="left")
         ax.ignore_existing_data_limits = True
         if drawing.value is None:
-            sentence(ax, self.theme, fill(drawing.reason, 34))
+            style.sentence(ax, self.theme, fill(drawing.reason, 30, break_on_hyphens=False))
         else:
-            construction(drawing.picture, drawing.value, ax=ax, theme=self.theme)
-            ax.apply_aspect()
+            try:
+                construction(drawing.picture, drawing.value, ax=ax, theme=self.theme)
+                ax.apply_aspect()
+            except ValueError as error:  # a stranger's log may hold anything
+                style.sentence(ax, self.theme, fill(str(error)[:300], 30))
         shapes = [
             each
             for each in ax.get_children()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from evo.cost import cost_of_attempts, usage_tokens
 from replay.ancestry import compare_programs, program_of
-from replay.explorers.run_browser_data import RunView, name
+from replay.explorers.run_data import RunView, name
+from replay.explorers.widgets import WIDE
 
 if TYPE_CHECKING:
     from evo.records import Attempt
@@ -169,7 +170,7 @@ def _text(text: str, *, wrap: bool = True) -> str:
 
 
 def _note(text: str) -> str:
-    return f"<div style='max-width:810px;line-height:1.4'>{clean(text)}</div>"
+    return f"<div style='{WIDE}'>{clean(text)}</div>"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
