@@ -266,7 +266,9 @@ def test_the_best_construction_is_what_the_log_keeps(tmp_path, value):
     assert figure.axes[1].get_title(loc="left").startswith("Distance ratio") == (value != "<b>")
 
 
-def test_without_a_construction_nothing_is_run_and_the_reason_is_given(tmp_path, monkeypatch, capsys):
+def test_without_a_construction_nothing_is_run_and_the_reason_is_given(
+    tmp_path, monkeypatch, capsys
+):
     trace = tmp_path / "trace"
     path = log_of(tmp_path, program=f"open({str(trace)!r}, 'w').close()\n")
     construction, reason = best_construction(only_group(path))
