@@ -12,7 +12,7 @@ _HOMES = {
     "attempts": "replay.table",
     "browse": "replay.explorers",
     "children": "replay.table",
-    "compare": "replay.statistics",
+    "compare": "replay.intervals",
     "cost_matrices": "replay.table",
     "depth_breadth": "replay.depth",
     "envelope": "replay.depth",
@@ -23,7 +23,7 @@ _HOMES = {
     "fitness_matrix": "replay.table",
     "instances": "replay.table",
     "follow": "replay.explorers",
-    "interval": "replay.statistics",
+    "interval": "replay.intervals",
     "lineage": "replay.ancestry",
     "load": "replay.table",
     "load_sweep": "replay.configurations",
@@ -79,11 +79,11 @@ if TYPE_CHECKING:
     from replay.explorers import browse, explore, follow
     from replay.forecast import plan
     from replay.hindsight import HINDSIGHT
+    from replay.intervals import compare, interval
     from replay.kernel import fit_kernel
     from replay.reading import find_logs
     from replay.selection import select
     from replay.simulation import simulate, simulate_many
-    from replay.statistics import compare, interval
     from replay.style import show
     from replay.table import (
         attempts,

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-
-from replay.statistics import resampled_rows
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,3 +231,23 @@ def centre(values: FloatArray, statistic: Centre) -> FloatArray:
     middle = [(np.maximum(count - 1, 0)) // 2, np.minimum(count // 2, len(values) - 1)]
     pair: FloatArray = np.take_along_axis(ordered, np.stack(middle), axis=0)
     return np.asarray(pair.sum(axis=0) / 2)
+
+
+def resampled_rows(strata: ArrayLike, resamples: int, seed: int) -> IntArray:
+    """Rows of `resamples` bootstrap samples, (resamples, n), each keeping the size of each stratum.
+
+    Args:
+        strata: Label per run, (n,); all equal for the plain bootstrap.
+        resamples: Number of bootstrap samples.
+        seed: Key of the generator, at least 0.
+    """
+    labels = np.asarray(strata)
+    if not len(labels):
+        raise ValueError("expected at least one run to resample, got none")
+    generator = np.random.default_rng([seed, len(labels)])
+    rows = np.empty((resamples, len(labels)), dtype=np.int64)
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        drawn = generator.integers(0, len(members), size=(resamples, len(members)))
+        rows[:, members] = members[drawn]
+    return rows

@@ -19,9 +19,9 @@ import numpy as np
 from replay.bilinear import fit_bilinear, model_scores
 from replay.cells import Cells, FloatArray, IntArray, Sweep, cells, sweeps
 from replay.depth import Axis, choose_left_out, envelope
-from replay.effects import allocation_effect, effect, jackknife_interval, pool_effect
+from replay.effects import allocation_effect, effect, pool_effect, pool_interval
+from replay.intervals import Interval, interval
 from replay.simulation import Replay, simulate, simulate_many
-from replay.statistics import Interval, interval
 from replay.table import COSTS, fitness_matrix
 
 if TYPE_CHECKING:
@@ -211,7 +211,13 @@ def bandit_claims(
         for policy in policies:
             claims += [f"{policy} beats random allocation", f"{policy} beats one run"]
         claims += [f"{policy} reaches tau before one run does" for policy in policies]
-        common = {"rounds": pulls, "replicates": replicates, "seed": seed, "reward": reward}
+        common = {
+            "rounds": pulls,
+            "replicates": replicates,
+            "seed": seed,
+            "reward": reward,
+            "replace": False,
+        }
         if why := _no_pool(fitness, shortest, arms, pulls) or _no_level(level):
             rows += [_idle(names, claim, part, why) for claim in claims]
         else:
@@ -248,7 +254,7 @@ def _contest(
     for policy in policies:
         saved = _waits(single, level, rounds) - _waits(replays[policy], level, rounds)
         measure = f"K = {arms}, pulls saved until tau = {level:.3f}"
-        yield measure, _found(jackknife_interval(saved, single.arms))
+        yield measure, _found(pool_interval(saved, single.arms))
 
 
 def _no_sweep(sweep: Sweep) -> str:
@@ -378,7 +384,7 @@ def _pools(
     more = np.nan_to_num(large.best_fitness[:, -1], nan=nothing) - np.nan_to_num(
         small.best_fitness[:, -1], nan=nothing
     )
-    return _found(jackknife_interval(more if better > worse else -more, large.arms))
+    return _found(pool_interval(more if better > worse else -more, large.arms))
 
 
 def _found(found: Interval) -> Found:

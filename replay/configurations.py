@@ -20,7 +20,7 @@ from evo.sweeping.events import EventLog, Run, State
 from evo.sweeping.fields import GENERATIONS, canonical
 from evo.sweeping.lanes import measure
 from evo.sweeping.plan import read_plan
-from replay.statistics import interval
+from replay.intervals import interval
 
 CHILDREN = 16
 """N where nothing says otherwise, as in `evo.run`."""
@@ -191,7 +191,7 @@ def _estimate(name: str, values: np.ndarray, level: float, seed: int) -> dict[st
     values = values[~np.isnan(values)]
     if not len(values):
         return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
-    found = interval(values, level=level, seed=seed)
+    found = interval(values, level=level)
     return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 

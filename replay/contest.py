@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
 from replay.effects import (
     allocation_effect,
-    jackknife_interval,
     pool_effect,
+    pool_interval,
     regret,
     time_to_threshold,
 )
 from replay.hindsight import HINDSIGHT
+from replay.intervals import Interval
 from replay.simulation import Replay, simulate, simulate_many
-from replay.statistics import Interval
 from replay.table import fitness_matrix
 
 FloatArray = NDArray[np.float64]
@@ -214,7 +214,7 @@ def _usual(random: Replay) -> float:
 def _curves(replays: Mapping[str, Replay], nothing: float) -> pd.DataFrame:
     parts = []
     for label, replay in replays.items():
-        band = jackknife_interval(np.nan_to_num(replay.best_fitness, nan=nothing), replay.arms)
+        band = pool_interval(np.nan_to_num(replay.best_fitness, nan=nothing), replay.arms)
         limits = {"value": band.value, "low": band.low, "high": band.high, "n": band.n}
         at = np.arange(1, len(band.value) + 1)
         parts.append(pd.DataFrame({"policy": label, "round": at, **limits}))
@@ -233,7 +233,7 @@ def _pulls(replays: Mapping[str, Replay], reach: FloatArray) -> pd.DataFrame:
         copies = np.zeros_like(counts)
         np.add.at(copies, (rows, replay.arms), 1.0)
         share = (counts / np.maximum(copies, 1))[rows, replay.arms] / made.sum(axis=1)[:, None]
-        band = jackknife_interval(share[rows, order], replay.arms)
+        band = pool_interval(share[rows, order], replay.arms)
         limits = {"value": band.value, "low": band.low, "high": band.high, "n": band.n}
         at = np.arange(1, order.shape[1] + 1)
         parts.append(pd.DataFrame({"policy": label, "rank": at, **limits}))
@@ -277,7 +277,7 @@ def _regrets(
                 for each in (replay, oracles["oracle_allocation"])
             )
             own, best = filled
-            found = jackknife_interval(best - own, replay.arms)
+            found = pool_interval(best - own, replay.arms)
             rows.append(_row(label, "oracle_allocation", found))
     return pd.DataFrame(rows, columns=["policy", "oracle", "value", "low", "high", "n"])
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from replay.cells import Cells, Centre, FloatArray, IntArray, cells, centre, log_gaps, sweeps
-from replay.statistics import interval
+from replay.intervals import interval
 from replay.table import COSTS
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _summary(
     n = len(values)
     if n < FEWEST or not np.isfinite(values).all():
         return float(centre(values, statistic)) if n else np.nan, np.nan, np.nan, n
-    found = interval(values, statistic=statistic, level=level, seed=seed)
+    found = interval(values, statistic, level)
     return found.value, found.low, found.high, n
 
 

@@ -1,21 +1,11 @@
 """Thresholds, pool and allocation effects, regret: what replays of a policy say of runs.
 
 What is estimated. A replicate of `replay.simulate(..., arms=K)` draws K of the n logged runs as
-its arms and plays the policy over them. The mean of R replicates estimates theta(F_n): the expected
-result of this policy on K runs drawn from the n that were logged. More replicates make that number
-exact, but it stays a statement about these n runs. What is wanted is theta(F), for runs yet to be
-made, and its uncertainty is that of the n runs alone.
-
-How. The replicates in which run i was not drawn are replicates over the other n - 1 runs, so their
-mean is theta without run i. That gives the jackknife over whole runs from one simulation
-(jackknife-after-bootstrap, Efron 1992): se^2 = (n - 1) / n * sum_i (theta_i - mean theta)^2, less
-the Monte-Carlo noise of the theta_i, plus that of the mean itself, and Student's t with n - 1
-degrees of freedom. Effects are means of paired differences: both replays drew the same arms.
-
-How far to trust it. On the hardest case, the best of K values, nominal 95 % intervals covered
-92-94 % for n = 50 and K = 5, 79-91 % for n = 25 and K = 10, and 70-87 % for n = 10 and K = 5 (the
-least where half the runs are tied): pools should be small against the number of runs. Arms drawn
-with replacement repeat runs within a pool, which biases the best of K low.
+its arms and plays the policy over them; the mean over replicates estimates the expected result of
+this policy on K runs drawn anew. The uncertainty is that of the n runs alone, and two replicates
+without a common run are independent draws of it: see `pool_interval`. Effects are
+means of paired differences: both replays drew the same arms. Pools should be drawn without
+replacement, since repeated runs within a pool bias the best of K low.
 """
 
 from __future__ import annotations
@@ -28,12 +18,26 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replay.bootstrap import FloatArray, IntArray, Statistic, resampled_rows
-from replay.statistics import STATISTICS, Interval
+from replay.cells import resampled_rows
+from replay.intervals import (
+    EQUAL,
+    LEAST,
+    STATISTICS,
+    FloatArray,
+    IntArray,
+    Interval,
+    Statistic,
+    interval,
+    measured,
+    student,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+_MOST_POOLS = 2_000
+"""Replicates that the variance over pools is taken from; memory grows with their square."""
 
 At = int | Literal["mean"] | None
 """Where replays are compared: after so many pulls, over all of them on average, or at the end."""
@@ -58,12 +62,13 @@ class ThresholdTime:
     Attributes:
         tau: The fitness.
         time: First generation (or number of pulls) that satisfies the rule; infinite if none does.
-        low: Lower limit of its 95 % interval; may be infinite.
+        low: Lower limit of its interval; may be infinite; NaN where there is none.
         high: Upper limit, likewise.
         share: The share that the rule asks for.
         share_reached: The share attained at the end: what there is to say when `time` is infinite.
         rule: `bootstrap` or `share`, see `time_to_threshold`.
         n: Number of runs that it rests on.
+        note: Why there is no interval, or how it came about.
     """
 
     tau: float
@@ -74,6 +79,7 @@ class ThresholdTime:
     share_reached: float
     rule: str
     n: int
+    note: str = ""
 
     def __str__(self) -> str:
         """Render as `fitness 0.9 after 12 [9, 15] (share 0.9 of ..., n = 10)`."""
@@ -112,16 +118,16 @@ def time_to_threshold(
         tau: The fitness to reach.
         share: Share of samples or runs, in (0, 1].
         rule: See above.
-        statistic: Name in `replay.statistics.STATISTICS`, of a bootstrap sample of runs.
+        statistic: Name in `replay.intervals.STATISTICS`, of a bootstrap sample of runs.
         resamples: Number of bootstrap samples.
         seed: Key of the generator.
         first: What the first column counts as; by default 1 for a replay and 0, the initial
             program, otherwise.
 
     Returns:
-        The time with its 95 % interval over runs: for runs, percentiles over the bootstrap samples;
-        for a replay, the times at which the limits of the jackknife interval of the share reach
-        `share`.
+        The time with its interval over runs. Of rule `bootstrap`: the times at which the limits of
+        the interval of the statistic reach `tau`; of `share`, order statistics; for a replay, the
+        times at which the limits of the share do.
     """
     if not 0 < share <= 1:
         raise ValueError(f"expected a share above 0 and up to 1, got {share!r}")
@@ -135,20 +141,25 @@ def time_to_threshold(
     if arms is not None:
         reached = curves >= tau
         shares = reached.mean(axis=0)
-        band = jackknife_interval(reached.astype(np.float64), arms)
-        low, high = _crossing(band.high, share), _crossing(band.low, share)
-        n = int(np.max(band.n))
+        band = pool_interval(reached.astype(np.float64), arms)
+        low, high, n = _crossing(band.high, share), _crossing(band.low, share), int(np.max(band.n))
+        note = band.note if np.isnan(band.low).all() else ""
     else:
         n = len(curves)
-        rows = resampled_rows(np.zeros(n), resamples, seed)
+        own = np.array([_crossing(curve, tau) for curve in curves])
         if rule == "bootstrap":
+            rows = resampled_rows(np.zeros(n), resamples, seed)
             times = _sample_times(curves, rows, tau, STATISTICS[statistic])
             shares = (times[:, None] <= np.arange(curves.shape[1])).mean(axis=0)
+            low, high, note = _crossing_limits(curves, tau, statistic)
         else:
-            own = np.array([_crossing(curve, tau) for curve in curves])
             shares = (curves >= tau).mean(axis=0)
-            times = np.quantile(own[rows], share, axis=1, method="inverted_cdf")
-        low, high = np.quantile(times, [0.025, 0.975], method="inverted_cdf")
+            own = np.array([_crossing(curve, tau) for curve in curves])
+            early = (
+                interval(-own, 1 - share) if share < 1 else None
+            )  # a run that never does is last
+            low, high = (-early.high, -early.low) if early else (np.nan, np.nan)
+            note = early.note if early else "all runs are no quantile of the runs to come"
     return ThresholdTime(
         tau=tau,
         time=start + _crossing(shares, share),
@@ -158,10 +169,11 @@ def time_to_threshold(
         share_reached=float(shares[-1]),
         rule=rule,
         n=n,
+        note=note,
     )
 
 
-def jackknife_interval(
+def pool_interval(
     values: ArrayLike,
     arms: ArrayLike,
     *,
@@ -169,22 +181,22 @@ def jackknife_interval(
     level: float = 0.95,
     name: str = "mean",
 ) -> Interval:
-    """Interval over runs of the mean of replicates; the module's head says of what and how.
+    """Interval over runs of the mean of replicates that drew K of n runs as their arms.
+
+    Replicates without a common run are independent, so half their mean squared difference is the
+    variance of one pool; the n runs are worth n / K of them, and Student's t has n / K - 1 degrees
+    of freedom: with two pools it says next to nothing.
 
     Args:
         values: One number per replicate, (replicates,), or columns of them, (replicates, m).
         arms: Which runs each replicate drew, (replicates, K).
-        strata: Label of each run, as given to `replay.simulate`; leaving a run out then changes
-            its own stratum's part of the mean alone.
+        strata: Label of each run, as given to `replay.simulate`.
         level: Nominal coverage.
         name: What to call the statistic.
 
-    Raises:
-        ValueError: If some run is in every replicate, so that nothing tells how the others would
-            have done without it.
+    Returns:
+        The interval; `n` counts runs. There is none where K exceeds half the runs.
     """
-    from scipy.special import stdtrit
-
     array = np.asarray(values, dtype=np.float64)
     columns = array.reshape(len(array), -1)
     chosen = np.asarray(arms)
@@ -194,48 +206,52 @@ def jackknife_interval(
             f"got {chosen.shape!r}"
         )
     label = np.zeros(len(chosen)) if strata is None else np.asarray(strata)[chosen[:, 0]]
-    mean, variance = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
-    n, groups = 0, np.unique(label)
+    mean, variance = columns.mean(axis=0), np.zeros(columns.shape[1])
+    runs, pools, groups = 0, 0.0, np.unique(label)
     for group in groups:
         inside = label == group
-        part_mean, part_variance, part_n = _jackknife(columns[inside], chosen[inside])
-        mean += inside.mean() * part_mean
-        variance += inside.mean() ** 2 * part_variance
-        n += part_n
-    half = float(stdtrit(n - len(groups), (1 + level) / 2)) * np.sqrt(variance)
+        n = len(np.unique(chosen[inside]))
+        variance += (
+            inside.mean() ** 2
+            * _pool_variance(columns[inside], chosen[inside])
+            * (chosen.shape[1] / n)
+        )
+        runs, pools = runs + n, pools + n / chosen.shape[1]
+    freedom, note = pools - len(groups), ""
+    if np.isnan(variance).any() or freedom < 1 - 1e-9:
+        half, K = np.full_like(mean, np.nan), chosen.shape[1]
+        note = f"no two pools of K = {K} of {runs} runs are apart; draw at most half of them"
+    else:
+        half = student(level, freedom) * np.sqrt(variance)
+        flat = variance <= 1e-24 * (1 + mean**2)
+        half[flat], note = np.nan, EQUAL if flat.any() else ""
+    low, high = mean - half, mean + half
+    coverage = np.where(np.isnan(half), np.nan, measured("pool", int(pools + 1e-9), level))
     single = array.ndim == 1
     return Interval(
         value=float(mean[0]) if single else mean,
-        low=float(mean[0] - half[0]) if single else mean - half,
-        high=float(mean[0] + half[0]) if single else mean + half,
-        n=n if single else np.full(columns.shape[1], n),
+        low=float(low[0]) if single else low,
+        high=float(high[0]) if single else high,
+        n=runs if single else np.full(len(mean), runs),
+        coverage=float(coverage[0]) if single else coverage,
         level=level,
-        method="jackknife",
         statistic=name,
+        note=note,
     )
 
 
-def _jackknife(columns: FloatArray, arms: IntArray) -> tuple[FloatArray, FloatArray, int]:
-    """Mean of the replicates, its variance over runs, and the number of runs."""
-    runs, place = np.unique(arms, return_inverse=True)
-    absent = np.ones((len(columns), len(runs)))
-    absent[np.arange(len(columns))[:, None], place.reshape(arms.shape)] = 0.0
-    without = absent.sum(axis=0)
-    n = len(runs)
-    if without.min() < 2:
-        raise ValueError(
-            f"run {int(runs[without.argmin()])} is an arm of all but {int(without.min())} of "
-            f"{len(columns)} replicates, so no interval over runs can be given; draw arms per "
-            "replicate, with simulate(..., arms=K) and K below the number of runs"
-        )
-    mean = columns.mean(axis=0)
-    centred = columns - mean
-    theta = absent.T @ centred / without[:, None]
-    spread = (n - 1) / n * ((theta - theta.mean(axis=0)) ** 2).sum(axis=0)
-    noise = (centred**2).sum(axis=0) / (len(columns) - 1)
-    # Monte-Carlo noise of each theta_i beyond that of the mean over all replicates.
-    excess = (1 / without - 1 / len(columns)).sum() * (n - 1) / n
-    return mean, np.maximum(spread - excess * noise, 0.0) + noise / len(columns), n
+def _pool_variance(columns: FloatArray, arms: IntArray) -> FloatArray:
+    """Variance of one replicate over pools without a common run; NaN where no two are."""
+    columns, arms = columns[:_MOST_POOLS], arms[:_MOST_POOLS]
+    _, place = np.unique(arms, return_inverse=True)
+    drawn = np.zeros((len(arms), int(place.max()) + 1))
+    drawn[np.arange(len(arms))[:, None], place.reshape(arms.shape)] = 1.0
+    apart = (drawn @ drawn.T == 0).astype(np.float64)
+    if not apart.any():
+        return np.full(columns.shape[1], np.nan)
+    centred = columns - columns.mean(axis=0)
+    squares = apart.sum(axis=0) @ centred**2 - (centred * (apart @ centred)).sum(axis=0)
+    return np.asarray(np.maximum(squares, 0.0) / apart.sum())
 
 
 def effect(
@@ -275,7 +291,7 @@ def effect(
         raise ValueError(f"expected 1 to {pulls} pulls, None or 'mean', got {at!r}")
     columns = slice(None) if at == "mean" else slice(int(at or pulls) - 1, int(at or pulls))
     before, after = (_filled(side[:, columns], nothing).mean(axis=1) for side in (before, after))
-    return jackknife_interval(after - before, treatment.arms, strata=strata, level=level, name=name)
+    return pool_interval(after - before, treatment.arms, strata=strata, level=level, name=name)
 
 
 def pool_effect(
@@ -374,7 +390,7 @@ def arm_pool_sweep(
             seed=seed,
         )
         final = _filled(played.best_fitness[:, -1:], nothing)[:, 0]
-        found[size] = jackknife_interval(final, played.arms, level=level)
+        found[size] = pool_interval(final, played.arms, level=level)
     return _frame(found, "arms")
 
 
@@ -419,6 +435,19 @@ def _crossing(curve: FloatArray, level: float) -> float:
     """Index of the first value that reaches `level`, up to rounding; infinite if none does."""
     reached = np.flatnonzero(curve >= level - 1e-12)
     return float(reached[0]) if len(reached) else math.inf
+
+
+def _crossing_limits(curves: FloatArray, tau: float, statistic: str) -> tuple[float, float, str]:
+    """Times at which the upper and the lower limit of a statistic over runs reach `tau`."""
+    if len(curves) < LEAST:
+        return np.nan, np.nan, f"n = {len(curves)} is too small for an interval (needs {LEAST})"
+    low, high = (np.full(curves.shape[1], -np.inf) for _ in range(2))
+    known = np.isfinite(curves).all(axis=0)
+    if known.any():
+        found = interval(curves[:, known], statistic)
+        low[known] = np.where(np.isnan(found.low), found.value, found.low)
+        high[known] = np.where(np.isnan(found.high), found.value, found.high)
+    return _crossing(high, tau), _crossing(low, tau), ""
 
 
 def _sample_times(

@@ -19,7 +19,7 @@ import pandas as pd
 
 from evo.records import STATUSES
 from replay.effects import time_to_threshold
-from replay.statistics import Interval, interval
+from replay.intervals import Interval, interval
 from replay.table import REPORTED, Tables
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _fitness(group: Group, tau: float | None) -> list[tuple[Any, ...]]:
         _exact("T", int(lengths.max()), n, "count"),
         _exact("initial", float(initial.median()), n, "fitness"),
         *(
-            _estimate(f"final, {name}", interval(final, statistic=name, missing="omit"), "fitness")
+            _estimate(f"final, {name}", interval(final, name, missing="omit"), "fitness")
             for name in ("median", "mean")
         ),
         _exact("best of runs", float(by_run.max().max()), n, "fitness"),

@@ -142,7 +142,8 @@ def simulate(
             stays open, and a replicate that asks for it is over (logs of live allocations).
         cap: Generations after which an arm is closed whatever is logged, as a live allocation
             may be told.
-        replace: Whether rows are drawn with replacement (a bootstrap over runs).
+        replace: Whether rows are drawn with replacement (a bootstrap over runs). Without, replicates
+            in turn are disjoint pools of one shuffle of the runs, as an interval needs.
         strata: (runs,), a label of each run, such as its task: all arms of a replicate come from
             one stratum, and replicates go through the strata in turn.
         costs: By unit, (runs, generations + 1): what each generation cost; column 0 is not used.
@@ -396,8 +397,12 @@ def _draw_arms(
         if replace:
             rows[number :: len(groups)] = group[(mine * len(group)).astype(np.intp)]
         else:
-            order = mine[:, : len(group)].argsort(axis=1)
-            rows[number :: len(groups)] = group[order[:, :arms]]
+            # Replicates in turn are the disjoint pools of one shuffle, then of the next.
+            pools, turn = len(group) // arms, np.arange(len(mine))
+            order = mine[::pools, : len(group)].argsort(axis=1)
+            columns = (turn % pools)[:, None] * arms + np.arange(arms)
+            shuffled = np.take_along_axis(order[turn // pools], columns, axis=1)
+            rows[number :: len(groups)] = group[shuffled]
     return rows
 
 

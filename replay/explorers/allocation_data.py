@@ -21,12 +21,12 @@ from replay.cells import FloatArray
 from replay.effects import (
     ThresholdTime,
     allocation_effect,
-    jackknife_interval,
     pool_effect,
+    pool_interval,
     time_to_threshold,
 )
+from replay.intervals import Interval
 from replay.simulation import Replay, simulate
-from replay.statistics import Interval
 from replay.table import fitness_matrix
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ class Pools:
         place = self._places(replay)
         return Played(
             replay=replay,
-            curve=jackknife_interval(known, replay.arms),
+            curve=pool_interval(known, replay.arms),
             ranks=_by_rank(place, arms),
-            best_arm=jackknife_interval((place == 0).mean(axis=1), replay.arms),
+            best_arm=pool_interval((place == 0).mean(axis=1), replay.arms),
             warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
         )
 

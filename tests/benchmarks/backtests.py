@@ -19,7 +19,6 @@ from evo.policies.base import PolicyWarning
 from replay.bilinear import fit_bilinear
 from replay.cells import FloatArray, IntArray, cells, one_sweep
 from replay.depth import RULES
-from replay.effects import jackknife_interval
 from replay.forecast import (
     ARMS,
     PLANNED_POLICIES,
@@ -28,9 +27,9 @@ from replay.forecast import (
     choose_split,
     simulate_splits,
 )
+from replay.intervals import interval, pool_interval
 from replay.kernel import fit_kernel
 from replay.simulation import simulate
-from replay.statistics import interval
 from replay.table import fitness_matrix
 
 if TYPE_CHECKING:
@@ -139,10 +138,8 @@ def summarise(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.
     rows = []
     for rule in wide.columns:
         regret = wide[rule].to_numpy(np.float64)
-        found = interval(regret, strata=strata, level=level, seed=seed)
-        more = interval(
-            regret - wide["plan"].to_numpy(np.float64), strata=strata, level=level, seed=seed
-        )
+        found = interval(regret, strata=strata, level=level)
+        more = interval(regret - wide["plan"].to_numpy(np.float64), strata=strata, level=level)
         rows.append(
             (rule, found.value, found.low, found.high, more.value, more.low, more.high, len(wide))
         )
@@ -238,7 +235,7 @@ def summarise_arms(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         for rule, part in group.groupby("rule", sort=False):
             n = int(part["runs"].iloc[0])
             used = np.array([np.delete(np.arange(n), left) for left in part["left_out"]])
-            found = jackknife_interval(part["regret"], used, level=level)
+            found = pool_interval(part["regret"], used, level=level)
             value = float(part["value"].mean())
             rows.append((*names, rule, value, found.value, found.low, found.high, n))
         ranked = pd.DataFrame(rows, columns=_POOL_SUMMARY).sort_values("regret", kind="stable")

@@ -1,57 +1,104 @@
-"""Coverage of nominal 95 % intervals by simulation: `python tests/benchmarks/interval_coverage.py`.
+"""Coverage of every kind of interval by simulation; `--write` makes `replay/coverage.csv`.
 
-Each trial draws n runs from a known distribution and asks whether the interval holds the true
-statistic. The standard error of a coverage near 95 % is 0.5 points at 2,000 trials. Trials are the
-columns of matrices of 100; those of one matrix share its resampled rows.
+Each trial draws n runs from a known distribution and asks whether the interval holds the truth.
+Shares have 5, 20 and 50 % successes in the columns of the three distributions; of pools n is the
+number of disjoint ones, and the worst of K = 2 and 5 and of the best and the mean of K counts.
+The standard error of a coverage near 95 % is 0.5 points at 2,000 trials.
 """
 
 import argparse
+import csv
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from replay.statistics import METHODS, STATISTICS, interval
+import replay.intervals
+from replay.effects import pool_interval
+from replay.intervals import interquartile_mean, interval, welch_half
 
-BATCH = 100
-PLATEAU = np.array([0.36, 0.36, 0.36, 0.60, 0.70, 0.90])
-DISTRIBUTIONS = {
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+DISTRIBUTIONS: dict[str, Draw] = {
     "normal": lambda rng, size: rng.normal(size=size),
-    "beta(.6,1.5)": lambda rng, size: rng.beta(0.6, 1.5, size=size),
     "lognormal": lambda rng, size: rng.lognormal(size=size),
-    "plateau": lambda rng, size: rng.choice(PLATEAU, size=size),
+    "beta": lambda rng, size: rng.beta(0.2, 2, size=size),
 }
-"""Bell-shaped; bounded and skewed; heavy-tailed; half the runs tied at the lowest fitness."""
+SHARES = {"normal": 0.05, "lognormal": 0.2, "beta": 0.5}
+SIZES = (5, 6, 8, 10, 15, 20, 29, 30, 100)
+POOLS = (2, 3, 4, 5, 6, 10, 20)
+LEVELS = (0.8, 0.9, 0.95)
+STATISTICS: dict[str, tuple[str | float, Callable[[Floats], float]]] = {
+    "mean": ("mean", np.mean),
+    "median": ("median", np.median),
+    "quantile": (0.9, lambda values: float(np.quantile(values, 0.9))),
+    "iqm": ("iqm", interquartile_mean),
+}
+KINDS = (*STATISTICS, "betting", "share", "difference", "pool")
+TRUTH_FROM = 300_000
 
 
-def coverage(name: str, statistic: str, method: str, *, n: int, trials: int) -> float:
-    """Share of trials whose interval holds the statistic of the distribution."""
-    draw = DISTRIBUTIONS[name]
-    truth = STATISTICS[statistic](draw(np.random.default_rng(1), 4_000_000), axis=0)
-    if (name, statistic) == ("plateau", "median"):
-        truth = 0.48  # half the mass on either side: the middle, as the sample median estimates
-    rng, held = np.random.default_rng(2), []
-    for seed in range(trials // BATCH):
-        found = interval(draw(rng, (n, BATCH)), statistic=statistic, method=method, seed=seed)
-        held.append((found.low <= truth + 1e-12) & (truth - 1e-12 <= found.high))
-    return float(np.mean(held))
+def coverage(kind: str, name: str, n: int, level: float, trials: int, seed: int = 2) -> float:
+    """Share of trials whose interval holds the truth; NaN where there is none at this n."""
+    rng, draw = np.random.default_rng(seed), DISTRIBUTIONS[name]
+    if kind == "pool":
+        return min(_pool(draw, n * K, K, best, level, trials) for K in (2, 5) for best in (0, 1))
+    if kind == "difference":
+        left, right = draw(rng, (n, trials)), draw(rng, (n, trials))
+        half = welch_half(left, right, level)
+        return float(np.mean(np.abs(right.mean(axis=0) - left.mean(axis=0)) <= half))
+    if kind == "share":
+        runs = (rng.random((n, trials)) < SHARES[name]).astype(float)
+        found, truth = interval(runs, "share", level), SHARES[name]
+    elif kind == "betting":
+        runs = 1 / (1 + np.exp(-draw(rng, (n, trials))))
+        truth = float((1 / (1 + np.exp(-draw(rng, (TRUTH_FROM,))))).mean())
+        if name == "beta":
+            runs, truth = draw(rng, (n, trials)), 0.2 / 2.2
+        found = interval(runs, "mean", level, method="betting")
+    else:
+        statistic, of = STATISTICS[kind]
+        truth = float(of(draw(np.random.default_rng(1), (TRUTH_FROM,))))
+        found = interval(draw(rng, (n, trials)), statistic, level)
+    if np.isnan(found.low).all():
+        return float("nan")
+    return float(np.mean((found.low <= truth) & (truth <= found.high)))
+
+
+def _pool(draw: Draw, n: int, K: int, best: int, level: float, trials: int) -> float:
+    """Coverage of `pool_interval` for the best or the mean of K of n runs."""
+    rng = np.random.default_rng([n, K, best])
+    reduce = np.max if best else np.mean
+    truth = float(reduce(draw(rng, (TRUTH_FROM // K, K)), axis=1).mean())
+    order = rng.random((max(1, 100 * K // n), n)).argsort(axis=1)
+    arms = order[:, : n // K * K].reshape(-1, K)
+    found = pool_interval(reduce(draw(rng, (n, trials))[arms], axis=1), arms, level=level)
+    return float(np.mean((found.low <= truth) & (truth <= found.high)))
 
 
 def main() -> None:
-    """Print one row per distribution and statistic, one column per method."""
+    """Print, and write if asked to, one row per kind, level and n."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", type=int, default=10, help="runs")
     parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--write", action="store_true", help="replace replay/coverage.csv")
     options = parser.parse_args()
-    order = ("percentile", "bca", "expanded", "studentised")
-    assert set(order) == set(METHODS)
-    print(f"{'runs':13} {'statistic':10}" + "".join(f"{method:>13}" for method in order))
-    for name in DISTRIBUTIONS:
-        for statistic in STATISTICS:
-            covered = [
-                coverage(name, statistic, method, n=options.n, trials=options.trials)
-                for method in order
-            ]
-            cells = "".join(f"{100 * share:>13.1f}" for share in covered)
-            print(f"{name:13} {statistic:10}{cells}", flush=True)
+    rows = []
+    for kind in KINDS:
+        for level in LEVELS:
+            for n in POOLS if kind == "pool" else SIZES:
+                trials = min(options.trials, 200) if kind == "betting" else options.trials
+                found = [coverage(kind, name, n, level, trials) for name in DISTRIBUTIONS]
+                if not np.isnan(found).any():
+                    rows.append((kind, f"{level:g}", n, *(f"{share:.3f}" for share in found)))
+                    print(*rows[-1], flush=True)
+    if options.write:
+        place = Path(replay.intervals.__file__).with_name("coverage.csv")
+        with place.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("kind", "level", "n", *DISTRIBUTIONS))
+            writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ frame, children = tables.generations, tables.children
 """
 NAIVE = """
 import ipywidgets, matplotlib.pyplot as plt, numpy as np
-from replay.statistics import curve_band
+from replay.intervals import curve_band
 frame_of_one = frame[frame["task"] == "circle_packing"]
 cells = replay.depth_breadth(frame_of_one).cells
 grid = cells.pivot(index="children", columns="generations", values="value")

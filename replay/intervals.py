@@ -1,0 +1,496 @@
+"""One interval, one paired comparison: what a number over whole runs is worth.
+
+A run is the unit: its generations, children and tokens are not independent of each other. Every
+interval is closed-form, and is called by the worst coverage that was measured for its kind and
+number of runs over normal, lognormal (sigma 1) and Beta(.2, 2) runs (`coverage.csv`, made by
+`tests/benchmarks/interval_coverage.py`), not by its nominal level: a "92 % interval" held the truth
+in at least 92 % of trials. Where n is too small, or all values are equal, there is none, and a note
+says so.
+
+| kind       | of                                     | how                         | from n |
+|------------|----------------------------------------|-----------------------------|--------|
+| mean       | runs, or paired differences            | Student's t, stretched to   | 5      |
+|            |                                        | the side of the longer tail |        |
+| iqm        | the middle half (interquartile mean)   | t, winsorised (Yuen 1974)   | 5      |
+| quantile   | median or another quantile             | order statistics            | 6, ... |
+| share      | a share of successes                   | Clopper and Pearson 1934    | 1      |
+| difference | two groups of runs                     | Welch 1947                  | 5 each |
+| betting    | a mean of values in [0, 1], on request | Waudby-Smith, Ramdas 2024   | 5      |
+| pool       | a policy on K of n runs                | disjoint pools, K <= n / 2  | 2 K    |
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+Method = Literal["betting", "percentile", "bca"]
+Statistic = Callable[..., Any]
+"""A function of (values, axis=...) that reduces that axis."""
+
+LEAST = 5
+"""Runs below which a mean has no interval: its points are shown instead."""
+
+EQUAL = "all values are equal: no spread to judge by"
+NOTHING = "a run in which nothing was ever ok has no mean; ask for a quantile or a share"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """An estimate with its interval.
+
+    Attributes:
+        value: The statistic of the data; a float, or one per column, as for the next four.
+        low: Lower limit; NaN where there is no interval.
+        high: Upper limit, likewise.
+        n: Number of runs that it rests on.
+        coverage: Worst coverage measured for this kind and n; NaN where none was.
+        level: Nominal coverage, in (0, 1).
+        statistic: Name of the statistic.
+        note: Why there is no interval, or none for some columns; else empty.
+    """
+
+    value: Any
+    low: Any
+    high: Any
+    n: Any
+    coverage: Any = np.nan
+    level: float = 0.95
+    statistic: str = "mean"
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """What to call the interval, such as `92 % interval`, by its worst measured coverage."""
+        known = np.asarray(self.coverage)[np.isfinite(self.coverage)]
+        if known.size:
+            return f"{100 * min(known.min(), self.level):.0f} % interval"
+        return f"nominal {100 * self.level:g} % interval" if not self.note else "no interval"
+
+    def __str__(self) -> str:
+        """Render as `0.512 [0.480, 0.551] (mean, 92 % interval, n = 10)`."""
+        if np.ndim(self.value):
+            return f"{self.statistic} of {np.size(self.value)} columns, {self.label}"
+        if self.note:
+            return f"{self.value:.4g} ({self.statistic}, n = {self.n}; {self.note})"
+        limits = f"[{self.low:.4g}, {self.high:.4g}]"
+        return f"{self.value:.4g} {limits} ({self.statistic}, {self.label}, n = {self.n})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How `b` compares with `a`.
+
+    Attributes:
+        difference: Mean of `b` less that of `a`.
+        probability: Probability that a run of `b` beats one of `a`, ties counting half.
+        paired: Whether run i of both belongs together.
+    """
+
+    difference: Interval
+    probability: Interval
+    paired: bool
+
+
+def interval(
+    values: ArrayLike,
+    statistic: str | float | Statistic = "mean",
+    level: float = 0.95,
+    *,
+    method: Method | None = None,
+    strata: ArrayLike | None = None,
+    missing: Literal["raise", "omit"] = "raise",
+    axis: int = 0,
+) -> Interval:
+    """Interval of a statistic over whole runs.
+
+    Args:
+        values: One number per run, (n,), or columns of them, (n, m). Minus infinity is a run in
+            which nothing was ever ok: it has a place among quantiles, but no mean.
+        statistic: `mean`, `median`, `iqm`, `share` (of zeros and ones), a number in (0, 1) for
+            that quantile, or with a bootstrap a function of (values, axis=...).
+        level: Nominal coverage, in (0, 1).
+        method: None: as the module's head says. `betting`, of a mean of values in [0, 1];
+            `percentile` or `bca` bootstrap (SciPy), of which no coverage was measured here.
+        strata: Label per run, (n,), such as its task: the mean is that of all runs, and its
+            variance that of the means of the strata.
+        missing: What NaN means. `raise`: an error. `omit`: this run has no value in this column.
+            Where runs are missing because they did badly, that flatters the rest.
+        axis: Which axis of `values` counts the runs.
+
+    Returns:
+        The interval; floats for (n,), arrays of (m,) for columns.
+
+    Raises:
+        ValueError: A setting or shape is not as above, a value is missing, or a mean was asked of
+            runs of which some found nothing.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim not in {1, 2}:
+        raise ValueError(f"expected values of shape (n,) or (n, m), got {array.shape!r}")
+    columns = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+    name, find = _finder(statistic, method)
+    _check(columns, level, missing, ordered=name.endswith(("median", "quantile")))
+    labels = np.zeros(len(columns)) if strata is None else np.asarray(strata)
+    if labels.shape != (len(columns),):
+        raise ValueError(f"expected strata of shape ({len(columns)},), got {labels.shape!r}")
+    value, low, high, coverage = (np.full(columns.shape[1], np.nan) for _ in range(4))
+    present, notes = ~np.isnan(columns), []
+    patterns, group = np.unique(present.T, axis=0, return_inverse=True)
+    for number, rows in enumerate(patterns):
+        chosen = np.flatnonzero(group.ravel() == number)
+        if not rows.any():
+            notes.append("no run has a value")
+            continue
+        part = columns[np.ix_(rows, chosen)]
+        found = find(part, level, labels[rows])
+        value[chosen], low[chosen], high[chosen] = found.value, found.low, found.high
+        flat = np.all(part == part[0], axis=0) & (name != "share")
+        low[chosen[flat]] = high[chosen[flat]] = np.nan
+        coverage[chosen] = measured(found.kind, len(part), level)
+        notes.append(found.note or (EQUAL if flat.any() else ""))
+    coverage[np.isnan(low)] = np.nan
+    count = present.sum(axis=0)
+    single = array.ndim == 1
+    return Interval(
+        value=float(value[0]) if single else value,
+        low=float(low[0]) if single else low,
+        high=float(high[0]) if single else high,
+        n=int(count[0]) if single else count,
+        coverage=float(coverage[0]) if single else coverage,
+        level=level,
+        statistic=name,
+        note="; ".join(dict.fromkeys(filter(None, notes))),
+    )
+
+
+class _Found(NamedTuple):
+    """Limits of columns, the kind under which their coverage was measured, and why none."""
+
+    value: FloatArray
+    low: FloatArray | float
+    high: FloatArray | float
+    kind: str
+    note: str = ""
+
+
+def _finder(
+    statistic: str | float | Statistic, method: Method | None
+) -> tuple[str, Callable[[FloatArray, float, NDArray[Any]], _Found]]:
+    """Name of a statistic, and what makes its interval of (n, m) values, level and strata."""
+    name = statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "value")
+    if method in ("percentile", "bca"):
+        function = statistic if callable(statistic) else STATISTICS.get(name)
+        if function is not None:
+            return name, functools.partial(_bootstrap, function=function, method=method)
+    elif method == "betting" and statistic == "mean":
+        return name, _betting
+    elif method is None and statistic in _FINDERS:
+        return name, _FINDERS[name]
+    elif method is None and isinstance(statistic, float) and 0 < statistic < 1:
+        return f"{statistic:g}-quantile", functools.partial(_quantile, q=statistic)
+    raise ValueError(
+        f"expected a statistic among {sorted(_FINDERS)} or a number in (0, 1); betting for the "
+        f"mean; a bootstrap for {sorted(STATISTICS)} or a function; got {statistic!r} with "
+        f"method {method!r}"
+    )
+
+
+def _mean(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
+    """Student's t, its half to the side of the longer tail stretched by the sample's skewness.
+
+    By 10 / n of it from ten runs on: t's error of coverage falls with the skewness of the mean.
+    """
+    n, value = len(values), values.mean(axis=0)
+    parts = [values[labels == label] for label in np.unique(labels)]
+    if n < LEAST or min(map(len, parts)) < 2:
+        return _Found(value, np.nan, np.nan, "mean", _too_few(n, LEAST * len(parts)))
+    sizes = np.array([len(part) for part in parts])
+    squares = np.array([len(part) * part.var(axis=0) for part in parts])
+    spread = np.sqrt(squares.sum(axis=0) / (n - len(parts)))
+    error = np.sqrt((sizes / (sizes - 1)) @ squares) / n
+    cubes = sum(((part - part.mean(axis=0)) ** 3).sum(axis=0) for part in parts) / n
+    skewness = min(1.0, 10 / n) * cubes / np.where(spread > 0, spread, 1.0) ** 3
+    half = student(level, n - len(parts)) * error
+    low, high = (half * (1 + np.maximum(side * skewness, 0.0)) for side in (-1, 1))
+    return _Found(value, value - low, value + high, "mean")
+
+
+def _iqm(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
+    n, value = len(values), interquartile_mean(values, axis=0)
+    if n < LEAST:
+        return _Found(value, np.nan, np.nan, "iqm", _too_few(n, LEAST))
+    cut = n // 4
+    ordered = np.sort(values, axis=0)
+    winsorised = np.clip(ordered, ordered[cut], ordered[n - 1 - cut])
+    error = np.sqrt(n - 1) * winsorised.std(axis=0, ddof=1)
+    error /= np.sqrt((n - 2 * cut) * (n - 2 * cut - 1))
+    half = student(level, n - 2 * cut - 1) * error
+    return _Found(value, value - half, value + half, "iqm")
+
+
+def _quantile(values: FloatArray, level: float, labels: NDArray[Any], *, q: float) -> _Found:
+    """The fewest order statistics between two of them that hold the quantile; then the middle."""
+    from scipy.special import bdtr
+
+    n = len(values)
+    ordered = np.sort(values, axis=0)
+    value = np.median(values, axis=0) if q == 0.5 else np.asarray(_value_at(ordered, q))
+    below = bdtr(np.arange(n), n, q)  # that so many runs or fewer lie under the quantile
+    first, last = np.triu_indices(n, 1)
+    held = below[last] - below[first]
+    enough = np.flatnonzero(held >= level)
+    kind = "median" if q == 0.5 else "quantile"
+    if not len(enough):
+        least = int(np.ceil(np.log(1 - level) / np.log(max(q, 1 - q)))) + (q == 0.5)
+        return _Found(value, np.nan, np.nan, kind, _too_few(n, least))
+    balance = np.abs(below[first] - (1 - below[last]))
+    best = enough[np.lexsort((balance[enough], (last - first)[enough]))[0]]
+    return _Found(value, ordered[first[best]], ordered[last[best]], kind)
+
+
+def _share(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
+    if not np.isin(values, (0.0, 1.0)).all():
+        raise ValueError("expected zeros and ones for a share, got other values")
+    n, hits = len(values), values.sum(axis=0)
+    low, high = _clopper_pearson(hits, n, level)
+    return _Found(hits / n, low, high, "share")
+
+
+def _clopper_pearson(hits: FloatArray, n: int, level: float) -> tuple[FloatArray, FloatArray]:
+    from scipy.special import betaincinv
+
+    tail, hits = (1 - level) / 2, np.asarray(hits, dtype=np.float64)
+    low = betaincinv(np.maximum(hits, 1e-9), n - hits + 1, tail)
+    high = betaincinv(hits + 1, np.maximum(n - hits, 1e-9), 1 - tail)
+    return np.where(hits == 0, 0.0, low), np.where(hits == n, 1.0, high)
+
+
+def _betting(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
+    """Means against which two hedged bets on values in [0, 1] never win 1 / (1 - level) fold."""
+    if values.min() < 0 or values.max() > 1:
+        raise ValueError(f"expected values in [0, 1], got {values.min():g} to {values.max():g}")
+    n, value = len(values), values.mean(axis=0)
+    if n < LEAST:
+        return _Found(value, np.nan, np.nan, "betting", _too_few(n, LEAST))
+    seen = np.arange(2.0, n + 2)[:, None]
+    drift = (0.5 + values.cumsum(axis=0)) / seen
+    variance = (0.25 + ((values - drift) ** 2).cumsum(axis=0)) / seen
+    before = np.vstack([np.full((1, values.shape[1]), 0.25), variance[:-1]])
+    stake = np.sqrt(2 * np.log(2 / (1 - level)) / (n * before))[..., None]
+    means = np.linspace(0, 1, 1001)[1:-1]
+    away = values[..., None] - means
+    up = np.log1p(np.minimum(stake, 0.5 / means) * away).cumsum(axis=0).max(axis=0)
+    down = np.log1p(-np.minimum(stake, 0.5 / (1 - means)) * away).cumsum(axis=0).max(axis=0)
+    held = np.maximum(up, down) < np.log(2 / (1 - level))
+    low = np.where(held.any(axis=1), means[held.argmax(axis=1)] - 0.001, value)
+    high = np.where(held.any(axis=1), means[-1 - held[:, ::-1].argmax(axis=1)] + 0.001, value)
+    return _Found(value, np.minimum(low, value), np.maximum(high, value), "betting")
+
+
+def _bootstrap(
+    values: FloatArray, level: float, labels: NDArray[Any], *, function: Statistic, method: str
+) -> _Found:
+    from scipy.stats import bootstrap
+
+    value = np.asarray(function(values, axis=0), dtype=np.float64)
+    if len(values) < LEAST:
+        return _Found(value, np.nan, np.nan, method, _too_few(len(values), LEAST))
+    found = bootstrap(
+        (values,), function, axis=0, confidence_level=level, method=method,
+        n_resamples=2_000, rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    return _Found(value, found.low, found.high, method)
+
+
+def interquartile_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
+    """Mean of the middle half: a quarter of the values, rounded down, is cut at each end (IQM).
+
+    As in Agarwal et al. 2021, "Deep RL at the edge of the statistical precipice".
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=axis)
+    n = ordered.shape[axis]
+    return np.asarray(ordered.take(range(n // 4, n - n // 4), axis=axis).mean(axis=axis))
+
+
+_FINDERS = {
+    "mean": _mean,
+    "median": functools.partial(_quantile, q=0.5),
+    "iqm": _iqm,
+    "share": _share,
+}
+STATISTICS: dict[str, Statistic] = {
+    "mean": np.mean,
+    "median": np.median,
+    "iqm": interquartile_mean,
+}
+
+
+def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 0.95) -> Comparison:
+    """Compare two groups of runs: difference of means and probability of improvement.
+
+    Args:
+        a: One number per run of the baseline, (n,).
+        b: One per run of what is compared with it, (m,); higher is better.
+        paired: Run i of `a` and of `b` belong together (same seed).
+        level: Nominal coverage.
+
+    Returns:
+        The difference by Welch's t, or by the interval of the paired differences; the probability
+        by its t over runs (DeLong et al. 1988), or by Clopper and Pearson over pairs. Neither has
+        an interval below five runs a side.
+    """
+    left, right = (np.asarray(side, dtype=np.float64) for side in (a, b))
+    if left.ndim != 1 or right.ndim != 1 or (paired and len(left) != len(right)):
+        raise ValueError(
+            f"expected two vectors{' of equal length' if paired else ''}, "
+            f"got shapes {left.shape!r} and {right.shape!r}"
+        )
+    for side in (left, right):
+        _check(side[:, None], level, "raise", ordered=False)
+    wins = (right > left[:, None]) + 0.5 * (right == left[:, None])
+    if paired:
+        difference = interval(right - left, level=level)
+        won, n = float(np.diag(wins).sum()), len(left)
+        low, high = (float(limit) for limit in _clopper_pearson(np.array(won), n, level))
+        probability = Interval(
+            value=won / n, low=low, high=high, n=n, coverage=measured("share", n, level),
+            level=level, statistic="probability of improvement",
+        )  # fmt: skip
+    else:
+        groups = "difference of means", "probability of improvement"
+        difference = _welch(left, right, level, groups[0])
+        probability = _welch(-wins.mean(axis=1), wins.mean(axis=0), level, groups[1])
+        value = float(wins.mean())
+        half = (probability.high - probability.low) / 2
+        low, high = max(value - half, 0.0), min(value + half, 1.0)
+        probability = replace(probability, value=value, low=low, high=high)
+    return Comparison(difference=difference, probability=probability, paired=paired)
+
+
+def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Interval:
+    """Difference of the means of two groups of runs."""
+    least, n = min(len(left), len(right)), len(left) + len(right)
+    value, half = right.mean() - left.mean(), np.nan
+    note = _too_few(least, LEAST) if least < LEAST else ""
+    if not note:
+        half = float(welch_half(left, right, level))
+        note = "" if half > 0 else EQUAL
+    half = np.nan if note else half
+    return Interval(
+        value=float(value), low=float(value - half), high=float(value + half), n=n, level=level,
+        coverage=np.nan if note else measured("difference", least, level), statistic=name,
+        note=note,
+    )  # fmt: skip
+
+
+def welch_half(left: FloatArray, right: FloatArray, level: float) -> FloatArray:
+    """Half the width of Welch's interval of the difference of two means over the first axis."""
+    from scipy.special import stdtrit
+
+    one, other = (side.var(axis=0, ddof=1) / len(side) for side in (left, right))
+    parts = one**2 / (len(left) - 1) + other**2 / (len(right) - 1)
+    freedom = np.divide((one + other) ** 2, parts, out=np.ones_like(parts), where=parts > 0)
+    return np.asarray(stdtrit(freedom, (1 + level) / 2) * np.sqrt(one + other))
+
+
+def curve_band(
+    matrix: ArrayLike,
+    *,
+    statistic: str | float = "median",
+    level: float = 0.95,
+    first: int = 0,
+) -> pd.DataFrame:
+    """Pointwise interval of curves, one curve per run, kept to the range of the data.
+
+    Args:
+        matrix: (runs, columns), such as `replay.fitness_matrix`; NaN where a run has no value.
+        statistic: As for `interval`.
+        level: Nominal coverage of each point; the band as a whole covers less.
+        first: Label of the first column in the index: 0 for generations, 1 for pulls.
+
+    Returns:
+        One row per column of `matrix`: value, low, high, n (the runs that have a value there) and
+        coverage.
+    """
+    import pandas as pd
+
+    array = np.asarray(matrix, dtype=np.float64)
+    if array.ndim != 2:
+        raise ValueError(f"expected a matrix of shape (runs, columns), got {array.shape!r}")
+    found = interval(array, statistic, level, missing="omit")
+    least, most = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
+    limits = {"low": np.maximum(found.low, least), "high": np.minimum(found.high, most)}
+    return pd.DataFrame(
+        {"value": found.value, **limits, "n": found.n, "coverage": found.coverage},
+        index=pd.RangeIndex(first, first + array.shape[1]),
+    )
+
+
+def measured(kind: str, n: int, level: float = 0.95) -> float:
+    """Worst coverage measured for a kind of interval at the largest n up to this; NaN if none."""
+    sizes = _measurements().get((kind, f"{level:g}"), {})
+    known = [size for size in sizes if size <= n]
+    return min(sizes[max(known)], level) if known else float("nan")
+
+
+@functools.cache
+def _measurements() -> dict[tuple[str, str], dict[int, float]]:
+    """Worst coverage over the distributions, by kind and level and then by n."""
+    table: dict[tuple[str, str], dict[int, float]] = {}
+    with Path(__file__).with_name("coverage.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            worst = min(float(row[name]) for name in ("normal", "lognormal", "beta"))
+            table.setdefault((row["kind"], row["level"]), {})[int(row["n"])] = worst
+    return table
+
+
+def _value_at(ordered: FloatArray, q: float) -> FloatArray:
+    """The q-quantile of sorted rows, linear between finite neighbours."""
+    at = q * (len(ordered) - 1)
+    left, right = ordered[int(at)], ordered[min(int(at) + 1, len(ordered) - 1)]
+    with np.errstate(invalid="ignore"):
+        between = left + (at - int(at)) * (right - left)
+    return np.where(np.isneginf(left), left, between)
+
+
+def student(level: float, freedom: float) -> float:
+    """How many standard errors lie on either side of the mean, of so many degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def _too_few(n: int, least: int) -> str:
+    return f"n = {n} is too small for an interval (needs {least})"
+
+
+def _check(columns: FloatArray, level: float, missing: str, *, ordered: bool) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"expected a level between 0 and 1, such as 0.95, got {level!r}")
+    if missing not in {"raise", "omit"}:
+        raise ValueError(f"expected missing='raise' or 'omit', got {missing!r}")
+    if not len(columns):
+        raise ValueError("expected at least one run, got none")
+    if np.isposinf(columns).any():
+        raise ValueError("expected finite values, got an infinite one")
+    if np.isneginf(columns).any() and not ordered:
+        raise ValueError(NOTHING)
+    if missing == "raise" and np.isnan(columns).any():
+        raise ValueError(
+            f"{int(np.isnan(columns).any(axis=1).sum())} of {len(columns)} runs have NaN, that is "
+            "no value; drop them or pass missing='omit'"
+        )
