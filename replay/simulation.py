@@ -142,8 +142,8 @@ def simulate(
             stays open, and a replicate that asks for it is over (logs of live allocations).
         cap: Generations after which an arm is closed whatever is logged, as a live allocation
             may be told.
-        replace: Whether rows are drawn with replacement (a bootstrap over runs). Without, replicates
-            in turn are disjoint pools of one shuffle of the runs, as an interval needs.
+        replace: Whether rows are drawn with replacement (a bootstrap over runs). Without it,
+            replicates in turn are disjoint pools of one shuffle of the runs, as intervals need.
         strata: (runs,), a label of each run, such as its task: all arms of a replicate come from
             one stratum, and replicates go through the strata in turn.
         costs: By unit, (runs, generations + 1): what each generation cost; column 0 is not used.
