@@ -187,9 +187,10 @@ class _Found(NamedTuple):
     note: str = ""
 
 
-def _finder(
-    statistic: str | float | Statistic, method: Method | None
-) -> tuple[str, Callable[[FloatArray, float, NDArray[Any]], _Found]]:
+_Finder = Callable[[FloatArray, float, NDArray[Any]], _Found]
+
+
+def _finder(statistic: str | float | Statistic, method: Method | None) -> tuple[str, _Finder]:
     """Name of a statistic, and what makes its interval of (n, m) values, level and strata."""
     name = statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "value")
     if method in ("percentile", "bca"):
@@ -198,7 +199,7 @@ def _finder(
             return name, functools.partial(_bootstrap, function=function, method=method)
     elif method == "betting" and statistic == "mean":
         return name, _betting
-    elif method is None and statistic in _FINDERS:
+    elif method is None and name in _FINDERS:
         return name, _FINDERS[name]
     elif method is None and isinstance(statistic, float) and 0 < statistic < 1:
         return f"{statistic:g}-quantile", functools.partial(_quantile, q=statistic)
@@ -302,7 +303,12 @@ def _betting(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
 
 
 def _bootstrap(
-    values: FloatArray, level: float, labels: NDArray[Any], *, function: Statistic, method: str
+    values: FloatArray,
+    level: float,
+    labels: NDArray[Any],
+    *,
+    function: Statistic,
+    method: Literal["percentile", "bca"],
 ) -> _Found:
     from scipy.stats import bootstrap
 
@@ -326,7 +332,7 @@ def interquartile_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
     return np.asarray(ordered.take(range(n // 4, n - n // 4), axis=axis).mean(axis=axis))
 
 
-_FINDERS = {
+_FINDERS: dict[str, _Finder] = {
     "mean": _mean,
     "median": functools.partial(_quantile, q=0.5),
     "iqm": _iqm,
@@ -464,7 +470,7 @@ def _value_at(ordered: FloatArray, q: float) -> FloatArray:
     left, right = ordered[int(at)], ordered[min(int(at) + 1, len(ordered) - 1)]
     with np.errstate(invalid="ignore"):
         between = left + (at - int(at)) * (right - left)
-    return np.where(np.isneginf(left), left, between)
+    return np.asarray(np.where(np.isneginf(left), left, between))
 
 
 def student(level: float, freedom: float) -> float:
