@@ -306,7 +306,6 @@ def _bootstrap(
     values: FloatArray,
     level: float,
     labels: NDArray[Any],
-    *,
     function: Statistic,
     method: Literal["percentile", "bca"],
 ) -> _Found:
@@ -365,8 +364,7 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
             f"expected two vectors{' of equal length' if paired else ''}, "
             f"got shapes {left.shape!r} and {right.shape!r}"
         )
-    for side in (left, right):
-        _check(side[:, None], level, "raise", ordered=False)
+    _check(np.concatenate([left, right])[:, None], level, "raise", ordered=False)
     wins = (right > left[:, None]) + 0.5 * (right == left[:, None])
     if paired:
         difference = interval(right - left, level=level)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.cells import FloatArray, Sweep, sweeps
+from replay.intervals import Interval, curve_band, interval
 from replay.kernel import fit_kernel
-from replay.statistics import Interval, curve_band, interval
 from replay.style import number
 from replay.table import COSTS
 
@@ -251,7 +251,7 @@ class Outlook:
                 value = math.nan if position is None else float(position[T - 1])
                 found[unit] = Interval(
                     value=value, low=math.nan, high=math.nan, n=0, level=LEVEL,
-                    method="kernel", statistic="mean",
+                    statistic="mean",
                 )  # fmt: skip
         return found
 

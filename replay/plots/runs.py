@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay import style
-from replay.statistics import curve_band
+from replay.intervals import curve_band
 from replay.style import FITNESS, PALETTE, THEMES, Ink, Theme, look
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def show(power):
     axes[0].plot(power, 9 - power, "rs", mfc="none", ms=18)
     for k in (-1, 0, 1):
         if 0 <= power + k <= 9:
-            band = curve_band(matrices[2 ** (9 - power - k)], statistic="mean", resamples=200)
+            band = curve_band(matrices[2 ** (9 - power - k)], statistic="mean")
             axes[1].fill_between(band.index, band["low"], band["high"], alpha=0.2)
             axes[1].plot(band.index, band["value"])
     plt.show()

@@ -15,7 +15,7 @@ from synthetic_runs import bilinear_runs, chain_runs, sweep_runs
 import replay
 from replay import plots
 from replay.bilinear import fit_bilinear
-from replay.statistics import curve_band
+from replay.intervals import curve_band
 from replay.style import THEMES
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +52,7 @@ def made_curves():
     for k, policy in enumerate(POLICIES):
         steps = np.random.default_rng(k).uniform(0, 0.02, (20, 50))
         band = curve_band(0.3 + steps.cumsum(axis=1), statistic="mean", first=1)
+        band = band.drop(columns="coverage")
         parts.append(band.assign(policy=policy, round=band.index))
     return pd.concat(parts, ignore_index=True)
 
