@@ -11,23 +11,25 @@ import hashlib
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
+from evo.budget import Ledger, check_budget
 from evo.policies.base import Bools, Floats, Ints, Policy
 from evo.rewards import Pull, Reward, find_reward
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome(Pull):
     """A pull as the arms report it.
 
     Attributes:
         made: (replicates,), False where the replicate was not active, or is now over because the
             arm had no next generation; `after` is then `before`.
-        costs: By unit, (replicates,): what each pull cost; NaN where unknown.
+        costs: By unit, (replicates,): what each pull cost, an arm's generation 0 with its first
+            pull; NaN where unknown.
     """
 
     made: Bools
@@ -45,7 +47,10 @@ class Arms(Protocol):
         """(replicates, arms), the arms that may be pulled. Not written to by the caller."""
 
     def fitness(self) -> Floats:
-        """(replicates, arms), each arm's fitness so far, NaN while nothing is ok."""
+        """(replicates, arms), each arm's fitness so far, NaN while nothing is ok or known."""
+
+    def worst(self, arm: Ints) -> Mapping[str, Floats]:
+        """By unit, (replicates,): the most that pulls of these arms may cost; others: no bound."""
 
     def pull(self, arm: Ints, active: Bools) -> Outcome:
         """Advance these arms by one generation; replicates not active stay as they are.
@@ -143,12 +148,12 @@ def allocate(
     """Let a policy pull arms, one each round, until the rounds or the budget are used up.
 
     A replicate is over once all its arms are closed, once it asked for an arm that has no next
-    generation, or once what it spent has reached the budget: no pull begins after the one that
-    crosses the budget, and what is in flight then is told. The policy is still asked for it, with
+    generation, or once what it spent has reached the budget. The policy is still asked for it, with
     all arms open, so that the draws of the others do not depend on it, and its answer is not used.
 
     An arm has one pull in flight at most: to the policy it is closed meanwhile. Where all open
-    arms are in flight, one has to be told before the policy is asked again.
+    arms are in flight, or what is in flight might use up the budget, one has to be told before the
+    policy is asked again: so at most one pull exceeds a budget.
 
     Args:
         policy: Made for `arms.shape`.
@@ -162,118 +167,171 @@ def allocate(
         watcher: Told of every round.
 
     Raises:
-        ValueError: The policy picked an arm that is closed or does not exist, a budget is not
-            positive or in a unit the arms do not count in, or a cost it needs is unknown.
+        ValueError: The policy picked an arm that is closed or does not exist.
+        BudgetError: A budget is not positive or in a unit that the arms do not count in, or a
+            cost it needs is unknown.
     """
     if in_flight < 1:
         raise ValueError(f"in_flight: expected at least 1, got {in_flight!r}")
-    for unit, limit in (budget or {}).items():
-        if not limit > 0:
-            raise ValueError(f"expected a positive budget of {unit}, got {limit!r}")
+    limits = check_budget(budget, more=tuple(budget or ()))
+    game = _Game(policy, arms, find_reward(reward), watcher, Ledger(limits, arms.shape[0]), rounds)
     flights = flights or InOrder()
-    game = _Game(policy, arms, rounds, dict(budget or {}), find_reward(reward), flights, watcher)
     while True:
-        if len(game.flying) < in_flight and game.ask():
-            continue
-        if not game.flying:
-            return game.record.finish(game.best, game.spent, game.apart)
-        game.tell(flights.land(tuple(game.flying)))
+        if len(game.flying) < in_flight and (arm := _ask(game)) is not None:
+            flights.begin(game.asked - 1, arm)
+        elif game.flying:
+            _tell(game, flights.land(tuple(game.flying)))
+        else:
+            return _finish(game)
 
 
+@dataclass(eq=False)
 class _Game:
     """An allocation under way.
 
     Attributes:
+        asked: Rounds asked.
         alive: (replicates,), those that may be asked for another pull.
         apart: See `Allocations`.
         flying: By round: arms asked for, and in which replicates; in the order asked.
+        told: Rounds in the order told.
         best: (replicates,), best fitness told so far.
-        spent: By unit, (replicates,).
+        lowest: (replicates,), lowest generation 0 of any arm, as far as known.
+        seen: (replicates, arms), where generation 0 is known; None: everywhere.
+        pulls, rewards, bests, spent: What `Allocations` gives, a row for each round.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        arms: Arms,
-        rounds: int,
-        limits: Mapping[str, float],
-        reward: Reward,
-        flights: Flights,
-        watcher: Watcher | None,
-    ) -> None:
-        replicates, n_arms = arms.shape
+    policy: Policy
+    arms: Arms
+    reward: Reward
+    watcher: Watcher | None
+    ledger: Ledger
+    rounds: int
+    asked: int = 0
+    flying: dict[int, tuple[Ints, Bools]] = field(default_factory=dict)
+    told: list[int] = field(default_factory=list)
+    spent: dict[str, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        replicates, n_arms = self.arms.shape
         self.alive = np.ones(replicates, dtype=bool)
         self.apart = np.zeros(replicates, dtype=bool)
-        self.flying: dict[int, tuple[Ints, Bools]] = {}
-        self.best: Floats = np.fmax.reduce(arms.fitness(), axis=1)
-        self.spent: dict[str, Floats] = {}
-        self.record = _Record(replicates, rounds)
-        self._policy, self._arms, self._limits = policy, arms, limits
-        self._reward, self._flights, self._watcher = reward, flights, watcher
-        self._tell = _tell_of(policy)
-        self._unit = next(iter(limits), None)
-        self._rows = np.arange(replicates) * n_arms
-        self._asked, self._rounds = 0, rounds
+        self.at = np.arange(replicates) * n_arms  # where each replicate's arms begin, flat
+        first = self.arms.fitness()
+        self.best: Floats = np.fmax.reduce(first, axis=1)
+        self.lowest: Floats = np.fmin.reduce(first, axis=1)
+        self.seen: Bools | None = None if not np.isnan(first).any() else ~np.isnan(first)
+        self.pulls = np.full((self.rounds, replicates), -1, dtype=np.intp)
+        self.rewards = np.full(self.pulls.shape, np.nan)
+        self.bests = np.empty(self.pulls.shape)
+        self.tell = _tell_of(self.policy)
+        self.unit = next(iter(self.ledger.limits), None)
 
-    def ask(self) -> bool:
-        """Ask for the next round; False if no replicate can go on before another pull is told."""
-        if self._asked == self._rounds:
-            return False
-        open_arms = self._arms.open_arms()
-        if not open_arms.all():
-            self.alive &= open_arms.any(axis=1)
-        for unit in self._limits.keys() & self.spent.keys():
-            self.alive &= self.spent[unit] < self._limits[unit]
-        if self.flying:
-            open_arms = self._not_flying(open_arms)
-            stuck = self.alive & ~open_arms.any(axis=1)
-            if stuck.any():
-                if (stuck == self.alive).all():
-                    return False
-                self.apart |= stuck
-                self.alive &= ~stuck
-        if not self.alive.all():
-            if not self.alive.any():
-                return False
-            open_arms = open_arms | ~self.alive[:, None]
-        arm = self._policy.ask(open_arms)
-        _check_pick(arm, open_arms, self._rows)
-        if self._watcher:
-            self._watcher.asked(self._asked, arm)
-        self.flying[self._asked] = arm, self.alive.copy()
-        self._flights.begin(self._asked, arm)
-        self._asked += 1
-        return True
 
-    def _not_flying(self, open_arms: Bools) -> Bools:
-        free = open_arms.copy()
-        for arm, _ in self.flying.values():
-            free.reshape(-1)[self._rows + arm] = False
-        return free
+def _ask(game: _Game) -> Ints | None:
+    """Asks for the next round; None if no replicate can go on before another pull is told."""
+    if game.asked == game.rounds:
+        return None
+    open_arms = game.arms.open_arms()
+    if not open_arms.all():
+        game.alive &= open_arms.any(axis=1)
+    if game.ledger.limits:
+        game.alive &= game.ledger.open()
+    if game.flying:
+        open_arms, stuck = _while_flying(game, open_arms)
+        if stuck.any():
+            if (stuck == game.alive).all():
+                return None
+            game.apart |= stuck
+            game.alive &= ~stuck
+    if not game.alive.all():
+        if not game.alive.any():
+            return None
+        open_arms = open_arms | ~game.alive[:, None]
+    arm = game.policy.ask(open_arms)
+    _check_pick(arm, open_arms, game.at)
+    if game.watcher:
+        game.watcher.asked(game.asked, arm)
+    game.flying[game.asked] = arm, game.alive.copy()
+    game.asked += 1
+    return arm
 
-    def tell(self, index: int) -> None:
-        """Tell the policy what a round in flight came to."""
-        arm, active = self.flying.pop(index)
-        outcome = self._arms.pull(arm, active)
-        made = outcome.made
-        if not made.all():
-            self._end(active & ~made)
-            if not made.any():
-                return
-        value = self._reward(outcome)
-        _spend(self.spent, self._limits, outcome.costs, made)
-        cost = outcome.costs[self._unit] if self._unit else np.ones(len(made))
-        self._tell(arm, value, cost)
-        self.best = np.fmax(self.best, outcome.after)
-        self.record.add(index, made, arm, value, self.best, self.spent)
-        if self._watcher:
-            self._watcher.told(index, value, outcome)
 
-    def _end(self, failed: Bools) -> None:
-        """These replicates are over, and what they have in flight with them."""
-        self.alive &= ~failed
-        rest = {index: (arm, active & ~failed) for index, (arm, active) in self.flying.items()}
-        self.flying = {index: flight for index, flight in rest.items() if flight[1].any()}
+def _while_flying(game: _Game, open_arms: Bools) -> tuple[Bools, Bools]:
+    """The arms that are open and not in flight, and the replicates that have to wait."""
+    free = open_arms.copy()
+    for arm, _ in game.flying.values():
+        free.reshape(-1)[game.at + arm] = False
+    stuck = game.alive & ~free.any(axis=1)
+    if game.ledger.limits:
+        flights = [(game.arms.worst(arm), active) for arm, active in game.flying.values()]
+        reserved = {
+            unit: sum(np.where(active, worst.get(unit, np.inf), 0.0) for worst, active in flights)
+            for unit in game.ledger.limits
+        }
+        stuck |= game.alive & ~game.ledger.open(reserved)
+    return free, stuck
+
+
+def _tell(game: _Game, index: int) -> None:
+    """Tells the policy what a round in flight came to."""
+    arm, active = game.flying.pop(index)
+    outcome = game.arms.pull(arm, active)
+    made = outcome.made
+    if not made.all():
+        _end(game, active & ~made)
+        if not made.any():
+            return
+    if game.seen is not None:
+        _see(game, arm, made, outcome.before)
+    value = game.reward(replace(outcome, lowest=game.lowest))
+    game.ledger.settle(outcome.costs, made)
+    game.tell(arm, value, outcome.costs[game.unit] if game.unit else np.ones(len(made)))
+    game.best = np.fmax(game.best, outcome.after)
+    everyone = bool(made.all())
+    game.pulls[index] = arm if everyone else np.where(made, arm, -1)
+    game.rewards[index] = value if everyone else np.where(made, value, np.nan)
+    row = len(game.told)
+    game.bests[row] = game.best
+    for unit, amount in game.ledger.spent.items():
+        game.spent.setdefault(unit, np.empty(game.bests.shape))[row] = amount
+    game.told.append(index)
+    if game.watcher:
+        game.watcher.told(index, value, outcome)
+
+
+def _see(game: _Game, arm: Ints, made: Bools, before: Floats) -> None:
+    """Takes note of generation 0 of arms that are pulled for the first time."""
+    assert game.seen is not None
+    at = game.at + arm
+    new = made & ~game.seen.reshape(-1)[at]
+    game.lowest = np.where(new, np.fmin(game.lowest, before), game.lowest)
+    game.seen.reshape(-1)[at] |= made
+    if game.seen.all():
+        game.seen = None
+
+
+def _end(game: _Game, failed: Bools) -> None:
+    """These replicates are over, and what they have in flight with them."""
+    game.alive &= ~failed
+    rest = {index: (arm, active & ~failed) for index, (arm, active) in game.flying.items()}
+    game.flying = {index: flight for index, flight in rest.items() if flight[1].any()}
+
+
+def _finish(game: _Game) -> Allocations:
+    """The result; rounds that no replicate played carry on what was reached."""
+    told = len(game.told)
+    game.bests[told:] = game.best
+    for unit, amount in game.ledger.spent.items():
+        game.spent[unit][told:] = amount
+    return Allocations(
+        pulls=game.pulls.T,
+        rewards=game.rewards.T,
+        best_fitness=game.bests.T,
+        spent={unit: amount.T for unit, amount in game.spent.items()},
+        told=np.array(game.told, dtype=np.intp),
+        apart=game.apart,
+    )
 
 
 def state_digest(policy: Policy) -> str:
@@ -290,52 +348,6 @@ def state_digest(policy: Policy) -> str:
             digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
             digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-class _Record:
-    """Rows of the result, one a round, seen as columns at the end."""
-
-    def __init__(self, replicates: int, rounds: int) -> None:
-        shape = (rounds, replicates)
-        self._pulls = np.full(shape, -1, dtype=np.intp)
-        self._rewards = np.full(shape, np.nan)
-        self._best = np.empty(shape)
-        self._spent: dict[str, Floats] = {}
-        self._told: list[int] = []
-
-    def add(
-        self,
-        index: int,
-        made: Bools,
-        arm: Ints,
-        reward: Floats,
-        best: Floats,
-        spent: Mapping[str, Floats],
-    ) -> None:
-        """One round that was told."""
-        everyone = bool(made.all())
-        self._pulls[index] = arm if everyone else np.where(made, arm, -1)
-        self._rewards[index] = reward if everyone else np.where(made, reward, np.nan)
-        row = len(self._told)
-        self._best[row] = best
-        for unit, amount in spent.items():
-            self._spent.setdefault(unit, np.empty(self._best.shape))[row] = amount
-        self._told.append(index)
-
-    def finish(self, best: Floats, spent: Mapping[str, Floats], apart: Bools) -> Allocations:
-        """The result; rounds that no replicate played carry on what was reached."""
-        told = len(self._told)
-        self._best[told:] = best
-        for unit, amount in spent.items():
-            self._spent[unit][told:] = amount
-        return Allocations(
-            pulls=self._pulls.T,
-            rewards=self._rewards.T,
-            best_fitness=self._best.T,
-            spent={unit: amount.T for unit, amount in self._spent.items()},
-            told=np.array(self._told, dtype=np.intp),
-            apart=apart,
-        )
 
 
 def _tell_of(policy: Policy) -> Callable[[Ints, Floats, Floats], None]:
@@ -363,25 +375,3 @@ def _check_pick(arm: Ints, open_arms: Bools, rows: Ints) -> None:
             f"the policy picked arm {int(arm[first])} in replicate {first}, where only "
             f"{np.flatnonzero(open_arms[first]).tolist()} are open; `ask` must pick an open arm"
         )
-
-
-def _spend(
-    spent: dict[str, Floats],
-    limits: Mapping[str, float],
-    costs: Mapping[str, Floats],
-    made: Bools,
-) -> None:
-    """Add what these pulls cost; unknown stays unknown, which no budget can be held in."""
-    for unit in limits:
-        if unit not in costs:
-            raise ValueError(
-                f"expected a budget in a unit that the arms count in, {sorted(costs)}, got {unit!r}"
-            )
-        if np.isnan(costs[unit][made]).any():
-            raise ValueError(
-                f"what a pull cost in {unit} is unknown, so a budget of {unit} cannot be held; "
-                f"use another unit, or a rule for attempts without usage"
-            )
-    for unit, cost in costs.items():
-        paid = np.where(made, cost, 0.0)
-        spent[unit] = spent[unit] + paid if unit in spent else paid

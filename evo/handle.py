@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 from evo.log import Log, read_log
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 
 Wish = Literal["pause", "stop"]
+P = ParamSpec("P")
 Result = TypeVar("Result")
 
 
@@ -204,6 +206,32 @@ def begin(plan: Plan[Result]) -> Handle[Result]:
     handle = Handle(plan)
     threading.Thread(target=handle._run, args=(carry_backend(),), daemon=True).start()
     return handle
+
+
+def doing(name: str, planner: Callable[P, Plan[Result]]) -> Callable[P, Result]:
+    """Returns the verb that does what is planned, with the planner's signature and docstring."""
+
+    @functools.wraps(planner)
+    def verb(*given: P.args, **named: P.kwargs) -> Result:
+        return planner(*given, **named).do()
+
+    verb.__name__ = verb.__qualname__ = name
+    return verb
+
+
+def beginning(name: str, planner: Callable[P, Plan[Result]]) -> Callable[P, Handle[Result]]:
+    """Returns the verb that begins what is planned in the background."""
+
+    @functools.wraps(planner)
+    def verb(*given: P.args, **named: P.kwargs) -> Handle[Result]:
+        return begin(planner(*given, **named))
+
+    verb.__name__ = verb.__qualname__ = name
+    verb.__doc__ = (
+        "Begins the following in the background and returns a handle; a mistake in the arguments "
+        f"is raised at once.\n\n    {planner.__doc__}"
+    )
+    return verb
 
 
 def read_begun(path: Path) -> Log | None:

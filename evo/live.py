@@ -19,24 +19,26 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evo.allocation import Allocations, allocate
+from evo.arms import LiveArms, open_arm, open_threads
+from evo.budget import check_budget
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
-from evo.handle import Control, Handle, Plan, begin
-from evo.live_arms import LiveArms, LiveFlights, open_arm
+from evo.handle import Control, Plan, beginning, doing
+from evo.journal import unused
 from evo.log import Log, read_log
-from evo.policies import ALIASES, Draws, Policy, PolicyClass, find_policy
+from evo.policies import ALIASES, POLICIES, Draws, Policy, PolicyClass, find_policy
 from evo.records import AllocationHeader, ArmRecord, Header, TaskRecord
 from evo.rewards import find_reward
-from evo.rounds import ALLOCATION, JournalWatcher, open_journal
+from evo.rounds import ALLOCATION, JournalWatcher, open_journal, read_journal
+from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.sandbox import EvaluatorClosed
-from evo.task import Task, load_task
+from evo.task import Task, has_unit_scale, load_task
 from evo.upkeep import heed_stop
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-UNITS = ("calls", "tokens", "flops", "dollars", "seconds")
 Configuration = Mapping[str, Any]
 ArmSource = int | str | os.PathLike[str] | Configuration
 """An arm: a seed, a log to go on from, or fields of `make_header` that differ for it."""
@@ -73,7 +75,8 @@ class Allocation:
         )
 
 
-def allocate_live(
+@takes_options()
+def _plan_allocation(
     task: str | os.PathLike[str] | Task,
     policy: str | PolicyClass,
     *,
@@ -83,13 +86,13 @@ def allocate_live(
     seed: int = 0,
     arm_seed: int = 40,
     cap: int | None = None,
-    reward: str = "best_fitness",
+    reward: str | None = None,
     budget: Mapping[str, float] | None = None,
     in_flight: int = 1,
     log_dir: str | os.PathLike[str] | None = None,
     settings: Settings | None = None,
-    **configuration: Any,
-) -> Allocation:
+    **options: Any,
+) -> Plan[Allocation]:
     """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
 
     Called again with the same arguments and folder, it goes on where it was killed: no logged
@@ -106,98 +109,52 @@ def allocate_live(
         seed: Of the policy; apart from those of the arms.
         arm_seed: Arm k is the run with seed arm_seed + k, unless it says otherwise.
         cap: Generations of an arm at most.
-        reward: Name out of `evo.rewards.REWARDS`.
+        reward: Name out of `evo.rewards.REWARDS`; None: `best_fitness` where the task declares
+            the scale [0, 1], as the shipped ones do, else `rank`.
         budget: Limits by unit: calls, tokens, flops, dollars, seconds. No round begins once what
-            is spent has reached one of them, so it is exceeded by what is then in flight at most.
+            is spent has reached one of them; an arm's first pull pays for its generation 0.
         in_flight: Rounds at once: with more than one the policy is asked again before earlier
-            rewards are in. An arm has one in flight at most.
+            rewards are in. An arm has one in flight at most, and under a budget no more are than
+            leave room for each other, counted in calls; in other units they take turns.
         log_dir: Folder of the arms' logs and allocation.jsonl; None: a new one in logs/local.
         settings: A whole Settings value instead of its fields as keywords.
-        **configuration: As for `evo.run`.
+        **options: See `make_header` and `Settings`.
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another allocation.
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
-    plan = _plan(
-        task=task,
-        policy=policy,
-        arms=arms,
-        rounds=rounds,
-        children=children,
-        seed=seed,
-        arm_seed=arm_seed,
-        cap=cap,
-        reward=reward,
-        budget=budget,
-        in_flight=in_flight,
-        log_dir=log_dir,
-        settings=settings,
-        **configuration,
-    )
-    return plan.do()
-
-
-def start_allocation(
-    task: str | os.PathLike[str] | Task, policy: str | PolicyClass, **arguments: Any
-) -> Handle[Allocation]:
-    """Starts `allocate_live` in the background and returns a handle, whose `log` are the arms'.
-
-    Stopped, it gives an unfinished Allocation, and the same call goes on with it. A mistake in
-    the arguments is raised here, before anything starts.
-
-    Args:
-        task: Name, alias, folder or Task.
-        policy: As for `allocate_live`.
-        **arguments: Those of `allocate_live`.
-    """
-    call = inspect.signature(allocate_live).bind(task, policy, **arguments)
-    call.apply_defaults()
-    given = dict(call.arguments)
-    return begin(_plan(**given.pop("configuration"), **given))
-
-
-def _plan(
-    *,
-    task: str | os.PathLike[str] | Task,
-    policy: str | PolicyClass,
-    arms: int | Sequence[ArmSource],
-    rounds: int,
-    children: int,
-    seed: int,
-    arm_seed: int,
-    cap: int | None,
-    reward: str,
-    budget: Mapping[str, float] | None,
-    in_flight: int,
-    log_dir: str | os.PathLike[str] | None,
-    settings: Settings | None,
-    **configuration: Any,
-) -> Plan[Allocation]:
-    """Checks the arguments of `allocate_live` and returns its work."""
-    settings, configuration = split_settings(settings, configuration)
+    settings, configuration = split_settings(settings, options)
     rounds = at_least("rounds", rounds, 1)
     cap = None if cap is None else at_least("cap", cap, 1)
     seed, arm_seed = at_least("seed", seed, 0), at_least("arm_seed", arm_seed, 0)
-    find_reward(reward)
-    _check_budget(budget or {})
     build = find_policy(policy)
     name, parameters = _describe(policy, build)
     loaded = load_task(task)
-    folder = Path(log_dir) if log_dir is not None else _new_folder(f"{loaded.name}-{name}-s{seed}")
-    common = {"children": children, **configuration}
-    sources = _arm_sources(loaded, arms, arm_seed, common)
+    folder = (
+        Path(log_dir) if log_dir is not None else unused(LOCAL, f"{loaded.name}-{name}-s{seed}")
+    )
+    sources = _arm_sources(loaded, arms, arm_seed, {"children": children, **configuration})
+    limits = check_budget(budget, [_header_of(source) for source in sources])
     allocator = _build(build, name, (1, len(sources)), rounds, seed)
+    known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
+    if reward is None:
+        own = "best_fitness" if has_unit_scale(loaded.record) else "rank"
+        reward = own if known is None else known.reward
+    find_reward(reward)
+    if known is not None and known.policy == _class_name(build):  # as it was once called
+        name = known.policy
     header = AllocationHeader(
         policy=name,
         parameters=parameters,
         reward=reward,
         rounds=rounds,
         seed=seed,
-        budget=dict(budget or {}),
+        budget=limits,
         cap=cap,
         in_flight=at_least("in_flight", in_flight, 1),
+        initial=known is None or known.initial,
         arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
     )
 
@@ -216,6 +173,10 @@ def _plan(
     return Plan([folder / record.log for record in header.arms], work, many=True)
 
 
+allocate_live = doing("allocate_live", _plan_allocation)
+start_allocation = beginning("start_allocation", _plan_allocation)
+
+
 def _allocate(
     policy: Policy,
     header: AllocationHeader,
@@ -231,11 +192,11 @@ def _allocate(
         resources = stack.enter_context(open_resources(settings, control))
         watched = [folder / ALLOCATION, *(folder / record.log for record in header.arms)]
         stack.enter_context(heed_stop(watched, control.stop))
-        live = LiveArms(header.cap, resources)
+        live = LiveArms([], header.cap, header.initial, control)
         for source, record in zip(sources, header.arms, strict=True):
             path, run = folder / record.log, _header_of(source)
             try:
-                live.add(open_arm(path, run, resources, stack, free=record.logged))
+                live.arms.append(open_arm(path, run, resources, stack, free=record.logged))
             except EvaluatorClosed:
                 raise RuntimeError(f"stopped before all arms of {folder} had begun") from None
         initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
@@ -248,8 +209,6 @@ def _allocate(
             shown=settings.progress,
         )
         stack.callback(watcher.close)
-        flights = LiveFlights(live, journal.told, header.in_flight)
-        stack.callback(flights.close)
         done = allocate(
             policy,
             live,
@@ -257,7 +216,7 @@ def _allocate(
             budget=header.budget,
             reward=header.reward,
             in_flight=header.in_flight,
-            flights=flights,
+            flights=stack.enter_context(open_threads(live, journal.told, header.in_flight)),
             watcher=watcher,
         )
         live.end()
@@ -267,10 +226,16 @@ def _allocate(
 def _describe(policy: str | PolicyClass, build: PolicyClass) -> tuple[str, dict[str, Any]]:
     """Returns a policy's name and parameters as the journal states them."""
     if isinstance(build, functools.partial):
-        return _describe(build.func, build.func)[0], dict(build.keywords)
+        return _describe(policy, build.func)[0], dict(build.keywords)
     if isinstance(policy, str):
         return ALIASES.get(policy, policy), {}
-    return getattr(build, "__name__", type(build).__name__).lower(), {}
+    names = [name for name, known in POLICIES.items() if known is build]
+    return (names[0] if names else _class_name(build)), {}
+
+
+def _class_name(build: PolicyClass) -> str:
+    build = build.func if isinstance(build, functools.partial) else build
+    return getattr(build, "__name__", type(build).__name__).lower()
 
 
 def _build(build: PolicyClass, name: str, shape: tuple[int, int], rounds: int, seed: int) -> Policy:
@@ -284,19 +249,6 @@ def _build(build: PolicyClass, name: str, shape: tuple[int, int], rounds: int, s
             have = ", ".join(known) or "none"
             raise TypeError(f"policy {name}: unknown parameter {unknown!r} (known: {have})")
     return build(shape, rounds=rounds, rng=Draws(seed, 1))
-
-
-def _check_budget(budget: Mapping[str, float]) -> None:
-    for unit, limit in budget.items():
-        if unit not in UNITS:
-            raise ValueError(f"budget: expected a unit out of {', '.join(UNITS)}, got {unit!r}")
-        if not limit > 0:
-            raise ValueError(f"budget: expected a positive number of {unit}, got {limit!r}")
-
-
-def _new_folder(name: str) -> Path:
-    names = (name, *(f"{name}-{count}" for count in range(2, 100_000)))
-    return next(LOCAL / n for n in names if not (LOCAL / n).exists())
 
 
 def _arm_sources(

@@ -452,6 +452,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
         budget: Limits by unit.
         cap: Generations of an arm at most; None: no cap.
         in_flight: Rounds asked and not yet told at most.
+        initial: Whether generation 0 is charged, at an arm's first pull; it once was not.
         arms: The arms, in order.
     """
 
@@ -464,6 +465,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
     budget: dict[str, float] = {}
     cap: int | None = None
     in_flight: int = 1
+    initial: bool = False
     arms: tuple[ArmRecord, ...]
 
 

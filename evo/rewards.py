@@ -1,12 +1,13 @@
 """Rewards: what a policy is told about a pull, as named pure functions of it.
 
-None of them clips: fitness above 1 keeps its signal. While nothing is ok on an arm its fitness is
-not a number but a reward must be one: such a fitness counts as 0 in `best_fitness`, `improvement`
-and `scaled`, and as lower than any other in `rank`. This touches rewards alone.
+None of them clips: fitness of any scale and sign keeps its signal. While nothing is ok on an arm
+its fitness is not a number but a reward must be one: such an arm counts as the lowest generation 0
+of any arm, or as 0 where none is known. This touches rewards alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,12 +25,14 @@ class Pull:
         before: (replicates,), its fitness until then, NaN where nothing was ok.
         after: (replicates,), its fitness with the new generation.
         known: Gives the fitness of every arm as far as known, (replicates, arms), after the pull.
+        lowest: (replicates,) or a number, lowest generation 0 of any arm; NaN: none is known.
     """
 
     arm: Ints
     before: Floats
     after: Floats
     known: Callable[[], Floats]
+    lowest: Floats | float = math.nan
 
 
 Reward = Callable[[Pull], Floats]
@@ -38,23 +41,24 @@ Reward = Callable[[Pull], Floats]
 
 def best_fitness(pull: Pull) -> Floats:
     """The arm's fitness after the pull: the paper's reward."""
-    return _or_zero(pull.after)
+    return _filled(pull.after, pull)
 
 
 def improvement(pull: Pull) -> Floats:
     """By how much the arm's fitness rose."""
-    return _or_zero(pull.after) - _or_zero(pull.before)
+    return _filled(pull.after, pull) - _filled(pull.before, pull)
 
 
 def improved(pull: Pull) -> Floats:
     """1 if the arm's fitness rose, or became a number at all, else 0."""
-    return (_or_lowest(pull.after) > _or_lowest(pull.before)).astype(np.float64)
+    new = np.isnan(pull.before) & ~np.isnan(pull.after)
+    return (new | (pull.after > pull.before)).astype(np.float64)
 
 
 def rank(pull: Pull) -> Floats:
     """Share of the other arms whose fitness is lower, ties counting half; 0.5 for a lone arm."""
-    known = _or_lowest(pull.known())
-    after = _or_lowest(pull.after)[:, None]
+    known = _filled(pull.known(), pull)
+    after = _filled(pull.after, pull)[:, None]
     others = known.shape[1] - 1
     if others == 0:
         return np.full(len(known), 0.5)
@@ -65,11 +69,11 @@ def rank(pull: Pull) -> Floats:
 
 def scaled(pull: Pull) -> Floats:
     """The arm's fitness from 0 at the lowest to 1 at the highest arm so far; 0.5 if all equal."""
-    known = _or_zero(pull.known())
+    known = _filled(pull.known(), pull)
     low = known.min(axis=1)
     width = known.max(axis=1) - low
     flat = width == 0.0
-    return np.where(flat, 0.5, (_or_zero(pull.after) - low) / np.where(flat, 1.0, width))
+    return np.where(flat, 0.5, (_filled(pull.after, pull) - low) / np.where(flat, 1.0, width))
 
 
 REWARDS: dict[str, Reward] = {
@@ -95,9 +99,12 @@ def find_reward(reward: str | Reward) -> Reward:
     return REWARDS[reward]
 
 
-def _or_zero(fitness: Floats) -> Floats:
-    return np.where(np.isnan(fitness), 0.0, fitness)
-
-
-def _or_lowest(fitness: Floats) -> Floats:
-    return np.where(np.isnan(fitness), -np.inf, fitness)
+def _filled(fitness: Floats, pull: Pull) -> Floats:
+    """Fitness, (replicates,) or (replicates, arms), with a number for arms without one."""
+    missing = np.isnan(fitness)
+    if not missing.any():
+        return fitness
+    lowest = np.where(np.isnan(pull.lowest), 0.0, pull.lowest)
+    return np.where(
+        missing, lowest[:, None] if fitness.ndim > 1 and lowest.ndim else lowest, fitness
+    )

@@ -27,6 +27,7 @@ PROGRAM_NAMES = (
     "src/init_program.py",
 )
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
+UNIT_SCALE = ("circle_packing", "heilbronn_triangle", "min_max_distance")  # shipped without a key
 CONFIG_NAMES = ("config.yaml", "config.yml")
 _NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
 Picture = Literal["", "circles", "points", "triangle"]
@@ -110,6 +111,7 @@ class TaskConfig(
         files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
             files of the folder of known kinds.
         harness: File that is run after the program and may define the entry (with instances).
+        scale: `unit` if fitness lies between 0 and 1, so that policies may take it as it is.
         private: Metrics that no prompt, policy or search may see.
         references: Fitness of textbook rules and of the best known, by name, for pictures.
         wordings: The task told otherwise, by name; `load_task("task:name")` loads one.
@@ -129,6 +131,7 @@ class TaskConfig(
     instances: str | None = None
     files: tuple[str, ...] | None = None
     harness: str | None = None
+    scale: Literal["unit"] | None = None
     private: tuple[str, ...] = ()
     references: dict[str, float] = {}
     wordings: dict[str, Wording] = {}
@@ -338,6 +341,19 @@ def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
     if not found:
         raise TaskError(f"{task.instances_file}: expected at least one instance, a line each")
     return list(found.values())
+
+
+def has_unit_scale(record: TaskRecord) -> bool:
+    """Whether a task declares that fitness lies on the scale from 0 to 1, or is known to.
+
+    So do tasks with a data set, whose fitness is a mean of scores; a folder with `scale = "unit"`
+    in its task.toml; and the shipped constructions, which are measured against the best published.
+    """
+    if record.instances_file:
+        return True
+    text = record.files.get("task.toml", "")
+    declared = msgspec.toml.decode(text).get("scale") if text else None
+    return declared == "unit" or (declared is None and record.name in UNIT_SCALE)
 
 
 def hash_of(record: TaskRecord) -> str:

@@ -73,7 +73,9 @@ def oracle_arm(logged: Logged, rows: Ints, rounds: int, budget: Mapping[str, flo
     """
     depth = np.minimum(logged.lengths, rounds)
     for unit, limit in budget.items():
-        before = np.cumsum(logged.costs[unit][:, 1:], axis=1) - logged.costs[unit][:, 1:]
+        own = logged.costs[unit][:, 1:]
+        before = np.cumsum(own, axis=1) - own
+        before[:, 1:] += np.nan_to_num(logged.costs[unit][:, :1])  # paid with the first pull
         depth = np.minimum(depth, (before < limit).sum(axis=1))
     reached = np.fmax.accumulate(logged.fitness, axis=1)[np.arange(logged.runs), depth]
     final = np.where(np.isnan(reached), -np.inf, reached)

@@ -71,6 +71,14 @@ class LoggedArms:
         if cap is not None:
             self._close = np.minimum(self._close, self._at + cap)
         self._open = self._at < self._close
+        self._first = self._at.copy()
+        calls = logged.costs.get("calls")
+        most = np.inf if calls is None else np.nan_to_num(calls).max(axis=1)[arms].reshape(-1)
+        self._most = np.broadcast_to(most, self._at.shape)
+
+    def worst(self, arm: Ints) -> dict[str, Floats]:
+        """The most that pulls of these arms may cost in calls: as many as any logged one did."""
+        return {"calls": self._most[self._rows + arm]}
 
     def open_arms(self) -> Bools:
         """(replicates, arms), the arms that the policy may pick."""
@@ -95,8 +103,15 @@ class LoggedArms:
             after=self._values[new],
             known=self.fitness,
             made=made,
-            costs={unit: cost[new] for unit, cost in self._costs.items()},
+            costs={unit: self._cost(cost, at, new, slot) for unit, cost in self._costs.items()},
         )
+
+    def _cost(self, cost: Floats, at: Ints, new: Ints, slot: Ints) -> Floats:
+        """What the pulls cost; an arm's generation 0, as far as logged, with its first pull."""
+        first = at == self._first[slot]
+        if not first.any():
+            return cost[new]
+        return cost[new] + np.where(first, np.nan_to_num(cost[at]), 0.0)
 
 
 def simulate(
@@ -146,7 +161,8 @@ def simulate(
             replicates in turn are disjoint pools of one shuffle of the runs, as intervals need.
         strata: (runs,), a label of each run, such as its task: all arms of a replicate come from
             one stratum, and replicates go through the strata in turn.
-        costs: By unit, (runs, generations + 1): what each generation cost; column 0 is not used.
+        costs: By unit, (runs, generations + 1): what each generation cost; generation 0 is
+            charged at an arm's first pull, and free where it is NaN.
         budget: By unit, where a replicate ends: no pull once what is spent has reached it.
         lengths: (runs,), last logged generation of each row, for rows without any number.
         in_flight: Rounds in flight: the policy is asked for round r before it is told of round

@@ -1,0 +1,255 @@
+"""Live runs as the arms of an allocation, and the threads on which their pulls fly."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from evo.allocation import InOrder, Outcome
+from evo.handle import Control
+from evo.log import Log, read_log
+from evo.policies.base import Bools, Floats, Ints
+from evo.records import End, Header
+from evo.runs.arm import Arm, Stopped, costs_of_log
+from evo.runs.resources import Resources
+from evo.runs.session import open_log, session_line
+from evo.sandbox import EvaluatorClosed
+from evo.task import read_instances
+
+
+@dataclass
+class LiveArm:
+    """An arm that plays its log as far as it reaches and asks the model beyond.
+
+    Attributes:
+        fitness: Best so far after each generation that is logged, NaN while nothing is ok.
+        costs: By generation from 0, what it cost by unit.
+        free: Generations, generation 0 included, that were paid for before the allocation.
+        run: The run; None for a compact log, which ends where it ends.
+        log: What it goes on from, until it has begun; None: nothing.
+        begun: Whether generation 0 is known: where it costs calls, not before the first pull.
+        most: Calls that generation 0 and each other generation cost at most.
+        played: Generations that this allocation has pulled.
+    """
+
+    fitness: list[float]
+    costs: list[dict[str, float]]
+    free: int
+    run: Arm | None
+    log: Log | None
+    begun: bool
+    most: tuple[int, int]
+    played: int = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether it has a next generation."""
+        return self.run is not None or self.ready
+
+    @property
+    def ready(self) -> bool:
+        """Whether its next generation is made."""
+        return self.played + 1 < len(self.costs)
+
+    def begin(self) -> None:
+        """Evaluates the initial program, or takes over what is logged."""
+        if not self.begun:
+            assert self.run is not None
+            self.run.begin(self.log)
+            self.fitness, self.costs = self.run.trajectory, self.run.costs
+            self.begun, self.log = True, None
+
+    def advance(self) -> None:
+        """Makes its next generation, unless it is logged already; what was played stays."""
+        self.begin()
+        if not self.ready:
+            assert self.run is not None
+            self.run.advance()
+
+    def cost(self, *, initial: bool) -> dict[str, float]:
+        """What its next generation, which is made, costs; the first one with generation 0."""
+        parts = [self.played + 1, *([0] if initial and self.played == 0 else [])]
+        paid = [self.costs[part] for part in parts if part >= self.free]
+        return {unit: sum(each[unit] for each in paid) for unit in self.costs[0]}
+
+
+@dataclass
+class LiveArms:
+    """Live runs as the arms of one replicate; see `evo.allocation.Arms`.
+
+    Attributes:
+        arms: The arms.
+        cap: Generations of an arm at most; None: no cap.
+        initial: Whether generation 0 is charged, at an arm's first pull.
+        control: Says when no further call may begin.
+        stopped: Whether an arm gave up its generation for it.
+    """
+
+    arms: list[LiveArm]
+    cap: int | None
+    initial: bool
+    control: Control
+    stopped: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, arms)."""
+        return 1, len(self.arms)
+
+    def open_arms(self) -> Bools:
+        """(1, arms), the arms below their cap that can go on."""
+        cap = np.inf if self.cap is None else self.cap
+        return np.array([[arm.open and arm.played < cap for arm in self.arms]])
+
+    def fitness(self) -> Floats:
+        """(1, arms), each arm's fitness so far; NaN before the first pull where that costs."""
+        hidden = [arm.most[0] > 0 and arm.played == 0 for arm in self.arms]
+        return np.array(
+            [
+                [
+                    np.nan if unknown else arm.fitness[arm.played]
+                    for arm, unknown in zip(self.arms, hidden, strict=True)
+                ]
+            ]
+        )
+
+    def worst(self, arm: Ints) -> dict[str, Floats]:
+        """The most calls that a pull of this arm may make."""
+        chosen = self.arms[int(arm[0])]
+        first = chosen.most[0] if chosen.played == 0 else 0
+        return {"calls": np.array([float(first + chosen.most[1])])}
+
+    def advance(self, arm: int) -> None:
+        """Makes an arm's next generation; `pull` reveals it."""
+        try:
+            self.arms[arm].advance()
+        except (Stopped, EvaluatorClosed):
+            self.stopped = True
+
+    def pull(self, arm: Ints, active: Bools) -> Outcome:
+        """Reveals an arm's next generation; the allocation is over if the arm was stopped."""
+        chosen = self.arms[int(arm[0])]
+        made = active & chosen.ready
+        before = chosen.fitness[chosen.played] if chosen.begun else np.nan
+        costs = chosen.cost(initial=self.initial) if made[0] else {}
+        chosen.played += int(made[0])
+        return Outcome(
+            arm=arm,
+            before=np.array([before]),
+            after=np.array([chosen.fitness[chosen.played] if made[0] else before]),
+            known=self.fitness,
+            made=made,
+            costs={unit: np.array([cost]) for unit, cost in costs.items()},
+        )
+
+    def end(self) -> None:
+        """Notes in each arm's log that the session ended in an orderly way."""
+        for arm in self.arms:
+            if arm.run is not None:
+                arm.run.end(End(reason="interrupted" if self.stopped else "completed"))
+
+
+@dataclass
+class Threads(InOrder):
+    """Arms advance on threads of their own; rounds land as they are complete.
+
+    Attributes:
+        arms: The arms.
+        pool: The threads; None: arms advance in turn, on the caller's own.
+        pulls: Rounds in flight.
+    """
+
+    arms: LiveArms
+    pool: ThreadPoolExecutor | None
+    told: Iterable[int]
+    pulls: dict[int, Future[None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.told)
+
+    def begin(self, round_index: int, arm: Ints) -> None:
+        """Advances the arm, if there is a thread for it."""
+        if self.pool is None:
+            self.arms.advance(int(arm[0]))
+        else:
+            self.pulls[round_index] = self.pool.submit(self.arms.advance, int(arm[0]))
+
+    def land(self, flying: Sequence[int]) -> int:
+        """The next round of the journal, or the first to be complete; raises what it raised."""
+        index = super().land(flying)
+        if self.pool is not None:
+            self.pulls.pop(index).result()
+            if self.arms.stopped:  # by another that failed, it may be, and then raises here
+                self.arms.control.stop()
+                for pull in self.pulls.values():
+                    pull.result()
+        return index
+
+    def first(self, flying: Sequence[int]) -> int:
+        """The first round to be complete; of several, the oldest."""
+        if self.pool is None:
+            return flying[0]
+        wait([self.pulls[index] for index in flying], return_when=FIRST_COMPLETED)
+        return next(index for index in flying if self.pulls[index].done())
+
+
+@contextlib.contextmanager
+def open_threads(arms: LiveArms, told: Iterable[int], in_flight: int) -> Generator[Threads]:
+    """Yields the flights of live arms, and ends what is still in flight.
+
+    Args:
+        arms: The arms.
+        told: Rounds in the order told by the journal.
+        in_flight: Pulls at once at most.
+    """
+    with contextlib.ExitStack() as stack:
+        pool = None
+        if in_flight > 1:
+            pool = stack.enter_context(ThreadPoolExecutor(in_flight, "pull"))
+        threads = Threads(arms, pool, told)
+        try:
+            yield threads
+        finally:
+            if not all(pull.done() for pull in threads.pulls.values()):
+                arms.control.stop()
+                wait(threads.pulls.values())
+
+
+def open_arm(
+    path: Path,
+    header: Header,
+    resources: Resources,
+    stack: contextlib.ExitStack,
+    *,
+    free: int,
+) -> LiveArm:
+    """Opens an arm's log for writing, new or old; what costs no calls is known at once.
+
+    Args:
+        path: The log.
+        header: Of the arm's run.
+        resources: Of the session.
+        stack: Closes what is opened.
+        free: Generations that were logged before the allocation and cost nothing.
+
+    Raises:
+        LogError: The log is damaged, busy or of another run.
+        EvaluatorClosed: A stop was asked for before the initial program was evaluated.
+    """
+    asked = len(read_instances(header.task)) if header.task.asks_model else 0
+    most = (asked, header.children * (1 + asked))
+    free = free + 1 if free else 0
+    if header.compact:
+        log = read_log(path)
+        return LiveArm(log.trajectory.tolist(), costs_of_log(log), free, None, None, True, most)
+    writer, known = open_log(path, header, session_line(resources, None))
+    stack.callback(writer.close)
+    arm = LiveArm([], [], free, Arm(writer, header, resources), known, False, most)
+    if not asked:
+        arm.begin()
+    return arm
