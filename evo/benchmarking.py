@@ -1,168 +1,26 @@
-"""How well calls run in parallel: on the offline model, and at an endpoint whose best is sought."""
+"""How many calls at once an endpoint answers best."""
 
 from __future__ import annotations
 
-import heapq
 import math
 import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import msgspec
 
 from evo import parallel
-from evo.llm.client import Call, ModelClient
+from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
-from evo.llm.offline.latency import Latency
 from evo.llm.registry import ModelError, find_model, resolve_sampling
 from evo.prompt import Message, build_messages
 from evo.records import Model
 from evo.task import load_task
 
-if TYPE_CHECKING:
-    import httpx2
-
-SHAPES = ((30, 50), (50, 100), (100, 100))
-"""Loads: genomes x problems, a call for each pair."""
-
-SHRINK = 25  # of a load, only one call in so many is made, so that all takes a minute
-MAX_THREADS = 512
-_IN_ORDER = 10  # calls made one after the other
-_OVERHEAD_CALLS = 400
 _GAIN = 1.05  # calls/s by which a level must beat all before, for the next to be tried
 _KNEE = 0.9  # of the best calls/s is enough
-
-
-@dataclass(frozen=True)
-class LoadResult:
-    """A load made with so many slots.
-
-    Attributes:
-        genomes: Of the load.
-        problems: Of the load.
-        calls: Calls that were made, genomes x problems / SHRINK.
-        sequential: Seconds that they take one after the other.
-        ideal: Seconds of the list schedule: each call in the first slot to be free, no overhead.
-        parallel: Seconds that they took.
-        utilisation: Share of slots in use, in [0, 1].
-        ideal_utilisation: The same of the list schedule.
-    """
-
-    genomes: int
-    problems: int
-    calls: int
-    sequential: float
-    ideal: float
-    parallel: float
-    utilisation: float
-    ideal_utilisation: float
-
-
-@dataclass(frozen=True)
-class _Noted(Latency):
-    """Simulated latency that remembers what it drew, in the order in which requests began."""
-
-    drawn: list[float] = field(default_factory=list)
-
-    def seconds(self, body: bytes) -> float:
-        value = super().seconds(body)
-        self.drawn.append(value)
-        return value
-
-
-def list_schedule(seconds: Sequence[float], slots: int) -> float:
-    """Returns the length of a schedule that gives each piece of work to the first free slot.
-
-    Args:
-        seconds: Of each piece of work, in order.
-        slots: At least 1.
-    """
-    free = [0.0] * slots
-    for each in seconds:
-        heapq.heapreplace(free, free[0] + each)
-    return max(free)
-
-
-def measure_loads(latency: Latency, slots: int) -> Iterator[LoadResult]:
-    """Yields how each load ran on the offline model with simulated latency.
-
-    The sequential time is the sum of the latencies and, per call, the overhead that some calls in
-    order were measured to have.
-
-    Args:
-        latency: Of a call.
-        slots: Calls in flight at most.
-    """
-    in_order = _Noted(latency.median, latency.sigma)
-    seconds = _make_calls(in_order, 1, _IN_ORDER)
-    overhead = (seconds - sum(in_order.drawn)) / _IN_ORDER
-    for genomes, problems in SHAPES:
-        calls = genomes * problems // SHRINK
-        noted = _Noted(latency.median, latency.sigma)
-        seconds = _make_calls(noted, slots, calls)
-        work, ideal = sum(noted.drawn), list_schedule(noted.drawn, slots)
-        yield LoadResult(
-            genomes=genomes,
-            problems=problems,
-            calls=calls,
-            sequential=work + calls * overhead,
-            ideal=ideal,
-            parallel=seconds,
-            utilisation=work / slots / seconds,
-            ideal_utilisation=work / slots / ideal if ideal else 1.0,
-        )
-
-
-def measure_overhead(slots: int) -> tuple[float, float]:
-    """Returns the CPU seconds of a call without a network or a model, and calls per second."""
-    import httpx2
-
-    from evo.llm.transport import OfflineTransport
-
-    known: list[httpx2.Response] = []
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        if not known:
-            known.append(OfflineTransport().handle_request(request))
-        return httpx2.Response(200, headers=known[0].headers, content=known[0].content)
-
-    transport = httpx2.MockTransport(answer)
-    _make_calls(transport, slots, slots)
-    cpu = time.process_time()
-    seconds = _make_calls(transport, slots, _OVERHEAD_CALLS)
-    return (time.process_time() - cpu) / _OVERHEAD_CALLS, _OVERHEAD_CALLS / seconds
-
-
-def _make_calls(answers: Latency | httpx2.BaseTransport, slots: int, calls: int) -> float:
-    """Makes calls to the offline model, or to a transport; returns the seconds they took."""
-    from evo.llm.transport import OfflineTransport
-
-    model = find_model("offline")
-    transport = OfflineTransport(latency=answers) if isinstance(answers, Latency) else answers
-    client = ModelClient(model, resolve_sampling(model), slots=Slots(slots), transport=transport)
-    messages = _messages()
-    with closing(client):
-        _call_all(client, messages, [0, 0], threads=2)  # loads libraries
-        if isinstance(answers, _Noted):
-            answers.drawn.clear()
-        started = time.perf_counter()
-        _call_all(client, messages, range(1, calls + 1), threads=1 if slots == 1 else calls)
-        return time.perf_counter() - started
-
-
-def _call_all(
-    client: ModelClient, messages: list[Message], seeds: Sequence[int], *, threads: int
-) -> list[Call]:
-    """Makes calls on threads, as a search does: all ask for a slot at once."""
-    made: list[Call] = parallel.map(
-        lambda seed: client.call(messages, seed=seed, index=seed),
-        seeds,
-        max_workers=min(threads, MAX_THREADS),
-    )
-    return made
 
 
 def _messages() -> list[Message]:
@@ -251,7 +109,11 @@ def probe(model: Model, *, calls: int, max_tokens: int, timeout: float = 600.0) 
         seeds = range(number * calls, (number + 1) * calls)
         with closing(client):
             started = time.perf_counter()
-            made = _call_all(client, messages, seeds, threads=concurrency)
+            made = parallel.map(
+                lambda seed, client=client: client.call(messages, seed=seed, index=seed),
+                seeds,
+                max_workers=concurrency,
+            )
             seconds = time.perf_counter() - started
         attempts = [call.attempts[-1] for call in made]
         answered = [attempt for attempt in attempts if attempt.status == "ok"]

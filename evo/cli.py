@@ -260,15 +260,6 @@ def build_parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="of a call (default 600)"
     )
-    one.add_argument(
-        "--max-concurrent", type=at_least(1), default=20, metavar="CALLS",
-        help="slots of the offline model (default 20)",
-    )  # fmt: skip
-    one.add_argument(
-        "--latency", type=float, default=1.0, metavar="SECONDS",
-        help="median latency of the offline model (default 1)",
-    )  # fmt: skip
-    one.add_argument("--sigma", type=float, default=0.0, help="of its logarithm (default 0)")
 
     one = command("sweep", sweep, "try many configurations on the same seeds")
     one.add_argument("file", metavar="FILE", help="sweep.toml, or the folder of a sweep to go on")

@@ -20,7 +20,7 @@ from evo.policies.base import (
 )
 from evo.policies.draws import Draws
 from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
-from evo.policies.horizon import Rising, SuccessiveHalving, ThresholdAscent
+from evo.policies.horizon import SuccessiveHalving, ThresholdAscent
 from evo.policies.simple import BestArm, EpsilonGreedy, Random, RoundRobin, Single
 from evo.policies.thompson import Thompson, ThompsonNIG
 from evo.policies.ucb import UCB1, DiscountedUCB
@@ -40,7 +40,6 @@ POLICIES: dict[str, PolicyClass] = {
     "best_arm": BestArm,
     "successive_halving": SuccessiveHalving,
     "threshold_ascent": ThresholdAscent,
-    "rising": Rising,
 }
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
 
@@ -85,7 +84,6 @@ __all__ = [
     "PolicyClass",
     "PolicyWarning",
     "Random",
-    "Rising",
     "Rng",
     "RoundRobin",
     "Single",

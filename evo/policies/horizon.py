@@ -1,4 +1,4 @@
-"""Policies made for the end of the allocation: the maximum, rising rewards, elimination."""
+"""Policies made for the end of the allocation: the maximum, elimination."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from evo.policies.base import BasePolicy, Bools, Floats, IndexPolicy, Ints, Rng, positive
+from evo.policies.base import BasePolicy, Bools, Floats, IndexPolicy, Ints, Rng
 
 
 class SuccessiveHalving(BasePolicy):
@@ -130,64 +130,3 @@ class ThresholdAscent(IndexPolicy):
         higher = reward > top[lowest]
         top[lowest[higher]] = reward[higher]
         top_arm[lowest[higher]] = arm[higher]
-
-
-class Rising(IndexPolicy):
-    """Follows each arm's recent slope to the current round and pulls the highest.
-
-    R-ed-UCB of Metelli et al., Stochastic rising bandits, 2022, section 5, for arms whose reward
-    rises with their own pulls and is observed exactly, as best fitness is (their bound's noise
-    term is then 0). The estimate averages the last h = max(1, window * n) rewards, each continued
-    by its slope over h pulls. Rewards that rise in rare jumps break their assumption of falling
-    increments. With reward `improvement` it follows the second difference and means little.
-
-    Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Not used.
-        window: Share of an arm's rewards in the estimate, above 0, at most 1/2.
-
-    Attributes:
-        level, slope: (replicates, arms); the estimate at round t is level + t * slope.
-        sums, moments: (replicates, arms, rounds + 1), sums of the first n rewards, plain and
-            weighted by their number.
-    """
-
-    tries_each_arm = 2
-
-    def __init__(
-        self, shape: tuple[int, int], *, rounds: int, rng: Rng, window: float = 0.25
-    ) -> None:
-        super().__init__(shape, rounds=rounds, rng=rng)
-        if positive("window", window) > 0.5:
-            raise ValueError(f"window must be at most 0.5, got {window!r}")
-        self.window = window
-        self.told = 0
-        self.level: Floats = np.full(shape, np.inf)
-        self.slope: Floats = np.zeros(shape)
-        self.sums: Floats = np.zeros((*shape, rounds + 1))
-        self.moments: Floats = np.zeros((*shape, rounds + 1))
-
-    def index(self) -> Floats:
-        """The estimate for the round to come; infinity for an arm with fewer than two rewards."""
-        return self.level + (self.told + 1) * self.slope
-
-    def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
-        """Update the estimates of the pulled arms."""
-        super().tell(arm, reward)
-        self.told += 1
-        at = self._at(arm)
-        n = self.pulls.reshape(-1)[at].astype(np.intp)
-        base = at * (self.rounds + 1)
-        sums, moments = self.sums.reshape(-1), self.moments.reshape(-1)
-        sums[base + n] = sums[base + n - 1] + reward
-        moments[base + n] = moments[base + n - 1] + n * reward
-        h = np.maximum(1, (self.window * n).astype(np.intp))
-        new, middle, old = base + n, base + n - h, base + np.maximum(n - 2 * h, 0)
-        recent, before = sums[new] - sums[middle], sums[middle] - sums[old]
-        # Mean over l of R(l) + (t - l) * (R(l) - R(l - h)) / h, split into its part without t...
-        drift = moments[new] - moments[middle] - (moments[middle] - moments[old] + h * before)
-        known = n >= 2
-        self.level.reshape(-1)[at] = np.where(known, recent / h - drift / h**2, np.inf)
-        # ... and its part that grows with t.
-        self.slope.reshape(-1)[at] = np.where(known, (recent - before) / h**2, 0.0)

@@ -173,6 +173,7 @@ def start(
     return begin(_plan_many(task, seeds, goal, log_dir, resume, budget, settings, options))
 
 
+@takes_options(sources=[Settings])
 def resume(
     path: Place,
     *,
@@ -181,7 +182,7 @@ def resume(
     target: float | None = None,
     patience: int | None = None,
     settings: Settings | None = None,
-    **fields: Any,
+    **options: Any,
 ) -> Log:
     """Goes on with a log: completes a killed run, or extends a finished one.
 
@@ -193,25 +194,25 @@ def resume(
         target: Fitness at which the run ends.
         patience: Generations in a row without an improvement after which it ends.
         settings: A whole Settings value instead of its fields as keywords.
-        **fields: Fields of `Settings`.
+        **options: See `Settings`.
 
     Raises:
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
-    settings, rest = split_settings(settings, fields)
-    if rest:
-        raise TypeError(f"{next(iter(rest))!r} is part of the run's identity and cannot change")
+    settings = _settings(settings, options)
     job = resume_job(path, generations, target, patience)
     return _plan_jobs([job], settings, budget, f"{job.header.task.name} 1 run").do()[0]
 
 
+@takes_options(sources=[Settings])
 def resume_many(
     paths: Iterable[Place],
     *,
     generations: int | None = None,
     budget: Mapping[str, float] | None = None,
     settings: Settings | None = None,
+    **options: Any,
 ) -> list[Log]:
     """Goes on with several logs.
 
@@ -219,10 +220,20 @@ def resume_many(
         paths: Logs, see `resume`.
         generations: T, the new goal of each; None: the goal of its last session.
         budget: Limits by unit of all logs together.
-        settings: How to work.
+        settings: A whole Settings value instead of its fields as keywords.
+        **options: See `Settings`.
     """
+    settings = _settings(settings, options)
     jobs = [resume_job(path, generations) for path in paths]
-    return _plan_jobs(jobs, settings or Settings(), budget, f"{len(jobs)} runs").do()
+    return _plan_jobs(jobs, settings, budget, f"{len(jobs)} runs").do()
+
+
+def _settings(settings: Settings | None, options: dict[str, Any]) -> Settings:
+    """Returns how to work; what identifies a run cannot be changed with it."""
+    settings, rest = split_settings(settings, options)
+    if rest:
+        raise TypeError(f"{next(iter(rest))!r} is part of the run's identity and cannot change")
+    return settings
 
 
 def _plan_one(
@@ -322,6 +333,7 @@ def resume_job(
     return Job(Path(path), log.header, Goal(goal, target, patience))
 
 
+@takes_options(sources=[Settings])
 def evaluate(
     task: str | os.PathLike[str] | Task,
     program: str,
@@ -329,6 +341,7 @@ def evaluate(
     timeout: float | None = None,
     model: str | Model = "offline",
     settings: Settings | None = None,
+    **options: Any,
 ) -> Evaluation:
     """Evaluates one program in the sandbox.
 
@@ -337,7 +350,8 @@ def evaluate(
         program: Source text, or the text that evolves.
         timeout: Seconds; None: the task's limit.
         model: Name in the registry, or a Model: what is asked if a text is evaluated on a data set.
-        settings: How it is asked.
+        settings: A whole Settings value instead of its fields as keywords.
+        **options: See `Settings`.
 
     Raises:
         EndpointError: The model does not answer, or refuses.
@@ -346,6 +360,7 @@ def evaluate(
 
     if not isinstance(program, str):
         raise TypeError(f"program: expected source text, got {program!r}")
+    settings = _settings(settings, options)
     loaded = load_task(task)
     limits = loaded.limits
     if timeout is not None:
@@ -353,7 +368,7 @@ def evaluate(
     if not loaded.record.instances_file:
         return sandbox.evaluate(loaded.record, program, limits)
     header = make_header(loaded, model=model, limits=limits)
-    with open_resources(settings or Settings()) as resources:
+    with open_resources(settings) as resources:
         evaluator = InstanceEvaluator(
             header,
             resources.evaluator.evaluate,

@@ -171,20 +171,6 @@ def threshold_ascent(arms, rounds, rng, s=5, delta=0.01):
     return _largest(arms, rounds, index)
 
 
-def rising(arms, rounds, rng, window=0.25):
-    """The estimate of Metelli et al. by its sum over the window."""
-
-    def index(t, rewards, k):
-        r, n = [None, *rewards[k]], len(rewards[k])
-        if n < 2:
-            return math.inf
-        h = max(1, int(window * n))
-        last = range(n - h + 1, n + 1)
-        return sum(r[i] + (t - i) * (r[i] - r[i - h]) / h for i in last) / h
-
-    return _largest(arms, rounds, index)
-
-
 def _largest(arms, rounds, index):
     """Pull the open arm with the largest index(round from 1, rewards by arm, arm)."""
     rewards, pulls = [[] for _ in arms], []

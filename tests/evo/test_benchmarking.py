@@ -1,45 +1,16 @@
-"""The measurements of parallel calls: their schedule, what they ask, what they recommend."""
+"""The search for an endpoint's best concurrency: what it asks, what it recommends."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from evo import benchmarking
-from evo.benchmarking import Level, knee, levels_for, list_schedule, measure_loads, probe
+from evo.benchmarking import Level, knee, levels_for, probe
 from evo.cli import main
 from evo.llm.client import EndpointDown
 from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
 from evo.records import Model
-
-times = st.lists(st.floats(0.0, 100.0), min_size=1, max_size=40)
-
-
-@given(times, st.integers(1, 50))
-def test_a_list_schedule_lies_within_its_bounds(seconds: list[float], slots: int) -> None:
-    length = list_schedule(seconds, slots)
-    work, longest = math.fsum(seconds), max(seconds)
-    assert max(work / slots, longest) <= length * (1 + 1e-9)
-    assert length <= (work / slots + longest) * (1 + 1e-9)
-    if slots == 1:
-        assert length == pytest.approx(work)
-    if slots >= len(seconds):
-        assert length == longest
-    assert list_schedule(seconds * slots, slots) >= length
-
-
-def test_loads_keep_to_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmarking, "SHRINK", 250)
-    loads = list(measure_loads(Latency(0.002, 1.0), 20))
-    assert [(load.genomes, load.problems) for load in loads] == [(30, 50), (50, 100), (100, 100)]
-    for load in loads:
-        assert load.calls * benchmarking.SHRINK == load.genomes * load.problems
-        assert load.ideal <= load.parallel
-        assert 0 < load.utilisation <= load.ideal_utilisation <= 1 + 1e-9
 
 
 def level(concurrency: int, rate: float, limited: int = 0) -> Level:
@@ -90,7 +61,6 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         (["--endpoint", "http://localhost:1/v1"], "goes with --model NAME"),
         (["--model", "nobody"], "unknown model 'nobody'"),
         (["--endpoint", "localhost", "--model", "x"], "looks like https://host/v1"),
-        (["--latency", "-1"], "median must be"),
     ):
         assert main(["bench", *arguments]) == 2
         (line,) = capsys.readouterr().err.splitlines()

@@ -213,11 +213,11 @@ def test_a_policy_chooses_among_models_within_a_budget_in_any_unit(
     assert [header.model.name for header in headers] == ["cheap", "dear"]
     assert [header.sampling.temperature for header in headers] == [0.2, 1.2]
     made = len(live.told)
-    assert 2 <= made < 12
+    assert 1 <= made < 12
     assert all(live.spent[unit][0] > 0 for unit in budget)
     spent = live.spent["dollars"]
     assert spent[made - 1] >= 1e-4
-    assert made == 2 or spent[made - 3] < 1e-4  # none was asked for once it was reached
+    assert made == 1 or spent[made - 2] < 1e-4  # one exceeds it, whatever was in flight
 
 
 def test_a_failing_endpoint_ends_rounds_in_flight_resumably(tmp_path: Path) -> None:

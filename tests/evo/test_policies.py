@@ -64,7 +64,7 @@ def test_ucb1_equals_the_textbook_loop_on_10_000_cases():
     assert cases >= 10_000
 
 
-@pytest.mark.parametrize("name", ["threshold_ascent", "rising"])
+@pytest.mark.parametrize("name", ["threshold_ascent"])
 def test_deterministic_policies_equal_scalar_loops(name):
     rng = np.random.default_rng(2)
     for _ in range(100):
@@ -340,7 +340,6 @@ def test_a_policy_warns_where_it_cannot_work():
         ("thompson_nig", {"prior_shape": -1.0}, "prior_shape must be positive"),
         ("threshold_ascent", {"s": 0}, "s must be 1 or more"),
         ("threshold_ascent", {"delta": 0.0}, "delta must be above 0"),
-        ("rising", {"window": 0.6}, "window must be at most 0.5"),
     ],
 )
 def test_wrong_parameters_are_named(name, parameters, message):

@@ -132,7 +132,7 @@ def test_one_loop_serves_a_single_replicate_and_replays():
 
             before = self.fitness()[0, arm]
             self.depth[arm] += 1
-            return Outcome(arm, before, self.fitness()[0, arm], self.fitness, active, {})
+            return Outcome(arm, before, self.fitness()[0, arm], self.fitness, made=active, costs={})
 
     policy = POLICIES["thompson"]((1, 5), rounds=30, rng=Draws(9, 1))
     result = allocate(policy, Live(), rounds=30)
@@ -224,23 +224,26 @@ class TestCap:
 class TestBudget:
     def test_each_arm_pays_its_own_logged_costs(self):
         fitness = trajectories(2, 6)
-        tokens = np.array([[99, 1, 2, 3, 4, 5, 6], [99, 10, 10, 10, 10, 10, 10]])
+        tokens = np.array([[5, 1, 2, 3, 4, 5, 6], [NAN, 10, 10, 10, 10, 10, 10]])
+        calls = np.ones((2, 7))
+        calls[1, 0] = 0  # generation 0 is paid with the first pull, as far as it cost anything
         replay = simulate(
             fitness,
             "round_robin",
             rounds=8,
             replicates=2,
-            costs={"tokens": tokens, "calls": np.ones((2, 7))},
-            budget={"tokens": 23},
+            costs={"tokens": tokens, "calls": calls},
+            budget={"tokens": 28},
         )
         assert replay.pulls[1].tolist() == [0, 1, 0, 1, -1, -1, -1, -1]
-        assert replay.spent["tokens"][0].tolist() == [1, 11, 13, 23, 23, 23, 23, 23]
-        assert replay.spent["calls"][0].tolist() == [1, 2, 3, 4, 4, 4, 4, 4]
+        assert replay.spent["tokens"][0].tolist() == [6, 16, 18, 28, 28, 28, 28, 28]
+        assert replay.spent["calls"][0].tolist() == [2, 3, 4, 5, 5, 5, 5, 5]
 
     def test_a_budget_in_calls_of_one_each_equals_rounds(self):
         fitness = trajectories(5, 30)
         setting = {"replicates": 70, "arms": 3}
         calls = np.full(fitness.shape, 16.0)
+        calls[:, 0] = 0
         budget = simulate(
             fitness, "thompson", rounds=20, costs={"calls": calls}, budget={"calls": 160}, **setting
         )
@@ -279,7 +282,7 @@ class TestBudget:
         ({"strata": ["a", "b"]}, "strata need a number of arms"),
         ({"arms": 2, "strata": ["a"]}, "one stratum for each of 2 runs, got 1"),
         ({"costs": {"calls": [[1, 1]]}}, "costs in calls of the shape of fitness"),
-        ({"budget": {"calls": 3}}, r"\[\], got 'calls'"),
+        ({"budget": {"calls": 3}}, r"nothing is counted in 'calls' here, only in \[\]"),
         ({"policy": "oracle_allocation", "budget": {"calls": 3}}, "no budget other than rounds"),
         ({"seed": -3, "policy": "random"}, "seed of 0 or more, got -3"),
     ],

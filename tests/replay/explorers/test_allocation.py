@@ -132,7 +132,7 @@ def test_runs_that_find_nothing_or_all_the_same(value):
 
 def test_what_is_wrong_is_said(frame):
     with pytest.raises(ValueError, match="at most 4"):
-        allocation_figure(frame, policies=("ucb1", "exp3p", "exp3ix", "thompson", "rising"))
+        allocation_figure(frame, policies=("ucb1", "exp3p", "exp3ix", "thompson", "best_arm"))
     with pytest.raises(ValueError, match="policies out of"):
         allocation_figure(frame, policies=("ucb7",))
     with pytest.raises(ValueError, match="from 2 to 10 arms"):
