@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 import time
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from evo import parallel
-from evo.llm.client import ModelClient
+from evo.llm.client import Call, ModelClient
 from evo.llm.limits import Slots
 from evo.llm.registry import ModelError, find_model, resolve_sampling
 from evo.prompt import Message, build_messages
@@ -21,6 +22,10 @@ from evo.task import load_task
 
 _GAIN = 1.05  # calls/s by which a level must beat all before, for the next to be tried
 _KNEE = 0.9  # of the best calls/s is enough
+
+
+def _ask(client: ModelClient, messages: list[Message], seed: int) -> Call:
+    return client.call(messages, seed=seed, index=seed)
 
 
 def _messages() -> list[Message]:
@@ -109,11 +114,8 @@ def probe(model: Model, *, calls: int, max_tokens: int, timeout: float = 600.0) 
         seeds = range(number * calls, (number + 1) * calls)
         with closing(client):
             started = time.perf_counter()
-            made = parallel.map(
-                lambda seed, client=client: client.call(messages, seed=seed, index=seed),
-                seeds,
-                max_workers=concurrency,
-            )
+            ask = functools.partial(_ask, client, messages)
+            made: list[Call] = parallel.map(ask, seeds, max_workers=concurrency)
             seconds = time.perf_counter() - started
         attempts = [call.attempts[-1] for call in made]
         answered = [attempt for attempt in attempts if attempt.status == "ok"]

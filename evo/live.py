@@ -26,9 +26,16 @@ from evo.handle import Control, Plan, beginning, doing
 from evo.journal import unused
 from evo.log import Log, read_log
 from evo.policies import ALIASES, POLICIES, Draws, Policy, PolicyClass, find_policy
-from evo.records import AllocationHeader, ArmRecord, Header, TaskRecord
+from evo.records import Header, TaskRecord
 from evo.rewards import find_reward
-from evo.rounds import ALLOCATION, JournalWatcher, open_journal, read_journal
+from evo.rounds import (
+    ALLOCATION,
+    AllocationHeader,
+    ArmRecord,
+    JournalWatcher,
+    open_journal,
+    read_journal,
+)
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.sandbox import EvaluatorClosed

@@ -1,7 +1,6 @@
 """Frozen records of everything a log holds.
 
-Each line of a log is one of the records in `Line`, each line of allocation.jsonl one of those in
-`AllocationLine`, told apart by their field `kind`. Records are
+Each line of a log is one of the records in `Line`, told apart by their field `kind`. Records are
 plain values: they know nothing of files, endpoints or processes.
 """
 
@@ -36,9 +35,8 @@ Evolves = Literal["python", "text"]
 EndReason = Literal[
     "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused"
 ]
-"""Why a session of a run ended: it has all its generations; its fitness reached the target; too
-many generations brought nothing; a budget was spent; a user stopped it; the endpoint was down;
-every child of a generation failed for the same permanent reason."""
+"""Why a session of a run ended: a goal was reached, the budget spent, a user stopped it, the
+endpoint was down, or every child of a generation failed for the same permanent reason."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -424,82 +422,6 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     message: str | None = None
     stats: dict[str, float] = {}
 
-
-class ArmRecord(Record, frozen=True, kw_only=True):
-    """An arm of a live allocation.
-
-    Attributes:
-        log: Path of its log, relative to the allocation's folder where it lies in it.
-        seed: Seed of its run.
-        logged: Generations that were in its log before the allocation began: they cost nothing.
-    """
-
-    log: str
-    seed: int
-    logged: int = 0
-
-
-class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag="allocation"):
-    """First line of allocation.jsonl: what identifies a live allocation.
-
-    Attributes:
-        schema: Number of the log schema.
-        policy: Name of the policy.
-        parameters: Its parameters, where they differ from the defaults.
-        reward: Name of the reward.
-        rounds: Rounds planned; policies may depend on it.
-        seed: Seed of the policy.
-        budget: Limits by unit.
-        cap: Generations of an arm at most; None: no cap.
-        in_flight: Rounds asked and not yet told at most.
-        initial: Whether generation 0 is charged, at an arm's first pull; it once was not.
-        arms: The arms, in order.
-    """
-
-    schema: int = SCHEMA
-    policy: str
-    parameters: dict[str, Any] = {}
-    reward: str
-    rounds: int
-    seed: int
-    budget: dict[str, float] = {}
-    cap: int | None = None
-    in_flight: int = 1
-    initial: bool = False
-    arms: tuple[ArmRecord, ...]
-
-
-class Asked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
-    """The policy picked an arm; its calls have not begun."""
-
-    round: int
-    arm: int
-
-
-class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
-    """The pull is complete and the policy knows.
-
-    With several rounds in flight, lines stand in the order in which the policy was asked and told.
-
-    Attributes:
-        round: The round that was asked, from 0.
-        arm: From 0.
-        reward: What the policy was told.
-        best_fitness: Best over the arms so far; None while nothing is ok.
-        costs: What the pull cost, by unit; unknown units are left out.
-        digest: SHA-256 (hex) of the policy's state.
-    """
-
-    round: int
-    arm: int
-    reward: float
-    best_fitness: float | None
-    costs: dict[str, float]
-    digest: str
-
-
-AllocationLine = AllocationHeader | Asked | Told
-"""Every kind of line in allocation.jsonl."""
 
 Line = Header | Session | Initial | Child | InstanceCall | Reply | Generation | End
 """Every kind of line in a log."""

@@ -7,19 +7,97 @@ import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from evo.allocation import Outcome, state_digest
 from evo.journal import Reader, Writer
 from evo.policies import Policy
-from evo.records import AllocationHeader, AllocationLine, Asked, Told
+from evo.records import SCHEMA, Record
 
 if TYPE_CHECKING:
     from evo.policies.base import Floats, Ints
 
 ALLOCATION = "allocation.jsonl"
+
+
+class ArmRecord(Record, frozen=True, kw_only=True):
+    """An arm of a live allocation.
+
+    Attributes:
+        log: Path of its log, relative to the allocation's folder where it lies in it.
+        seed: Seed of its run.
+        logged: Generations that were in its log before the allocation began: they cost nothing.
+    """
+
+    log: str
+    seed: int
+    logged: int = 0
+
+
+class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag="allocation"):
+    """First line of allocation.jsonl: what identifies a live allocation.
+
+    Attributes:
+        schema: Number of the log schema.
+        policy: Name of the policy.
+        parameters: Its parameters, where they differ from the defaults.
+        reward: Name of the reward.
+        rounds: Rounds planned; policies may depend on it.
+        seed: Seed of the policy.
+        budget: Limits by unit.
+        cap: Generations of an arm at most; None: no cap.
+        in_flight: Rounds asked and not yet told at most.
+        initial: Whether generation 0 is charged, at an arm's first pull; it once was not.
+        arms: The arms, in order.
+    """
+
+    schema: int = SCHEMA
+    policy: str
+    parameters: dict[str, Any] = {}
+    reward: str
+    rounds: int
+    seed: int
+    budget: dict[str, float] = {}
+    cap: int | None = None
+    in_flight: int = 1
+    initial: bool = False
+    arms: tuple[ArmRecord, ...]
+
+
+class Asked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
+    """The policy picked an arm; its calls have not begun."""
+
+    round: int
+    arm: int
+
+
+class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
+    """The pull is complete and the policy knows.
+
+    With several rounds in flight, lines stand in the order in which the policy was asked and told.
+
+    Attributes:
+        round: The round that was asked, from 0.
+        arm: From 0.
+        reward: What the policy was told.
+        best_fitness: Best over the arms so far; None while nothing is ok.
+        costs: What the pull cost, by unit; unknown units are left out.
+        digest: SHA-256 (hex) of the policy's state.
+    """
+
+    round: int
+    arm: int
+    reward: float
+    best_fitness: float | None
+    costs: dict[str, float]
+    digest: str
+
+
+AllocationLine = AllocationHeader | Asked | Told
+"""Every kind of line in allocation.jsonl."""
+
 
 _decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
 

@@ -16,7 +16,6 @@ from evo.cost import usage_tokens
 from evo.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.log import Log, log_reader
 from evo.records import (
-    AllocationHeader,
     End,
     Generation,
     Header,
@@ -27,6 +26,7 @@ from evo.records import (
     Session,
     Status,
 )
+from evo.rounds import AllocationHeader
 
 Source = str | os.PathLike[str]
 

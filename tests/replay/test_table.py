@@ -15,8 +15,6 @@ from evo.cost import cost_of_children
 from evo.journal import LogError, encode_line
 from evo.log import read_log
 from evo.records import (
-    AllocationHeader,
-    ArmRecord,
     Attempt,
     Child,
     Evaluation,
@@ -24,6 +22,7 @@ from evo.records import (
     Header,
     Initial,
 )
+from evo.rounds import AllocationHeader, ArmRecord
 from evo.upkeep import compact
 from replay.reading import find_logs, name_runs
 from replay.table import load_tables
