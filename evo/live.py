@@ -27,7 +27,7 @@ from evo.journal import unused
 from evo.log import Log, read_log
 from evo.policies import ALIASES, POLICIES, Draws, Policy, PolicyClass, find_policy
 from evo.records import Header, TaskRecord
-from evo.rewards import find_reward
+from evo.rewards import default_reward, find_reward
 from evo.rounds import (
     ALLOCATION,
     AllocationHeader,
@@ -39,7 +39,7 @@ from evo.rounds import (
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.sandbox import EvaluatorClosed
-from evo.task import Task, has_unit_scale, load_task
+from evo.task import Task, load_task
 from evo.upkeep import heed_stop
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def _plan_allocation(
     allocator = _build(build, name, (1, len(sources)), rounds, seed)
     known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
     if reward is None:
-        own = "best_fitness" if has_unit_scale(loaded.record) else "rank"
-        reward = own if known is None else known.reward
+        reward = default_reward(loaded.record) if known is None else known.reward
     find_reward(reward)
     if known is not None and known.policy == _class_name(build):  # as it was once called
         name = known.policy

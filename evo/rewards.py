@@ -11,9 +11,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from evo.policies.base import Floats, Ints
+from evo.records import TaskRecord
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ def scaled(pull: Pull) -> Floats:
     return np.where(flat, 0.5, (_filled(pull.after, pull) - low) / np.where(flat, 1.0, width))
 
 
+UNIT_SCALE = ("circle_packing", "heilbronn_triangle", "min_max_distance")
+
 REWARDS: dict[str, Reward] = {
     "best_fitness": best_fitness,
     "improvement": improvement,
@@ -97,6 +101,19 @@ def find_reward(reward: str | Reward) -> Reward:
     if reward not in REWARDS:
         raise ValueError(f"expected a reward out of {sorted(REWARDS)}, got {reward!r}")
     return REWARDS[reward]
+
+
+def default_reward(task: TaskRecord) -> str:
+    """The reward of a live allocation: best_fitness on the scale from 0 to 1, else the rank.
+
+    A task declares that scale by `scale = "unit"` in its task.toml. The shipped constructions,
+    which are measured against the best published, and data sets, whose fitness is a mean of
+    scores, have it anyway.
+    """
+    config = task.files.get("task.toml", "")
+    declared = msgspec.toml.decode(config).get("scale") if config else None
+    unit = declared == "unit" or bool(task.instances_file) or task.name in UNIT_SCALE
+    return "best_fitness" if unit else "rank"
 
 
 def _filled(fitness: Floats, pull: Pull) -> Floats:

@@ -55,11 +55,11 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
 
     schema: int = SCHEMA
     policy: str
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     reward: str
     rounds: int
     seed: int
-    budget: dict[str, float] = {}
+    budget: dict[str, float] = msgspec.field(default_factory=dict)
     cap: int | None = None
     in_flight: int = 1
     initial: bool = False

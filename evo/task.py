@@ -27,7 +27,6 @@ PROGRAM_NAMES = (
     "src/init_program.py",
 )
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
-UNIT_SCALE = ("circle_packing", "heilbronn_triangle", "min_max_distance")  # shipped without a key
 CONFIG_NAMES = ("config.yaml", "config.yml")
 _NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
 Picture = Literal["", "circles", "points", "triangle"]
@@ -341,19 +340,6 @@ def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
     if not found:
         raise TaskError(f"{task.instances_file}: expected at least one instance, a line each")
     return list(found.values())
-
-
-def has_unit_scale(record: TaskRecord) -> bool:
-    """Whether a task declares that fitness lies on the scale from 0 to 1, or is known to.
-
-    So do tasks with a data set, whose fitness is a mean of scores; a folder with `scale = "unit"`
-    in its task.toml; and the shipped constructions, which are measured against the best published.
-    """
-    if record.instances_file:
-        return True
-    text = record.files.get("task.toml", "")
-    declared = msgspec.toml.decode(text).get("scale") if text else None
-    return declared == "unit" or (declared is None and record.name in UNIT_SCALE)
 
 
 def hash_of(record: TaskRecord) -> str:
