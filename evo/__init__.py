@@ -37,9 +37,10 @@ _HOMES = {
     "run_many": "evo.runs.verbs",
     "select_best": "evo.selection",
     "start": "evo.runs.verbs",
-    "Sweep": "evo.sweeping.handle",
-    "start_sweep": "evo.sweeping.handle",
-    "sweep": "evo.sweeping.handle",
+    "Sweep": "evo.sweeping.summary",
+    "start_selection": "evo.selection",
+    "start_sweep": "evo.sweeping.driver",
+    "sweep": "evo.sweeping.driver",
     "start_allocation": "evo.live",
     "stop": "evo.upkeep",
     "verify": "evo.upkeep",
@@ -77,6 +78,7 @@ __all__ = [
     "select_best",
     "start",
     "start_allocation",
+    "start_selection",
     "start_sweep",
     "stop",
     "sweep",
@@ -102,10 +104,11 @@ if TYPE_CHECKING:
         run_many,
         start,
     )
-    from evo.selection import instance_matrix, select_best
+    from evo.selection import instance_matrix, select_best, start_selection
     from evo.selectors import SELECTORS
     from evo.selectors.race import Selection
-    from evo.sweeping.handle import Sweep, start_sweep, sweep
+    from evo.sweeping.driver import start_sweep, sweep
+    from evo.sweeping.summary import Sweep
     from evo.task import Task, load_task
     from evo.upkeep import compact, stop, verify
 

@@ -18,6 +18,8 @@ GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked 
 Wish = Literal["pause", "stop"]
 P = ParamSpec("P")
 Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
+P = ParamSpec("P")
 
 
 class Control:
@@ -243,3 +245,28 @@ def read_begun(path: Path) -> Log | None:
     except FileNotFoundError:
         return None
     return read_log(path)
+
+
+def in_foreground(name: str, plan: Callable[P, Plan[Result]]) -> Callable[P, Result]:
+    """Returns the verb of this name that does what a function plans, arguments as there."""
+
+    @functools.wraps(plan)
+    def verb(*arguments: P.args, **options: P.kwargs) -> Result:
+        return plan(*arguments, **options).do()
+
+    return _named(name, verb)
+
+
+def in_background(name: str, plan: Callable[P, Plan[Result]]) -> Callable[P, Handle[Result]]:
+    """Returns the verb that begins it in the background; a mistake is raised before it begins."""
+
+    @functools.wraps(plan)
+    def verb(*arguments: P.args, **options: P.kwargs) -> Handle[Result]:
+        return begin(plan(*arguments, **options))
+
+    return _named(name, verb)
+
+
+def _named(name: str, verb: Callable[P, Outcome]) -> Callable[P, Outcome]:
+    verb.__name__ = verb.__qualname__ = name
+    return verb

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from evo.handle import read_begun
+from evo.sweeping.design import read_design
 from evo.sweeping.events import EventLog, Run, State
 from evo.sweeping.fields import GENERATIONS, canonical
-from evo.sweeping.lanes import measure
-from evo.sweeping.plan import read_plan
+from evo.sweeping.summary import measure
 from replay.intervals import interval
 
 CHILDREN = 16
@@ -39,7 +39,7 @@ FIGURES = (
     "dollars",
     "seconds",
 )
-"""Columns of a run's figures, see `evo.sweeping.lanes.measure`."""
+"""Columns of a run's figures, see `evo.sweeping.summary.measure`."""
 
 COSTS = {
     "tokens": "prompt and completion tokens of a run",
@@ -69,16 +69,16 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
         LogError: Not the folder of a sweep, or damaged.
     """
     place = Path(folder)
-    plan, events = read_plan(place), EventLog(place)
+    design, events = read_design(place), EventLog(place)
     events.refresh()
     state = events.state
     first = {hash_: trial for trial, (_, hash_) in reversed([*enumerate(state.trials)])}
-    fields = sorted(dimension.name for dimension in plan.parsed_space().dimensions)
+    fields = sorted(dimension.name for dimension in design.parsed_space().dimensions)
     rows = []
     for hash_, values in state.configurations.items():
-        known = {canonical(name): value for name, value in {**plan.base, **values}.items()}
+        known = {canonical(name): value for name, value in {**design.base, **values}.items()}
         T = int(known.get("generations", GENERATIONS))
-        for seed in plan.seeds:
+        for seed in design.seeds:
             row = {
                 "configuration": hash_,
                 "trial": first[hash_],

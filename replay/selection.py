@@ -46,7 +46,7 @@ def select(
     parameters: Mapping[str, Any] | None = None,
     delta: float = 0.05,
     batch: int = 1,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    bounds: tuple[float, float] | None = None,
     failure_value: float | None = None,
     interval: Kind = "anytime",
     c: float = 1.0,
@@ -73,7 +73,8 @@ def select(
         parameters: Of the selector, such as {"threshold": 0.9} or {"epsilon": 0.01}.
         delta: Probability with which the winner may be wrong.
         batch: Samples of a configuration in a round, at least.
-        bounds: Least and largest reward there is; what lies outside is clipped and counted.
+        bounds: Least and largest reward there is; what lies outside is clipped and counted. None:
+            [0, 1], and what lies far outside is a mistake.
         failure_value: What a failure counts; None: the lower bound.
         interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
         c: Standard errors, for `compat`.
@@ -91,12 +92,13 @@ def select(
         ValueError: An argument out of range, a frame without what it needs, or no common samples.
     """
     outcomes, sizes, costs, configurations = _samples(data, fields, value, sample, missing)
+    low, high = (0.0, 1.0) if bounds is None else bounds
     terms = Terms(
         size=outcomes.shape[1],
         batch=batch,
         delta=delta,
-        low=float(bounds[0]),
-        high=float(bounds[1]),
+        low=float(low),
+        high=float(high),
         interval=interval,
         c=c,
         neighbours=neighbours(configurations, orders) if configurations else None,
@@ -104,7 +106,7 @@ def select(
     if shuffles and (sizes < outcomes.shape[1]).any():
         raise ValueError("shuffles: some configurations lack samples, leave them out (missing)")
     build = find_selector(selector, **(parameters or {}))
-    rewards = rewards_of(outcomes, terms, failure_value)
+    rewards = rewards_of(outcomes, terms, failure_value, stated=bounds is not None)
     shuffler = np.random.default_rng([seed, 1])
     size, count = terms.size, 1 + shuffles
     ranks = np.stack([np.arange(size), *(shuffler.permutation(size) for _ in range(shuffles))])

@@ -134,7 +134,7 @@ def run_searches(arguments: argparse.Namespace) -> int:
 def resume_logs(arguments: argparse.Namespace) -> int:
     """`evo resume`."""
     from evo.runs.verbs import resume_many
-    from evo.sweeping.handle import is_sweep
+    from evo.sweeping.design import is_sweep
 
     if sweeps := [path for path in arguments.logs if is_sweep(path)]:
         from evo.commands.sweep import go_on

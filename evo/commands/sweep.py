@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,12 +12,12 @@ from evo.commands import FAILURE, numbers, settings_of, table
 
 if TYPE_CHECKING:
     from evo.configuration import Settings
-    from evo.sweeping.handle import Sweep
+    from evo.sweeping.summary import Sweep
 
 
 def sweep(arguments: argparse.Namespace) -> int:
     """`evo sweep`."""
-    from evo.sweeping.handle import sweep as run_sweep
+    from evo.sweeping.driver import sweep as run_sweep
 
     budget = numbers("--budget", arguments.budgets) or None
     done = run_sweep(
@@ -29,27 +31,26 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 def go_on(folders: Sequence[str], settings: Settings) -> int:
     """`evo resume` with folders of sweeps."""
-    from evo.sweeping.handle import sweep as run_sweep
+    from evo.sweeping.driver import sweep as run_sweep
 
     return max(print_sweep(run_sweep(folder, settings=settings)) for folder in folders)
 
 
 def print_sweep(sweep: Sweep) -> int:
     """Prints what each configuration came to, the best first, and how the sweep stands."""
-    from evo.sweeping.driver import standings
+    from evo.sweeping.summary import standings
 
-    rows = [
-        (
-            configuration,
-            " ".join(f"{name}={value}" for name, value in values.items()) or "base",
-            len(fits),
-            "none" if not fits else f"{sum(fits) / len(fits):.5f}",
-            "none" if not fits else f"{min(fits):.5f}",
-            "none" if not fits else f"{max(fits):.5f}",
-        )
-        for configuration, values, fits in standings(sweep.folder)
-    ]
-    print(table(rows, ("configuration", "values", "runs", "mean fitness", "lowest", "highest")))
+    def shown(value: float) -> str:
+        return f"{value:.5f}" if math.isfinite(value) else "none"
+
+    rows = []
+    for configuration, values, found in standings(sweep.folder):
+        known = found or [-math.inf]
+        figures = (sum(known) / len(known), statistics.median(known), min(known), max(known))
+        what = " ".join(f"{name}={value}" for name, value in values.items()) or "base"
+        rows.append((configuration, what, len(found), *map(shown, figures)))
+    heads = ("configuration", "values", "runs", "mean fitness", "median", "lowest", "highest")
+    print(table(rows, heads))
     summary = sweep.summary
     print(summary)
     return FAILURE if summary.failed else 0
@@ -72,8 +73,8 @@ def stop(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from evo.rounds import ALLOCATION
+    from evo.sweeping.design import is_sweep
     from evo.sweeping.events import request
-    from evo.sweeping.handle import is_sweep
     from evo.upkeep import stop as stop_log
 
     for path in arguments.paths:

@@ -15,11 +15,14 @@ from evo.selectors.base import BaseSelector, Terms
 if TYPE_CHECKING:
     import pandas as pd
 
-End = Literal["certain", "exhausted", "budget"]
+End = Literal["certain", "exhausted", "budget", "stopped"]
 """Why a race ended: what the selector is after holds at 1 - delta; it has no further samples to
-ask for; what was spent reached the budget."""
+ask for; what was spent reached the budget; a stop was asked for."""
 
 ENDS: tuple[End, ...] = ("certain", "exhausted", "budget")
+
+TOLERANCE = 0.05
+"""Share of the range by which outcomes may lie outside bounds that nobody stated."""
 
 
 @dataclass(frozen=True)
@@ -239,16 +242,20 @@ class Rewards:
     clipped: Bools
 
 
-def rewards_of(outcomes: Floats, terms: Terms, failure_value: float | None = None) -> Rewards:
+def rewards_of(
+    outcomes: Floats, terms: Terms, failure_value: float | None = None, *, stated: bool = True
+) -> Rewards:
     """Turn outcomes into rewards: NaN is a failure, what lies outside the bounds is clipped.
 
     Args:
         outcomes: Any shape.
         terms: States the bounds.
         failure_value: What a failure counts, within the bounds; None: the lower one.
+        stated: Whether somebody gave the bounds: else what lies far outside them is a mistake.
 
     Raises:
-        ValueError: The failures' value lies outside the bounds.
+        ValueError: The failures' value lies outside the bounds, or an outcome far outside bounds
+            that nobody stated.
     """
     value = terms.low if failure_value is None else failure_value
     if not terms.low <= value <= terms.high:
@@ -257,7 +264,15 @@ def rewards_of(outcomes: Floats, terms: Terms, failure_value: float | None = Non
             f"got {failure_value!r}"
         )
     failed = np.isnan(outcomes)
-    values = np.where(failed, value, np.clip(outcomes, terms.low, terms.high))
+    clipped = np.clip(outcomes, terms.low, terms.high)
+    beyond = np.abs(outcomes - clipped) > TOLERANCE * (terms.high - terms.low)
+    if not stated and beyond.any():
+        raise ValueError(
+            f"bounds: outcomes are taken to lie in [{terms.low}, {terms.high}], got "
+            f"{float(outcomes[beyond].flat[0])!r}; give bounds=(low, high), the least and the "
+            "largest there is"
+        )
+    values = np.where(failed, value, clipped)
     return Rewards(values, failed, ~failed & (values != outcomes))
 
 

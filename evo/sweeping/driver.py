@@ -1,358 +1,404 @@
-"""The driver of a sweep: proposes, runs, heeds wishes, and sums up."""
+"""`evo.sweep` and `evo.start_sweep`: propose, bring runs to their goals, heed wishes."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import functools
+import os
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+
+from evo.budget import UNITS, Ledger, check_budget
 from evo.concurrency import find_preset
-from evo.configuration import Settings
-from evo.cost import Cost
-from evo.handle import GRACE
-from evo.llm.client import Caller, EndpointMissing, EndpointRefused
-from evo.runs.resources import Resources, open_caller, open_resources
-from evo.sweeping.admission import Admission, AdmittingSlots, RunCaller, amounts
-from evo.sweeping.events import ENDS, Event, EventLog
-from evo.sweeping.fields import Configuration, hash_of
-from evo.sweeping.lanes import Lane, LaneWork, cost_of_log, logs_of, pending_lanes
-from evo.sweeping.plan import Plan, claim, read_plan
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
+from evo.configuration import LOCAL, Settings, split_settings
+from evo.handle import Control, Plan, in_background, in_foreground
+from evo.journal import unused
+from evo.log import Log, read_log
+from evo.runs.arm import Arm
+from evo.runs.options import takes_options
+from evo.runs.resources import Resources, open_resources
+from evo.runs.session import Brought, Goal, Job, bring
+from evo.sweeping.design import (
+    RUNS,
+    Design,
+    claim,
+    is_sweep,
+    keep_design,
+    make_design,
+    read_design,
+    read_toml,
+)
+from evo.sweeping.events import ENDS, Event, EventLog, read_events, request
+from evo.sweeping.fields import Configuration, short_hash
+from evo.sweeping.summary import Sweep, measure
+from evo.task import Task
 
 POLL = 0.1  # seconds between looks at what other processes wrote
+SEEDS = "40:45"  # where nothing says otherwise
 
 Subscriber = Callable[[Event], None]
 
 
-@dataclass(frozen=True)
-class Summary:
-    """How a sweep stands.
-
-    Attributes:
-        total: Runs in all; of trials not proposed yet, as many as there may be.
-        completed: Runs that are over.
-        failed: Runs that cannot be made; going on tries them again.
-        cancelled: Runs left out because the sweep was stopped.
-        pending: Runs still to be made.
-        prompt_tokens: Of all calls in the logs; None: unknown, as the next.
-        completion_tokens: Likewise.
-        ended: Why the last session did: completed, stopped, paused, budget, interrupted (by an
-            error); running: it goes on, or was killed.
-        folder: Of the sweep.
-    """
-
-    total: int
-    completed: int
-    failed: int
-    cancelled: int
-    pending: int
-    prompt_tokens: float | None
-    completion_tokens: float | None
-    ended: str
-    folder: Path
-
-    def __str__(self) -> str:
-        """Render as one line."""
-        tokens = [self.prompt_tokens, self.completion_tokens]
-        shown = " + ".join("unknown" if each is None else f"{each:,.0f}" for each in tokens)
-        return (
-            f"{self.ended}: {self.completed} of {self.total} runs completed, {self.failed} failed, "
-            f"{self.cancelled} cancelled, {self.pending} pending; {shown} tokens; {self.folder}"
-        )
-
-
-def summarise(folder: Path) -> Summary:
-    """Returns how a sweep stands, from its files alone."""
-    plan, events = read_plan(folder), EventLog(folder)
-    events.refresh()
-    state = events.state
-    known = len(state.configurations)
-    left = max(0, plan.build_strategy().planned - len(state.trials))
-    total = (known + left) * len(plan.seeds)
-    open_ = total - len(state.completed) - len(state.failed)
-    stopped = state.ended == "stopped"
-    cost = sum((cost_of_log(log) for log in logs_of(folder)), Cost())
-    return Summary(
-        total=total,
-        completed=len(state.completed),
-        failed=len(state.failed),
-        cancelled=open_ if stopped else 0,
-        pending=0 if stopped else open_,
-        prompt_tokens=cost.prompt_tokens,
-        completion_tokens=cost.completion_tokens,
-        ended=state.ended or "running",
-        folder=folder,
-    )
-
-
-class Driver:
-    """One session: this process's work on a sweep, from beginning to end.
-
-    Args:
-        folder: Of the sweep; holds its plan.
-        budget: Limits by unit; empty: none.
-        settings: How the session works.
-        on_event: Told of every event from now on, those of other processes included, in the order
-            of the file.
-    """
+class _Session:
+    """This process's work on a sweep, from beginning to end."""
 
     def __init__(
         self,
         folder: Path,
-        budget: dict[str, float],
+        budget: Mapping[str, float],
         settings: Settings,
         on_event: Subscriber | None,
+        control: Control,
+        since: int,
     ) -> None:
-        self._folder, self._budget, self._settings = folder, budget, settings
-        self._plan: Plan = read_plan(folder)
-        self._strategy = self._plan.build_strategy()
+        self._folder, self._settings, self._control = folder, settings, control
+        self._design: Design = read_design(folder)
+        self._strategy = self._design.build_strategy()
         self._on_event = on_event
-        self._events = EventLog(folder)
-        self._known: dict[str, Configuration | str] = {}
-        self._clients: dict[tuple[Any, Any], Caller] = {}
-        self._lock = threading.Lock()
+        self._events = read_events(folder)
+        self._since = self._told = since  # events that were there before; wishes count from here on
+        self._ledger = Ledger(budget)
+        self._known = known_configurations(folder, self._design, self._events)
+        self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
+        self._begun: set[Path] = set()
         self._over = threading.Event()
-        self._error: BaseException | None = None
-        self._admission = Admission(budget)
-        self._resources: Resources | None = None
-        self._events.refresh()
-        self._told = len(self._events.events)  # wishes count from here on
+        self._error: Exception | None = None
 
-    def work(self) -> None:
-        """Works until nothing is left, it is asked to pause or stop, or the budget is spent.
-
-        Raises:
-            EndpointDown: The endpoint does not answer; the sweep can go on later.
-            LogBusyError: Another process works on it, and there is a budget.
-            LogError: The events are damaged.
-        """
+    def work(self) -> Sweep:
+        """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(claim(self._folder, alone=bool(self._budget)))
+            stack.enter_context(claim(self._folder, alone=bool(self._ledger.limits)))
             self._events.refresh()
-            self._admission.begin(self._spent())
-            with self._events.writing() as write:
-                again = any(event.event == "started" for event in self._events.events)
-                write("resumed" if again else "started", data=self._budget)
-            bar = stack.enter_context(contextlib.closing(self._progress()))
-            watcher = threading.Thread(target=self._watch, args=(bar,), daemon=True)
+            state = self._events.state
+            self._ledger.settle({**dict.fromkeys(UNITS, 0.0), "seconds": state.seconds})
+            again = any(event.event == "started" for event in self._events.events)
+            self._events.append("resumed" if again else "started", data=dict(self._ledger.limits))
+            watcher = threading.Thread(target=self._watch, daemon=True)
             watcher.start()
-            done = False
+            ended, message = "interrupted", None
             try:
-                done = self._work(stack)
+                resources = open_resources(self._settings, self._control, isolated=True)
+                ended = self._work(stack.enter_context(resources))
+            except KeyboardInterrupt:
+                ended = "paused"
+                raise
             except BaseException as error:
-                self._halt(error)
+                message = str(error)
+                raise
             finally:
-                ended = "completed" if done else self._admission.halted or "completed"
-                self._end(ended)
+                kind = next(kind for kind, word in ENDS.items() if word == ended)
+                self._events.append(kind, message=message)
                 self._over.set()
                 watcher.join()
         if self._error is not None:
             raise self._error
+        return Sweep(self._folder)
 
-    def kill(self) -> None:
-        """Ends calls and evaluations under way."""
-        with self._lock:
-            clients = list(self._clients.values())
-        for client in clients:
-            client.cancel()
-        if self._resources is not None:
-            self._resources.evaluator.close()
-
-    def halt(self, why: str) -> None:
-        """Lets no further call begin."""
-        self._admission.halt(why)
-
-    def _work(self, stack: contextlib.ExitStack) -> bool:
-        """Proposes and runs; returns whether nothing is left."""
-        resources = stack.enter_context(open_resources(self._settings))
-        slots: Any = AdmittingSlots(resources.slots, self._admission)
-        self._resources = resources = dataclasses.replace(resources, slots=slots)
-        stack.callback(self._close_clients)
-        work = LaneWork(
-            folder=self._folder,
-            events=self._events,
-            admission=self._admission,
-            settings=self._settings,
-            resources=resources,
-        )
-        while not self._admission.halted:
-            self._events.refresh()
-            lanes = self._lanes()
-            if not lanes and not self._propose():
-                return True
-            if lanes:
-                before = len(self._events.state.completed)
-                self._run(lanes, work)
-                if len(self._events.state.completed) == before:
-                    self._over.wait(POLL)  # others are at what is left
-        return not self._lanes() and len(self._events.state.trials) >= self._strategy.planned
-
-    def _lanes(self) -> list[Lane]:
-        """Returns what is left to run of what was proposed."""
-        for values, hash_ in self._events.state.trials:
-            if hash_ not in self._known:
-                self._known[hash_] = self._configure(values, hash_)
-        state = self._events.state
-        failed = {
-            (hash_, seed): why
-            for hash_, why in self._known.items()
-            if isinstance(why, str)
-            for seed in self._plan.seeds
-            if (hash_, seed) not in state.failed
-        }
-        for (hash_, seed), why in failed.items():
-            self._events.append("run_failed", configuration=hash_, seed=seed, message=why)
-        return pending_lanes(self._plan, state, self._known)
-
-    def _configure(self, values: dict[str, Any], hash_: str) -> Configuration | str:
-        try:
-            configuration = self._plan.configure(values)
-        except (ValueError, TypeError) as error:
-            return str(error)
-        if configuration.id != hash_:
-            raise ValueError(
-                f"{self._folder}: {values!r} was configuration {hash_} when it was proposed and is "
-                f"{configuration.id} now: the model or this software has changed since"
+    def _work(self, resources: Resources) -> str:
+        """Proposes and runs; returns why it ended."""
+        jobs = self._jobs(every=True)  # what earlier sessions spent counts as well
+        while not self._control.stopping.is_set():
+            if not jobs and not self._propose():
+                return "completed"
+            done = bring(
+                jobs,
+                resources,
+                ledger=self._ledger,
+                label=f"sweep {self._folder.name}",
+                on_generation=self._note,
             )
-        return configuration
+            for each in done:
+                self._conclude(each)
+            if any(each.end == "budget" for each in done):
+                return "budget"
+            if done and all(each.end == "busy" for each in done):
+                self._over.wait(POLL)  # other processes are at what is left
+            self._events.refresh()
+            jobs = self._jobs()
+        self._events.refresh()
+        told = [event.event for event in self._events.events[self._since :]]
+        last = next((each for each in reversed(told) if each.endswith("_requested")), "")
+        return {"stop_requested": "stopped", "pause_requested": "paused"}.get(last, "interrupted")
+
+    def _jobs(self, *, every: bool = False) -> list[Job]:
+        """Returns the logs with something left to do, in the order of trials, then of seeds.
+
+        By the prefix property a run with T = 64 holds every run with less, so configurations that
+        differ in T alone share one log per seed.
+        """
+        state, jobs = self._events.state, dict[Path, Job]()
+        for hash_, values in state.configurations.items():
+            if hash_ not in self._known:
+                self._known[hash_] = _configured(self._folder, self._design, values, hash_)
+            known = self._known[hash_]
+            for seed in self._design.seeds:
+                run = (hash_, seed)
+                if isinstance(known, str):
+                    if run not in state.failed:
+                        self._events.append(
+                            "run_failed", configuration=hash_, seed=seed, message=known
+                        )
+                    continue
+                if run in state.failed or (run in state.completed and not every):
+                    continue
+                path = self._folder / log_name(known, seed)
+                goals = self._goals.setdefault(path, {})
+                goals[hash_] = known.generations
+                header = msgspec.structs.replace(known.header, seed=seed)
+                jobs[path] = Job(path, header, Goal(max(goals.values())))
+        return list(jobs.values())
 
     def _propose(self) -> bool:
         """Writes down the next trials, unless another process just did; whether there are any."""
         with self._events.writing() as write:
             state = self._events.state
-            known = len(self._known)
-            if len(state.configurations) > known:
+            if len(state.configurations) > len(self._known):
                 return True
             first = len(state.trials)
-            batch = self._strategy.propose(state.history(self._plan.seeds))
+            batch = self._strategy.propose(state.history(self._design.seeds))
             for trial, values in enumerate(batch, start=first):
                 try:
-                    hash_ = self._plan.configure(values).id
+                    hash_ = self._design.configure(values).id
                 except (ValueError, TypeError):
-                    hash_ = hash_of(values)
+                    hash_ = short_hash(values)
                 write("proposed", trial=trial, configuration=hash_, values=values)
         return bool(batch)
 
-    def _run(self, lanes: list[Lane], work: LaneWork) -> None:
-        """Advances lanes, several at a time, so that slots and cores stay busy."""
-        from joblib import Parallel, delayed
+    def _note(self, job: Job, arm: Arm) -> None:
+        """Writes down what a generation of a run means for its configurations."""
+        goals = self._goals[job.path]
+        if job.path not in self._begun:
+            self._begun.add(job.path)
+            with self._events.writing() as write:
+                for hash_ in goals:
+                    if hash_ not in self._events.state.begun:
+                        write("configuration_started", configuration=hash_)
+                    write("run_started", configuration=hash_, **self._place(job))
+        if arm.generation in goals.values():
+            self._report(job, read_log(arm.path))
 
-        def one(lane: Lane) -> None:
-            if self._admission.halted:
-                return
-            try:
-                client = self._client(lane, work.resources)
-                work.advance(lane, RunCaller(client, self._admission, lane.header))
-            except EndpointMissing as error:
-                self._halt(error)
-            except (EndpointRefused, ValueError) as error:
-                work.fail(lane, error)
-            except BaseException as error:
-                self._halt(error)
-
-        at_once = self._settings.max_concurrent
-        if at_once > 1:
-            at_once = max(3, 2 * at_once // min(lane.header.children for lane in lanes))
-        preset = find_preset(self._settings.preset) if self._settings.preset else None
-        if preset and self._settings.max_concurrent == preset.max_concurrent:
-            at_once = min(at_once, preset.configurations_in_flight)
-        if min(at_once, len(lanes)) == 1:
-            for lane in lanes:
-                one(lane)
+    def _conclude(self, done: Brought) -> None:
+        """Writes down what became of a run's configurations in a session."""
+        if done.log is not None:
+            self._report(done.job, done.log)
+        if done.error is None or done.end == "busy":
             return
-        parallel = Parallel(
-            n_jobs=min(at_once, len(lanes)), backend="threading", batch_size=1, pre_dispatch="all"
-        )
-        parallel(delayed(one)(lane) for lane in lanes)
+        message = " ".join(str(done.error).split())
+        with self._events.writing() as write:
+            for hash_ in self._goals[done.job.path]:
+                if (hash_, done.job.header.seed) not in self._events.state.completed:
+                    write(
+                        "run_failed",
+                        configuration=hash_,
+                        message=message,
+                        **self._place(done.job),
+                    )
 
-    def _client(self, lane: Lane, resources: Resources) -> Caller:
-        """Returns the client of a lane's model, shared by all lanes of that model."""
-        model, sampling = lane.header.model, lane.header.sampling
-        key = (repr(model), sampling)
-        with self._lock:
-            if key not in self._clients:
-                self._clients[key] = open_caller(lane.header, self._settings, resources.slots)
-            return self._clients[key]
+    def _report(self, job: Job, log: Log) -> None:
+        """Writes down which configurations a log now serves."""
+        completed, seed = self._events.state.completed, job.header.seed
+        ready = {
+            hash_: measure(log, T)
+            for hash_, T in self._goals[job.path].items()
+            if len(log.generations) >= T and (hash_, seed) not in completed
+        }
+        if ready:
+            with self._events.writing() as write:
+                for hash_, data in ready.items():
+                    if (hash_, seed) not in completed:
+                        write("run_completed", configuration=hash_, data=data, **self._place(job))
 
-    def _close_clients(self) -> None:
-        for client in self._clients.values():
-            client.close()
+    def _place(self, job: Job) -> dict[str, Any]:
+        return {"seed": job.header.seed, "log": job.path.relative_to(self._folder).as_posix()}
 
-    def _halt(self, error: BaseException) -> None:
-        """Ends the session because of an error; what is under way may finish."""
-        if self._error is None and self._admission.halted != "stopped":
-            self._error = error
-        self._admission.halt("interrupted")
-
-    def _spent(self) -> dict[str, float]:
-        """Returns what earlier sessions spent, by unit; as far as the logs know."""
-        if not self._budget:
-            return {}
-        total: dict[str, float] = {"seconds": self._events.state.seconds}
-        for log in logs_of(self._folder):
-            for unit, amount in amounts(cost_of_log(log), {}).items():
-                total[unit] = total.get(unit, 0.0) + amount
-        return total
-
-    def _watch(self, bar: tqdm[Any]) -> None:
+    def _watch(self) -> None:
         """Heeds wishes and tells the subscriber, until the session is over."""
         try:
             while not self._over.wait(POLL):
                 self._events.refresh()
-                self._tell(bar)
-                self._admission.wake()
-            self._tell(bar)
+                self._tell()
+            self._tell()
         except Exception as error:
-            self._halt(error)
+            self._error = error
+            self._control.stop()
 
-    def _tell(self, bar: tqdm[Any]) -> None:
+    def _tell(self) -> None:
         new = self._events.events[self._told :]
         for event in new:
             self._told += 1
             if event.event == "pause_requested":
-                self._admission.halt("paused")
+                self._control.pause()
             elif event.event == "stop_requested":
-                self._admission.halt("stopped")
-                threading.Thread(target=self._kill_soon, daemon=True).start()
+                self._control.stop()
             if self._on_event is not None:
                 self._on_event(event)
-        if new:
-            state = self._events.state
-            bar.update(len(state.completed) + len(state.failed) - bar.n)
-
-    def _kill_soon(self) -> None:
-        """After a stop, what is under way has a moment to finish."""
-        if not self._over.wait(GRACE):
-            self.kill()
-
-    def _end(self, ended: str) -> None:
-        kind = next(kind for kind, word in ENDS.items() if word == ended)
-        message = str(self._error) if self._error is not None else None
-        self._events.append(kind, message=message)
-
-    def _progress(self) -> tqdm[Any]:
-        from tqdm.auto import tqdm
-
-        total = self._strategy.planned * len(self._plan.seeds)
-        shown = self._settings.progress
-        return tqdm(total=total, desc=f"sweep {self._folder.name}", unit="run", disable=not shown)
 
 
-def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
-    """Returns each configuration's hash, values and fitnesses so far, the best mean first."""
-    events = EventLog(folder)
-    events.refresh()
-    state = events.state
-    made = []
-    for hash_, values in state.configurations.items():
-        found = [
-            run.data.get("fitness") for (own, _), run in state.completed.items() if own == hash_
-        ]
-        made.append((hash_, values, [fitness for fitness in found if fitness is not None]))
-    return sorted(made, key=lambda row: -(sum(row[2]) / len(row[2])) if row[2] else 1.0)
+def log_name(configuration: Configuration, seed: int) -> str:
+    """Returns the path of a run's log, relative to the folder of its sweep."""
+    header = configuration.header
+    model = "".join(c if c.isalnum() or c in "-_." else "-" for c in header.model.name)
+    stem = f"{header.task.name}-{model}-N{header.children}-{configuration.run}-s{seed}"
+    return f"{RUNS}/{stem}.jsonl"
+
+
+def known_configurations(
+    folder: Path, design: Design, events: EventLog
+) -> dict[str, Configuration | str]:
+    """Returns the configurations that were proposed, by hash; where there can be none, why.
+
+    Raises:
+        ValueError: One is another today than when it was proposed.
+    """
+    return {
+        hash_: _configured(folder, design, values, hash_)
+        for hash_, values in events.state.configurations.items()
+    }
+
+
+def _configured(
+    folder: Path, design: Design, values: dict[str, Any], hash_: str
+) -> Configuration | str:
+    try:
+        configuration = design.configure(values)
+    except (ValueError, TypeError) as error:
+        return str(error)
+    if configuration.id != hash_:
+        raise ValueError(
+            f"{folder}: cannot go on: {values!r} was configuration {hash_} when it was proposed "
+            f"and is {configuration.id} now: the model or this software has changed since"
+        )
+    return configuration
+
+
+def _in_batches(
+    strategy: str | Mapping[str, Any], preset: str | None, folder: Path | None
+) -> str | Mapping[str, Any]:
+    """Returns a strategy with batches of the preset's size, unless they have one already."""
+    options = {"name": strategy} if isinstance(strategy, str) else strategy
+    if options.get("name") != "bayesian" or "batch" in options:
+        return strategy
+    if folder is not None and is_sweep(folder):  # it goes on as it began, whatever the preset
+        batch = read_design(folder).options.get("batch")
+    else:
+        batch = find_preset(preset).configurations_per_batch if preset else None
+    return strategy if batch is None else {**options, "batch": batch}
+
+
+@takes_options("limits")
+def plan_sweep(
+    space: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    task: str | os.PathLike[str] | Task | None = None,
+    strategy: str | Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    seeds: Iterable[int] | str | None = None,
+    seed: int | None = None,
+    budget: Mapping[str, float] | None = None,
+    log_dir: str | os.PathLike[str] | None = None,
+    on_event: Subscriber | None = None,
+    generations: int | None = None,
+    statement: str | None = None,
+    base: Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Plan[Sweep]:
+    """Runs many configurations, each on the same seeds, and logs all.
+
+    Called again with the same arguments and folder, it goes on: no logged call is made twice.
+    Without a budget other processes and machines may work on the same folder at once. What is
+    given beside a sweep.toml replaces what stands there.
+
+    Args:
+        space: Fields and values, see `evo.sweeping.space`; or a sweep.toml; or a sweep's folder,
+            which goes on and takes a budget and settings alone.
+        task: Name, alias, folder or Task; the space may name several in the field `task`.
+        strategy: Out of `evo.sweeping.strategies.STRATEGIES`; or {"name": ..., and its options};
+            None: that of the file, as for all below, else grid.
+        trials: How many; None: 100, and of a grid all.
+        seeds: Of the runs of each configuration; None: 40 ... 44.
+        seed: Key of the strategy's draws; None: 0.
+        budget: Limits by unit of all runs together: calls, tokens, flops, dollars, seconds (wall
+            time); what earlier sessions spent counts. Runs come out as if served one after
+            another. None: as before, or none.
+        log_dir: Folder; None: a new one in logs/local.
+        on_event: Told of every event, see `evo.sweeping.events`.
+        generations: T, where the space does not say; None: 8.
+        statement: What the prompt says the program is for; None: the task's own words.
+        base: Further fields beside those of the space, such as {"limits.seconds": 5}.
+        settings: A whole Settings value instead of its fields as keywords.
+        **options: See `make_header` and `Settings`.
+
+    Returns:
+        The sweep, at its end: `.summary`; `replay.load_sweep(...)` makes a frame of it. Of
+        `start_sweep`, the handle of the work in the background.
+
+    Raises:
+        ValueError: A mistake in the arguments, or the folder holds another sweep.
+        EndpointDown: The endpoint does not answer; the sweep can go on later.
+        KeyboardInterrupt: Ctrl-C; it is paused.
+    """
+    own = Settings.__dataclass_fields__
+    settings, _ = split_settings(settings, {k: v for k, v in options.items() if k in own})
+    more = {"generations": generations, "statement": statement}
+    fields = {
+        **(base or {}),
+        **{name: value for name, value in more.items() if value is not None},
+        **{name: value for name, value in options.items() if name not in own},
+    }
+    parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
+    given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
+    folder = None if log_dir is None else Path(log_dir)
+    place = Path(space) if isinstance(space, str | os.PathLike) else None
+    if place is not None and place.suffix != ".toml":
+        if extra := [*given, *fields, *(["log_dir"] if folder else [])]:
+            raise TypeError(
+                f"{place}: a sweep that exists takes settings and a budget alone, got {extra[0]}"
+            )
+        return _plan(place, read_design(place), budget, settings, on_event)
+    table: Any = space
+    if place is not None:
+        folder = folder or LOCAL / f"sweep-{place.stem}"
+        known = read_toml(place)
+        table, fields = known.pop("space"), {**known.pop("base"), **fields}
+        limits = known.pop("budget", None)
+        budget = limits if budget is None else budget
+        given = {**known, **given}
+    start = {"task": None, "strategy": "grid", "trials": None, "seeds": SEEDS, "seed": 0}
+    given = {**start, **given}
+    given["strategy"] = _in_batches(given["strategy"], settings.preset, folder)
+    design = make_design(table, base=fields, **given)
+    folder = folder or unused(LOCAL, f"sweep-{design.strategy}")
+    return _plan(folder, design, budget, settings, on_event)
+
+
+def _plan(
+    folder: Path,
+    design: Design,
+    budget: Mapping[str, float] | None,
+    settings: Settings,
+    on_event: Subscriber | None,
+) -> Plan[Sweep]:
+    """Checks that the sweep can be made, or gone on with, and writes sweep.json."""
+    if is_sweep(folder):
+        keep_design(folder, design)  # it says first what differs
+    events = read_events(folder)
+    made = known_configurations(folder, design, events).values()
+    since = len(events.events)
+    headers = [each.header for each in [*design.tried_values(), *made] if not isinstance(each, str)]
+    limits = check_budget(events.state.budget if budget is None else budget, headers)
+    keep_design(folder, design)
+    return Plan(
+        paths=[folder],
+        work=lambda control: _Session(folder, limits, settings, on_event, control, since).work(),
+        many=True,
+        tell=functools.partial(request, folder),
+    )
+
+
+sweep = in_foreground("sweep", plan_sweep)
+start_sweep = in_background("start_sweep", plan_sweep)

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ import msgspec
 
 from evo.journal import LogError, Reader, Writer
 from evo.records import Record
-from evo.sweeping.plan import PLAN
+from evo.sweeping.design import DESIGN, is_sweep
 from evo.sweeping.strategies import Trial
 
 EVENTS = "events.jsonl"
@@ -225,31 +225,19 @@ class EventLog:
             yield write
 
 
+def read_events(folder: Path) -> EventLog:
+    """Returns the events of a sweep, as far as there are any."""
+    events = EventLog(folder)
+    events.refresh()
+    return events
+
+
 def request(folder: Path, wish: Literal["pause", "stop"]) -> None:
     """Asks every process that works on a sweep to pause or to stop.
 
     Raises:
         LogError: The folder holds no sweep.
     """
-    if not (folder / PLAN).is_file():
-        raise LogError(f"{folder}: not the folder of a sweep: it holds no {PLAN}")
+    if not is_sweep(folder):
+        raise LogError(f"{folder}: not the folder of a sweep: it holds no {DESIGN}")
     EventLog(folder).append("pause_requested" if wish == "pause" else "stop_requested")
-
-
-def budget_of(limits: Mapping[str, float] | None) -> dict[str, float]:
-    """Checks limits by unit.
-
-    Raises:
-        ValueError: An unknown unit, or a limit that is not positive.
-    """
-    found = {}
-    for unit, limit in (limits or {}).items():
-        if unit not in UNITS:
-            raise ValueError(f"budget: expected a unit out of {', '.join(UNITS)}, got {unit!r}")
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
-            raise ValueError(f"budget: expected a positive number of {unit}, got {limit!r}")
-        found[unit] = float(limit)
-    return found
-
-
-UNITS = ("calls", "tokens", "dollars", "seconds")

@@ -18,7 +18,7 @@ import difflib
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +80,10 @@ class Dimension:
         """All listed values, or both ends of a range."""
         return self.values if self.values is not None else (self._at(0.0), self._at(1.0))
 
+    def is_asked(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is asked for, given the values of the fields before it."""
+        return all(name in values and values[name] in fine for name, fine in self.when.items())
+
     def _at(self, share: float) -> Any:
         """Returns the value at a share of the range, 0 to 1."""
         if self.log:
@@ -136,13 +140,13 @@ class Space:
         names = [dimension.name for dimension in ordered]
         found: dict[bytes, dict[str, Any]] = {}
         for combination in itertools.product(*listed):
-            values = self._drop_inactive(dict(zip(names, combination, strict=True)))
+            values = self._fill(dict(zip(names, combination, strict=True)), "")
             found.setdefault(msgspec.json.encode(values), values)
         return list(found.values())
 
     def draw(self, key: str) -> dict[str, Any]:
         """Returns a combination at random, the same for the same key."""
-        return self._complete({}, key)
+        return self._fill({}, key)
 
     def perturb(self, values: Mapping[str, Any], key: str) -> dict[str, Any]:
         """Returns a combination that differs in one field, and in those that depend on it."""
@@ -156,33 +160,33 @@ class Space:
         draws = random.Random(f"{key}/perturb")
         chosen = draws.choice(movable)
         moved = chosen.move(values[chosen.name], draws)
-        return self._complete({**values, chosen.name: moved}, key)
+        return self._fill({**values, chosen.name: moved}, key)
 
-    def active(self, dimension: Dimension, values: Mapping[str, Any]) -> bool:
-        """Whether a field is asked for, given the values of those before it."""
-        return all(
-            name in values and values[name] in allowed for name, allowed in dimension.when.items()
-        )
-
-    def _complete(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    def complete(self, value_of: Callable[[Dimension], Any]) -> dict[str, Any]:
+        """Returns the value of each field that is asked for, given those of the fields before."""
         values: dict[str, Any] = {}
         for dimension in self.dimensions:
-            name = dimension.name
-            if self.active(dimension, values):
-                draws = random.Random(f"{key}/{name}")
-                values[name] = given[name] if name in given else dimension.draw(draws)
+            if dimension.is_asked(values):
+                values[dimension.name] = value_of(dimension)
         return dict(sorted(values.items()))
 
-    def _drop_inactive(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        return self._complete(given, "")
+    def _fill(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
+        def value_of(each: Dimension) -> Any:
+            known = each.name in given
+            return given[each.name] if known else each.draw(random.Random(f"{key}/{each.name}"))
+
+        return self.complete(value_of)
 
 
 def parse_space(space: Mapping[str, Any]) -> Space:
     """Reads a space; see the head of this module for its form.
 
     Raises:
-        SpaceError: An unknown field, an impossible range, or a condition that cannot hold.
+        SpaceError: No table, an unknown field, an impossible range, or a condition that cannot
+            hold.
     """
+    if not isinstance(space, Mapping):
+        raise SpaceError(f"space: expected a table of fields and their values, got {space!r}")
     for name in space:
         check_field(name)
     short: dict[str, str] = {}

@@ -2,12 +2,13 @@
 
 A strategy proposes trials in batches. A batch depends on the seed, on the number of its first
 trial and on the results of all trials before it, and on nothing else: not on the order in which
-runs end, nor on how often the sweep was interrupted.
+runs end, nor on how often the sweep was interrupted, nor on the scale of fitness.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import logging
@@ -44,44 +45,36 @@ Batch = list[dict[str, Any]]
 
 
 class Strategy(Protocol):
-    """Proposes batches of trials."""
+    """Proposes batches of trials.
 
-    @property
-    def planned(self) -> int:
-        """Trials in all."""
-        ...
+    Attributes:
+        planned: Trials in all.
+    """
+
+    planned: int
 
     def propose(self, history: Sequence[Trial]) -> Batch:
-        """Returns the next batch; empty once all trials were proposed.
-
-        Args:
-            history: Every trial so far, in order.
-        """
-        ...
+        """Returns the next batch, given every trial so far; empty once all were proposed."""
 
 
-class Grid:
+class GridTrials:
     """Every combination once, keys sorted."""
 
     def __init__(self, space: Space, *, seed: int, trials: int | None) -> None:
         if trials is not None:
             raise ValueError("trials: a grid tries every combination; random takes a number")
         self._all = space.grid()
-
-    @property
-    def planned(self) -> int:
-        """Combinations."""
-        return len(self._all)
+        self.planned = len(self._all)
 
     def propose(self, history: Sequence[Trial]) -> Batch:
         """Returns what is left of the grid."""
         return self._all[len(history) :]
 
 
-class Random:
+class RandomTrials:
     """Independent draws; more trials begin with the same ones."""
 
-    def __init__(self, space: Space, *, seed: int, trials: int | None = TRIALS) -> None:
+    def __init__(self, space: Space, *, seed: int, trials: int | None) -> None:
         self.planned = TRIALS if trials is None else at_least("trials", trials, 1)
         self._space, self._seed = space, seed
 
@@ -94,7 +87,7 @@ class Random:
         return [self._space.draw(f"{self._seed}/{trial}") for trial in range(first, stop)]
 
 
-class Guided:
+class GuidedTrials:
     """Some random trials, then one changed field of the best ones, in turn.
 
     Args:
@@ -110,13 +103,13 @@ class Guided:
         space: Space,
         *,
         seed: int,
-        trials: int | None = TRIALS,
+        trials: int | None,
         explore_ratio: float = 0.3,
         top_k: int = 5,
     ) -> None:
         if not 0 <= explore_ratio <= 1:
             raise ValueError(f"explore_ratio: expected a share from 0 to 1, got {explore_ratio!r}")
-        self._random = Random(space, seed=seed, trials=trials)
+        self._random = RandomTrials(space, seed=seed, trials=trials)
         self.planned = self._random.planned
         self._explored = max(1, int(self.planned * explore_ratio))
         self._top_k = at_least("top_k", top_k, 1)
@@ -128,13 +121,9 @@ class Guided:
         if first < self._explored:
             return self._random.draw(first, self._explored)
         stop = min(self.planned, first + self._top_k)
-        best: dict[bytes, Trial] = {}
-        for trial in sorted(
-            (trial for trial in history if trial.fitness is not None),
-            key=lambda trial: -(trial.fitness or 0.0),
-        ):
-            best.setdefault(msgspec.json.encode(trial.values), trial)
-        top = [trial.values for trial in best.values()][: self._top_k]
+        known = [(trial.fitness, trial.values) for trial in history if trial.fitness is not None]
+        best = {msgspec.json.encode(v): v for _, v in sorted(known, key=lambda each: -each[0])}
+        top = [*best.values()][: self._top_k]
         if not top:
             return self._random.draw(first, stop)
         return [
@@ -143,10 +132,7 @@ class Guided:
         ]
 
 
-Sampler = Literal["tpe", "gp"]
-
-
-class Bayesian:
+class OptunaTrials:
     """Optuna's samplers, made anew for every batch from the results so far.
 
     So a sweep that was interrupted goes on as it would have. Trials without a fitness count as
@@ -165,9 +151,9 @@ class Bayesian:
         space: Space,
         *,
         seed: int,
-        trials: int | None = TRIALS,
+        trials: int | None,
         batch: int = 8,
-        sampler: Sampler = "tpe",
+        sampler: Literal["tpe", "gp"] = "tpe",
     ) -> None:
         _import_optuna()
         if sampler not in ("tpe", "gp"):
@@ -180,53 +166,41 @@ class Bayesian:
         """Returns the next batch."""
         optuna = _import_optuna()
         first = len(history)
-        key = hashlib.sha256(f"{self._seed}/{first}".encode()).digest()
-        kinds = {"tpe": "TPESampler", "gp": "GPSampler"}
+        key = int.from_bytes(hashlib.sha256(f"{self._seed}/{first}".encode()).digest()[:4], "big")
+        sampler = {"tpe": "TPESampler", "gp": "GPSampler"}[self._sampler]
         with _quiet(optuna):
-            sampler = getattr(optuna.samplers, kinds[self._sampler])(
-                seed=int.from_bytes(key[:4], "big")
+            study = optuna.create_study(
+                direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=key)
             )
-            study = optuna.create_study(direction="maximize", sampler=sampler)
-            tell_study(study, self._space, history)
-            count = min(self._batch, self.planned - first)
-            return [self._ask(study.ask()) for _ in range(max(0, count))]
+            for trial in history:
+                study.add_trial(self._told(trial))
+            count = max(0, min(self._batch, self.planned - first))
+            asked = (functools.partial(_ask, study.ask()) for _ in range(count))
+            return [self._space.complete(each) for each in asked]
 
-    def _ask(self, trial: optuna.Trial) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for dimension in self._space.dimensions:
-            if self._space.active(dimension, values):
-                values[dimension.name] = _suggest(trial, dimension)
-        return dict(sorted(values.items()))
-
-
-def tell_study(study: optuna.Study, space: Space, history: Sequence[Trial]) -> None:
-    """Adds trials to an Optuna study, those without a fitness as failed."""
-    optuna = _import_optuna()
-    for trial in history:
-        dimensions = [d for d in space.dimensions if d.name in trial.values]
-        state = optuna.trial.TrialState.FAIL if trial.fitness is None else None
-        study.add_trial(
-            optuna.trial.create_trial(
-                state=state or optuna.trial.TrialState.COMPLETE,
-                value=trial.fitness,
-                params={d.name: _to_optuna(d, trial.values[d.name]) for d in dimensions},
-                distributions={d.name: _distribution(d) for d in dimensions},
-            )
+    def _told(self, trial: Trial) -> optuna.trial.FrozenTrial:
+        optuna = _import_optuna()
+        dimensions = [d for d in self._space.dimensions if d.name in trial.values]
+        state = optuna.trial.TrialState
+        return optuna.trial.create_trial(
+            state=state.FAIL if trial.fitness is None else state.COMPLETE,
+            value=trial.fitness,
+            params={d.name: _code(d, trial.values[d.name]) for d in dimensions},
+            distributions={d.name: _distribution(d) for d in dimensions},
         )
 
 
 def _distribution(dimension: Dimension) -> Any:
-    distributions = _import_optuna().distributions
-    values = dimension.values
+    """The values of a dimension as Optuna has them: listed numbers by place, others by label."""
+    made = _import_optuna().distributions
+    values, low, high = dimension.values, dimension.low, dimension.high
     if values is None and dimension.whole:
-        return distributions.IntDistribution(
-            int(dimension.low), int(dimension.high), log=dimension.log
-        )
+        return made.IntDistribution(int(low), int(high), log=dimension.log)
     if values is None:
-        return distributions.FloatDistribution(dimension.low, dimension.high, log=dimension.log)
-    if dimension.ordered:  # by place, so that steps keep their exact values
-        return distributions.IntDistribution(0, len(values) - 1)
-    return distributions.CategoricalDistribution([_label(value) for value in values])
+        return made.FloatDistribution(low, high, log=dimension.log)
+    if dimension.ordered:
+        return made.IntDistribution(0, len(values) - 1)
+    return made.CategoricalDistribution([_label(value) for value in values])
 
 
 def _label(value: Any) -> Any:
@@ -234,22 +208,22 @@ def _label(value: Any) -> Any:
     return value if plain else msgspec.json.encode(value, order="sorted").decode()
 
 
-def _to_optuna(dimension: Dimension, value: Any) -> Any:
+def _code(dimension: Dimension, value: Any) -> Any:
+    """What stands for a value within `_distribution(dimension)`."""
     if dimension.values is None:
         return value
     return dimension.values.index(value) if dimension.ordered else _label(value)
 
 
-def _suggest(trial: optuna.Trial, dimension: Dimension) -> Any:
-    """Asks for a value within `_distribution(dimension)`."""
-    name, values, log = dimension.name, dimension.values, dimension.log
-    if values is None and dimension.whole:
-        return trial.suggest_int(name, int(dimension.low), int(dimension.high), log=log)
-    if values is None:
-        return dimension.rounded(trial.suggest_float(name, dimension.low, dimension.high, log=log))
-    if dimension.ordered:
-        return values[trial.suggest_int(name, 0, len(values) - 1)]
-    label = trial.suggest_categorical(name, [_label(value) for value in values])
+def _ask(trial: optuna.Trial, dimension: Dimension) -> Any:
+    """Asks for a value of a dimension."""
+    name, values, within = dimension.name, dimension.values, _distribution(dimension)
+    if values is None and not dimension.whole:
+        return dimension.rounded(trial.suggest_float(name, within.low, within.high, log=within.log))
+    if values is None or dimension.ordered:
+        number = trial.suggest_int(name, within.low, within.high, log=within.log)
+        return number if values is None else values[number]
+    label = trial.suggest_categorical(name, within.choices)
     return next(value for value in values if _label(value) == label)
 
 
@@ -277,11 +251,12 @@ def _quiet(optuna: Any) -> Iterator[None]:
 
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
-    "grid": Grid,
-    "random": Random,
-    "guided": Guided,
-    "bayesian": Bayesian,
+    "grid": GridTrials,
+    "random": RandomTrials,
+    "guided": GuidedTrials,
+    "bayesian": OptunaTrials,
 }
+"""Every strategy by name."""
 
 
 def build_strategy(
@@ -302,9 +277,8 @@ def build_strategy(
     if name not in STRATEGIES:
         raise ValueError(f"unknown strategy {name!r} (known: {', '.join(STRATEGIES)})")
     build = STRATEGIES[name]
-    known = [
-        key for key in inspect.signature(build).parameters if key not in ("space", "seed", "trials")
-    ]
+    common = ("space", "seed", "trials")
+    known = [key for key in inspect.signature(build).parameters if key not in common]
     if unknown := [key for key in options if key not in known]:
         have = ", ".join(known) or "none"
         raise ValueError(f"strategy {name}: unknown option {unknown[0]!r} (known: {have})")

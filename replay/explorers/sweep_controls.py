@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import evo
-from evo.sweeping.driver import Summary, summarise
 from evo.sweeping.events import EventLog, request
+from evo.sweeping.summary import Summary, summarise
 from replay.explorers.widgets import button, close_previous, close_tree, row
+
+Swept = evo.Handle[evo.Sweep] | evo.Sweep | str | os.PathLike[str]
+"""A sweep under way in this process, or one by its folder."""
 
 POLL = 0.5  # seconds between looks at the events
 
@@ -31,15 +34,15 @@ class SweepControls:
 
     Attributes:
         widget: The whole as one widget.
-        sweep: The sweep, or its folder if this process does not work on it.
+        sweep: The handle of the work in this process, or the folder.
     """
 
-    def __init__(self, sweep: evo.Sweep | str | os.PathLike[str]) -> None:
+    def __init__(self, sweep: Swept) -> None:
         import ipywidgets
 
         close_previous(self)
         self.sweep = sweep
-        self._folder = Path(sweep)
+        self._folder = sweep.paths[0] if isinstance(sweep, evo.Handle) else Path(sweep)
         self._closed = threading.Event()
         self._words = ipywidgets.HTML()
         self.pause = button(
@@ -72,10 +75,7 @@ class SweepControls:
 
     def _go_on(self) -> None:
         self.resume.disabled = True
-        if isinstance(self.sweep, evo.Sweep):
-            self.sweep.resume()
-        else:
-            self.sweep = evo.start_sweep(self._folder, progress=False)
+        self.sweep = evo.start_sweep(self._folder, progress=False)
 
     def _follow(self) -> None:
         events = EventLog(self._folder)
@@ -91,7 +91,9 @@ class SweepControls:
         return bundle
 
 
-def sweep_controls(sweep: evo.Sweep | str | os.PathLike[str]) -> SweepControls:
+def sweep_controls(
+    sweep: Swept,
+) -> SweepControls:
     """Makes buttons that pause, go on with and stop a sweep, wherever it runs.
 
     Args:

@@ -50,23 +50,23 @@ def main() -> None:
                 before = lines(log)
                 while lines(log) < before + 20:
                     time.sleep(0.02)
-                subprocess.run([sys.executable, "-m", "evo", "pause", sweep.folder], check=True,
+                subprocess.run([sys.executable, "-m", "evo", "pause", place / "s"], check=True,
                                capture_output=True)  # fmt: skip
                 sweep.wait()
-                events = EventLog(sweep.folder)
+                events = EventLog(place / "s")
                 wish = [e.time for e in events.refresh() if e.event == "pause_requested"][-1]
                 ended = events.events[-1].time
                 requests = [json.loads(line) for line in log.read_text().splitlines()]
                 last = began + max(each["received"] for each in requests)
                 asked = sorted(each["seed"] for each in requests)
-                paths = sweep.folder.glob("runs/*.jsonl")
+                paths = place / "s".glob("runs/*.jsonl")
                 logged = sorted(o.seed for path in paths for o in evo.read_log(path).outcomes)
                 print(
                     f"last request {last - wish:+.2f} s, end {ended - wish:.2f} s after the wish; "
                     f"{len(asked)} calls answered, {len(logged)} logged, "
                     f"{'the same' if asked == logged else 'NOT the same'}"
                 )
-                sweep.resume()
+                sweep = evo.start_sweep(place / "s", progress=False)
             sweep.pause()
             sweep.wait()
 

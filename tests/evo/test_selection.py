@@ -89,9 +89,9 @@ def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"configurations": []}, "at least one"),
-        ({"configurations": [{"childen": 2}]}, "did you mean 'children'"),
-        ({"configurations": [{"children": 2}, {"children": 2}]}, "0 and 1 are the same"),
+        ({"choices": []}, "at least one"),
+        ({"choices": [{"childen": 2}]}, "did you mean 'children'"),
+        ({"choices": [{"children": 2}, {"children": 2}]}, "0 and 1 are the same"),
         ({"seeds": [1, 1]}, "all different"),
         ({"selector": "ucb"}, "expected a selector out of"),
         ({"failure_value": 2.0}, "failure_value"),
@@ -101,7 +101,7 @@ def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(arguments: dict[str, Any], said: str, tmp_path: Path) -> None:
-    given = {"configurations": [{"children": 1}], **COMMON, "log_dir": tmp_path, **arguments}
+    given = {"choices": [{"children": 1}], **COMMON, "log_dir": tmp_path, **arguments}
     with pytest.raises(ValueError, match=said):
         evo.select_best(**given)
     assert not list(tmp_path.iterdir())

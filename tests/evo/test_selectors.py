@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import replay
 from evo.policies import Draws
 from evo.selectors import SELECTORS, BaseSelector, Terms, find_selector, neighbours
 from evo.selectors.elimination import ArmElimination
@@ -219,23 +220,115 @@ def test_halving_halves() -> None:
     assert (found.survivors.sum(axis=1) == 1).all()
 
 
-@settings(max_examples=30)
+def slow_interval(x: list[float], alpha: float) -> tuple[float, float]:
+    """Waudby-Smith & Ramdas, theorem 2, sample by sample: bets know the past alone."""
+    low, high, bets, staked, paid = 0.0, 1.0, 0.0, 0.0, 0.0
+    cost = math.log(2 / alpha)
+    for t in range(1, len(x) + 1):
+        means = [(0.5 + sum(x[:k])) / (k + 1) for k in range(t + 1)]
+        deviations = [(x[k - 1] - means[k]) ** 2 for k in range(1, t)]
+        variance = (0.25 + sum(deviations)) / t
+        bet = min(0.75, math.sqrt(2 * cost / (variance * t * math.log(t + 1))))
+        bets += bet
+        staked += bet * x[t - 1]
+        paid += (x[t - 1] - means[t - 1]) ** 2 * (-math.log(1 - bet) - bet)
+        half = (cost + paid) / bets
+        low, high = max(low, staked / bets - half), min(high, staked / bets + half)
+    return low, high
+
+
+def slow_evidence(difference: list[float], margin: float) -> float:
+    """The same paper, section 4: capital by bets on the sign, each from the past alone."""
+    won = most = 0.0
+    past: list[float] = []
+    for each in difference:
+        d = each + margin
+        if past:
+            mean = sum(past) / (len(past) + 1)
+            spread, total = 0.25, 0.0
+            for k, value in enumerate(past, start=1):
+                total += value
+                spread += (value - total / (k + 1)) ** 2
+            variance = spread / (len(past) + 1)
+            won += math.log1p(min(0.75, max(0.0, mean / (variance + mean**2))) * d)
+            most = max(most, won)
+        past.append(d)
+    return most
+
+
+@settings(max_examples=40)
 @given(st.data())
-def test_sequence_does_not_depend_on_the_batches(data: st.DataObject) -> None:
+def test_evidence_is_that_of_the_paper_whatever_the_batches(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 30))
     x = np.array(data.draw(st.lists(st.floats(0, 1), min_size=size, max_size=size)))
-    cut = data.draw(st.integers(0, size))
-    whole, parts = Sequence(1, 0.05), Sequence(1, 0.05)
-    row = np.array([0])
-    whole.add(row, x[None], np.ones((1, size), dtype=bool))
+    cut, alpha = data.draw(st.integers(0, size)), data.draw(st.sampled_from([0.05, 0.3]))
+    parts, row = Sequence(2, alpha), np.array([1])
     for part in (x[:cut], x[cut:]):
         if part.size:
             padded = np.append(part, 0.3)[None]
             parts.add(row, padded, np.arange(part.size + 1)[None] < part.size)
-    assert parts.lower == pytest.approx(whole.lower, abs=1e-9)
-    assert parts.upper == pytest.approx(whole.upper, abs=1e-9)
-    assert whole.lower[0] >= 0
-    assert whole.upper[0] <= 1
+    assert (parts.lower[1], parts.upper[1]) == pytest.approx(slow_interval([*x], alpha), abs=1e-9)
+    assert (parts.lower[0], parts.upper[0]) == (0.0, 1.0)
+    margin = data.draw(st.sampled_from([0.0, 0.1]))
+    padded = np.append(2 * x - 1, 0.9)[None]
+    found = log_evidence(padded, np.array([size]), margin=margin)
+    assert found[0] == pytest.approx(slow_evidence([*(2 * x - 1)], margin), abs=1e-9)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 9, 30])
+@pytest.mark.parametrize("delta", [0.05, 0.2])
+def test_delta_is_shared_among_rivals_and_among_arms(arms: int, delta: float) -> None:
+    values = np.zeros((arms, 40))
+    values[-1] = 1.0
+    found = play(values, "arm_elimination", delta=delta)
+    needed = next(
+        n for n in range(1, 40)
+        if log_evidence(np.ones((1, n)), np.array([n]))[0] >= math.log((arms - 1) / delta)
+    )  # fmt: skip
+    assert found.standing.count.tolist() == [[needed] * arms]
+    assert found.winner == arms - 1
+    drawn = np.random.default_rng(arms).random((arms, 40))
+    whole = play(drawn, "brute_force", delta=delta)
+    for k in range(arms):
+        low, high = slow_interval([*drawn[k]], delta / arms)
+        assert whole.standing.lower[0, k] == pytest.approx(low)
+        assert whole.standing.upper[0, k] == pytest.approx(high)
+
+
+def test_epsilon_is_what_may_be_lost_and_no_more() -> None:
+    values = np.repeat([[0.50], [0.53], [0.58]], 400, axis=1)
+    near = play(values, "epsilon_lucb", parameters={"epsilon": 0.2})
+    far = play(values, "epsilon_lucb", parameters={"epsilon": 0.0})
+    assert near.winner == far.winner == 2
+    assert near.end == ENDS.index("certain")
+    assert near.standing.count.sum() < far.standing.count.sum()
+    # A rival that may be 0.2 better is not yet beaten by one that leads by luck.
+    better = play(np.repeat([[0.5], [0.9]], 3, axis=1), "epsilon_lucb", parameters={"epsilon": 0.2})
+    assert better.end == ENDS.index("exhausted")
+
+
+@pytest.mark.parametrize("selector", sorted(SELECTORS))
+@pytest.mark.parametrize(("a", "b"), [(0.01, -5.0), (100.0, 5.0), (1.0, 0.0)])
+def test_scale_and_sign_decide_nothing(selector: str, a: float, b: float) -> None:
+    outcomes = np.round(
+        np.random.default_rng(2).random((4, 30)) ** np.array([[3], [2], [1], [1]]), 6
+    )
+    outcomes[1, 3] = np.nan
+    own = {"threshold": {"threshold": 0.4}, "epsilon_lucb": {"epsilon": 0.1}}.get(selector, {})
+    moved = {k: v * a + (b if k == "threshold" else 0.0) for k, v in own.items()}
+    one = replay.select(outcomes, selector=selector, parameters=own)
+    other = replay.select(outcomes * a + b, selector=selector, parameters=moved, bounds=(b, a + b))
+    assert (one.winner, one.survivors, one.end) == (other.winner, other.survivors, other.end)
+    assert one.samples.tolist() == other.samples.tolist()
+    assert other.lower == pytest.approx(a * one.lower + b)
+
+
+def test_a_scale_that_nobody_stated_is_a_mistake_where_it_does_not_fit() -> None:
+    for outcomes in (np.full((2, 3), -4.0), np.full((2, 3), 60.0)):
+        with pytest.raises(ValueError, match=r"taken to lie in \[0.0, 1.0\].*give bounds"):
+            replay.select(outcomes)
+        assert replay.select(outcomes, bounds=(0.0, 1.0)).clipped.sum() == 6
+    assert replay.select(np.full((2, 3), 1.02)).clipped.sum() == 6
 
 
 @settings(max_examples=10)

@@ -6,20 +6,25 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from test_kill import seen_by, serve_as_model
 
 import evo
+from evo.cli import main
+from evo.cost import Cost
 from evo.journal import LogBusyError, LogError
 from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
-from evo.sweeping.driver import summarise
-from evo.sweeping.events import Event, EventLog
-from evo.sweeping.plan import claim, make_plan
+from evo.sweeping.design import claim, make_design, read_design
+from evo.sweeping.events import Event, EventLog, read_events
+from evo.sweeping.summary import cost_of_log, standings, summarise
 
 SPACE = {"temperature": [0.2, 0.9], "generations": [1, 2]}
-COMMON = {"task": "mmd", "seeds": [1, 2], "children": 2, "progress": False}
+COMMON: dict[str, Any] = {"task": "mmd", "seeds": [1, 2], "children": 2, "progress": False}
+ONE = {**COMMON, "seeds": [1]}
 
 
 def logged(folder: Path) -> list[int]:
@@ -29,13 +34,11 @@ def logged(folder: Path) -> list[int]:
 
 
 def fitnesses(folder: Path) -> dict[tuple[str, int], float | None]:
-    events = EventLog(folder)
-    events.refresh()
-    return {run: event.data["fitness"] for run, event in events.state.completed.items()}
+    return {run: e.data["fitness"] for run, e in read_events(folder).state.completed.items()}
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory):
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[evo.Sweep, list[str]]:
     """A small sweep and what its subscriber was told."""
     told: list[str] = []
     folder = tmp_path_factory.mktemp("sweep") / "whole"
@@ -53,8 +56,7 @@ def test_a_sweep_makes_every_run_and_says_so(finished) -> None:
         attempt.usage["prompt_tokens"]
         for log in logs for outcome in log.outcomes for attempt in outcome.attempts
     )  # fmt: skip
-    assert told[0] == "started"
-    assert told[-1] == "completed"
+    assert (told[0], told[-1]) == ("started", "completed")
     assert (told.count("configuration_started"), told.count("run_completed")) == (4, 8)
     assert "completed: 8 of 8 runs" in repr(sweep)
 
@@ -62,14 +64,12 @@ def test_a_sweep_makes_every_run_and_says_so(finished) -> None:
 def test_configurations_that_differ_in_t_alone_share_their_logs(finished) -> None:
     sweep, _ = finished
     paths = sorted(sweep.folder.glob("runs/*.jsonl"))
-    assert len(paths) == 4
-    assert all(len(evo.read_log(path).generations) == 2 for path in paths)
-    events = EventLog(sweep.folder)
-    events.refresh()
-    for (_, seed), event in events.state.completed.items():
+    assert [len(evo.read_log(path).generations) for path in paths] == [2] * 4
+    state = read_events(sweep.folder).state
+    for (_, seed), event in state.completed.items():
         log = evo.read_log(sweep.folder / event.log)
         assert log.header.seed == seed
-        T = events.state.configurations[event.configuration]["generations"]
+        T = state.configurations[event.configuration]["generations"]
         assert event.data["fitness"] == log.trajectory[T]
         assert event.data["n_calls"] == 2 * T
 
@@ -80,32 +80,35 @@ def test_a_run_of_a_sweep_is_the_run_that_evo_run_makes(finished, tmp_path: Path
         "mmd", generations=2, children=2, seed=2, temperature=0.9,
         log=tmp_path / "a.jsonl", progress=False,
     )  # fmt: skip
-    mine = next(
-        log
-        for log in map(evo.read_log, sweep.folder.glob("runs/*-s2.jsonl"))
-        if log.header.sampling.temperature == 0.9
-    )
+    logs = map(evo.read_log, sweep.folder.glob("runs/*-s2.jsonl"))
+    mine = next(log for log in logs if log.header.sampling.temperature == 0.9)
     assert mine.trajectory.tolist() == alone.trajectory.tolist()
     assert [child.reply for child in mine.children] == [child.reply for child in alone.children]
 
 
-def test_going_on_with_a_finished_sweep_makes_no_call(finished) -> None:
+def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
     sweep, _ = finished
     before = {path: path.read_bytes() for path in sweep.folder.glob("runs/*.jsonl")}
-    again = evo.sweep(SPACE, log_dir=sweep.folder, **COMMON)
-    assert again.summary.completed == 8
+    assert evo.sweep(SPACE, log_dir=sweep.folder, **COMMON).summary.completed == 8
     assert evo.sweep(sweep.folder, progress=False).summary.ended == "completed"
     assert before == {path: path.read_bytes() for path in sweep.folder.glob("runs/*.jsonl")}
-
-
-def test_another_sweep_in_the_folder_is_a_mistake(finished) -> None:
-    sweep, _ = finished
     with pytest.raises(ValueError, match="holds a sweep with seeds"):
         evo.sweep(SPACE, log_dir=sweep.folder, **{**COMMON, "seeds": [1, 2, 3]})
-    with pytest.raises(TypeError, match="settings and a budget alone"):
-        evo.sweep(sweep.folder, children=3)
+    for more in ({"children": 3}, {"seeds": [1]}, {"trials": 2}, {"strategy": "random"}):
+        with pytest.raises(TypeError, match=f"budget alone, got {next(iter(more))}"):
+            evo.sweep(sweep.folder, **more)
     with pytest.raises(LogError, match="not the folder of a sweep"):
         evo.sweep(sweep.folder / "runs")
+
+
+def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
+    sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
+    events = EventLog(sweep.folder)
+    events.append("proposed", trial=1, configuration="0" * 12, values={"generations": 2})
+    whole = events.path.read_bytes()
+    with pytest.raises(ValueError, match=r"cannot go on: .* was configuration 000000000000"):
+        evo.start_sweep(sweep.folder, progress=False)
+    assert events.path.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
@@ -114,36 +117,71 @@ def test_another_sweep_in_the_folder_is_a_mistake(finished) -> None:
         ({"temperature": [3.0]}, {}, "temperature = 3.0: .*in .0, 2."),
         ({"children": [0]}, {}, "children = 0"),
         ({"model": ["offline", "gpt-nope"]}, {}, "unknown model 'gpt-nope'"),
-        ({}, {"nonsense": 1}, "unknown field 'nonsense'"),
+        ({"statement": [" "]}, {}, "statement = ' ': .*what the program is for"),
+        ([1], {}, r"space: expected a table of fields and their values, got \[1\]"),
+        ({}, {"base": {"nonsense": 1}}, "unknown field 'nonsense'"),
         ({}, {"seeds": [1, 1]}, "all different"),
         ({}, {"task": None}, "task: expected"),
         ({}, {"strategy": "best"}, "unknown strategy"),
         ({}, {"budget": {"money": 1}}, "expected a unit out of calls"),
         ({}, {"budget": {"calls": 0}}, "positive"),
+        ({"model": ["offline", "priceless"]}, {"budget": {"dollars": 1.0}}, "no prices"),
     ],
 )
-def test_mistakes_are_found_before_anything_starts(space, others, says, tmp_path: Path) -> None:
+def test_mistakes_are_found_before_anything_starts(
+    space, others, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = tmp_path / "models.toml"
+    registry.write_text('[priceless]\nbase_url = "http://127.0.0.1:9/v1"\nid = "x"\n')
+    monkeypatch.setenv("EVO_MODELS", str(registry))
     with pytest.raises(ValueError, match=says):
         evo.start_sweep(space, log_dir=tmp_path / "s", **{**COMMON, **others})
-    assert not (tmp_path / "s" / "events.jsonl").exists()
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_file_with_a_space_that_is_none_is_a_mistake(tmp_path: Path, capsys) -> None:
+    file = tmp_path / "bad.toml"
+    for text in ("space = [1]\n", "base = 3\n", "task = [\n"):
+        file.write_text(text)
+        assert main(["sweep", str(file), "-q"]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_what_is_given_beside_a_file_replaces_what_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(
+        'task = "mmd"\nseeds = "1:3"\nstrategy = "random"\ntrials = 3\n'
+        "[base]\ngenerations = 1\nchildren = 2\n[space]\nsampling.temperature = [0.2, 0.9]\n"
+    )
+    handle = evo.start_sweep(
+        file, seeds=[7], trials=2, strategy={"name": "guided", "top_k": 1}, seed=5, children=1,
+        statement="Spread the points.", log_dir=tmp_path / "s", progress=False,
+    )  # fmt: skip
+    handle.wait()
+    design = read_design(tmp_path / "s")
+    assert (design.seeds, design.trials, design.strategy, design.seed) == ((7,), 2, "guided", 5)
+    assert (design.options, design.base["children"]) == ({"top_k": 1}, 1)
+    (log, *_) = map(evo.read_log, tmp_path.glob("s/runs/*.jsonl"))
+    assert (log.header.children, log.header.seed) == (1, 7)
+    assert log.header.task.statement == "Spread the points."
+    with pytest.raises(ValueError, match="holds a sweep with base"):
+        evo.start_sweep(file, log_dir=tmp_path / "s", progress=False)
 
 
 def test_a_task_may_be_an_object() -> None:
     task = evo.load_task("mmd")
     given = {"strategy": "grid", "trials": None, "seeds": [1], "seed": 0, "base": {}}
-    by_object = make_plan({"task": [task]}, task=task, **given)
-    assert by_object.tasks == make_plan({}, task="min_max_distance", **given).tasks
+    by_object = make_design({"task": [task]}, task=task, **given)
+    assert by_object.tasks == make_design({}, task="min_max_distance", **given).tasks
     assert by_object.space == {"task": ["min_max_distance"]}
 
 
 def test_equal_configurations_run_once(tmp_path: Path) -> None:
     sweep = evo.sweep(
         {"temperature": [0.2, 0.9]}, strategy="random", trials=12, generations=1,
-        log_dir=tmp_path / "s", **{**COMMON, "seeds": [1]},
+        log_dir=tmp_path / "s", **ONE,
     )  # fmt: skip
-    events = EventLog(sweep.folder)
-    events.refresh()
-    assert len(events.state.trials) == 12
+    assert len(read_events(sweep.folder).state.trials) == 12
     assert len(list(sweep.folder.glob("runs/*.jsonl"))) == 2
     assert (sweep.summary.total, sweep.summary.completed) == (2, 2)
 
@@ -157,78 +195,90 @@ def test_an_impossible_configuration_fails_and_the_others_go_on(tmp_path: Path) 
     )  # fmt: skip
     summary = sweep.summary
     assert (summary.completed, summary.failed, summary.ended) == (4, 4, "completed")
-    events = EventLog(sweep.folder)
-    events.refresh()
-    assert all("context window" in why for why in events.state.failed.values())
+    failed = read_events(sweep.folder).state.failed
+    assert all("context window" in why for why in failed.values())
+    assert [len(found) for *_, found in standings(sweep.folder)] == [2, 2, 0, 0]
+
+
+def test_a_configuration_with_runs_to_come_does_not_lead(tmp_path: Path) -> None:
+    """One of five seeds at .99 is behind five of five at .98, and a run without fitness counts."""
+    make = {"task": "mmd", "trials": None, "seeds": "0:5", "seed": 0, "base": {}}
+    design = make_design({"children": [1, 2, 3, 4]}, strategy="grid", **make)
+    (tmp_path / "sweep.json").write_bytes(msgspec.json.encode(design))
+    events = EventLog(tmp_path)
+    told = {"a": [0.99], "b": [0.98] * 5, "c": [0.99, 0.99, 0.99, 0.99, None], "d": [0.97] * 5}
+    for trial, (name, fits) in enumerate(told.items()):
+        events.append("proposed", trial=trial, configuration=name, values={"children": trial + 1})
+        for seed, fitness in enumerate(fits):
+            data = {"fitness": fitness}
+            events.append("run_completed", configuration=name, seed=seed, data=data)
+    assert [name for name, *_ in standings(tmp_path)] == ["b", "d", "c", "a"]
 
 
 @pytest.mark.slow
 def test_bayesian_sweeps_go_on_as_they_would_have(tmp_path: Path) -> None:
     strategy = {"name": "bayesian", "batch": 3}
-    others = {**COMMON, "seeds": [1], "strategy": strategy, "trials": 9, "generations": 1}
+    others = {**ONE, "strategy": strategy, "trials": 9, "generations": 1}
     space = {"temperature": {"min": 0.1, "max": 1.5}}
     whole = evo.sweep(space, log_dir=tmp_path / "whole", **others)
     cut = evo.sweep(space, log_dir=tmp_path / "cut", budget={"calls": 9}, **others)
-    assert cut.summary.ended == "budget"
-    assert cut.summary.completed < 9
-    assert len(logged(cut.folder)) == 9
-    cut.resume(budget={})
-    cut.wait()
+    assert (cut.summary.ended, cut.summary.completed, len(logged(cut.folder))) == ("budget", 5, 10)
+    evo.sweep(cut.folder, budget={}, progress=False)
     assert fitnesses(cut.folder) == fitnesses(whole.folder)
     assert len(set(fitnesses(cut.folder))) == 9
 
 
-def test_a_preset_says_how_many_trials_and_runs_go_at_once(tmp_path: Path) -> None:
+def test_a_preset_says_how_many_trials_go_at_once(tmp_path: Path) -> None:
     sweep = evo.sweep(
-        {"temperature": {"min": 0.1, "max": 1.5}}, strategy="bayesian", trials=12, seeds=[1, 2],
-        preset="conservative", log_dir=tmp_path / "s", task="mmd", generations=1, children=2,
-        progress=False,
+        {"temperature": {"min": 0.1, "max": 1.5}}, strategy="bayesian", trials=8,
+        preset="conservative", log_dir=tmp_path / "s", generations=1, **ONE,
     )  # fmt: skip
-    assert sweep.summary.completed == 24
-    log = EventLog(sweep.folder)
-    log.refresh()
-    active, most = set(), 0
-    for event in log.events:
-        if event.event == "run_started":
-            active.add((event.configuration, event.seed))
-        elif event.event == "run_completed":
-            active.discard((event.configuration, event.seed))
-        most = max(most, len(active))
-    assert 2 <= most <= 3
-    kinds = [event.event for event in log.events]
+    assert sweep.summary.completed == 8
+    kinds = [event.event for event in read_events(sweep.folder).events]
     first = kinds.index("proposed")
     assert [kind == "proposed" for kind in kinds[first : first + 6]] == [True] * 5 + [False]
 
 
-def test_a_budget_counts_the_calls_of_the_evaluator(tmp_path: Path) -> None:
-    sweep = evo.sweep(
-        {"children": [1, 2]}, task="word_problems", generations=1, seeds=[1], progress=False,
-        budget={"calls": 100}, log_dir=tmp_path / "s",
-    )  # fmt: skip
-    logs = [evo.read_log(path) for path in sweep.folder.glob("runs/*.jsonl")]
-    assert sum(len(log.calls) for log in logs) == 100
-    assert sweep.summary.ended == "budget"
+@pytest.mark.parametrize("budget", [{"calls": 6}, {"tokens": 9000}, {"tokens": 1.0}])
+def test_runs_under_a_budget_come_out_as_if_served_one_after_another(
+    budget: dict[str, float], tmp_path: Path
+) -> None:
+    """Whatever goes on at once, the first runs are completed before the next begin."""
+    space, common = {"temperature": [0.2, 0.5, 0.9]}, {**COMMON, "generations": 2}
+    found = []
+    for slots in (1, 20):
+        folder = tmp_path / str(slots)
+        sweep = evo.sweep(space, log_dir=folder, budget=budget, max_concurrent=slots, **common)
+        assert sweep.summary.ended == "budget"
+        state = read_events(folder).state
+        order = [(hash_, seed) for hash_ in state.configurations for seed in (1, 2)]
+        assert {*state.completed} == {*order[: len(state.completed)]}
+        logs = [evo.read_log(path) for path in sorted(folder.glob("runs/*.jsonl"))]
+        found.append({log.path.name: len(log.generations) for log in logs})
+        unit, limit = next(iter(budget.items()))
+        spent = sum((cost_of_log(log) for log in logs), Cost())
+        largest = max(cost_of_log(log).by_unit(0)[unit] for log in logs)
+        assert limit <= spent.by_unit(0)[unit] < limit + largest
+    assert found[0] == found[1]
+    more = evo.sweep(tmp_path / "20", budget={"calls": 100}, progress=False)
+    assert (more.summary.ended, more.summary.completed) == ("completed", 6)
 
 
-@pytest.mark.slow
-def test_budgets_end_a_sweep_and_more_of_it_goes_on(finished, tmp_path: Path) -> None:
-    told: list[str] = []
-    sweep = evo.sweep(
-        SPACE, log_dir=tmp_path / "s", budget={"calls": 5, "tokens": 1e9},
-        on_event=lambda event: told.append(event.event), **COMMON,
-    )  # fmt: skip
-    assert sweep.summary.ended == "budget"
-    assert told[-1] == "budget_exhausted"
-    assert len(logged(sweep.folder)) == 5
+def test_generation_0_and_what_earlier_sessions_spent_count(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "task": evo.load_task("word_problems", instances=8), "generations": 1, "seeds": [1],
+        "progress": False, "log_dir": tmp_path / "s",
+    }  # fmt: skip
+    for limit in (8, 16):
+        sweep = evo.sweep({"children": [1, 2]}, budget={"calls": limit}, **given)
+        logs = [evo.read_log(path) for path in sweep.folder.glob("runs/*.jsonl")]
+        assert sweep.summary.ended == "budget"
+        assert sum(len(log.calls) for log in logs) in ([8] if limit == 8 else range(16, 32))
     assert evo.sweep(sweep.folder, progress=False).summary.ended == "budget"
-    assert len(logged(sweep.folder)) == 5
-    done = evo.sweep(sweep.folder, budget={"calls": 100}, progress=False)
-    assert done.summary.ended == "completed"
-    assert fitnesses(done.folder) == fitnesses(finished[0].folder)
 
 
 def test_one_process_at_a_time_spends_a_budget(tmp_path: Path) -> None:
-    sweep = evo.sweep({}, log_dir=tmp_path / "s", **{**COMMON, "seeds": [1], "generations": 1})
+    sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
     with claim(sweep.folder, alone=False):
         evo.sweep(sweep.folder, progress=False)  # any number without a budget
         with pytest.raises(LogBusyError, match="another process works on this sweep"):
@@ -251,13 +301,6 @@ def test_a_torn_last_event_is_forgiven_and_a_damaged_one_is_not(tmp_path: Path) 
         EventLog(tmp_path).refresh()
 
 
-def start_elsewhere(folder: Path, *options: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-m", "evo", "sweep", str(folder), "-q", *options],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
 def wait_for_lines(path: Path, lines: int) -> None:
     deadline = time.monotonic() + 60
     while not (path.exists() and path.read_bytes().count(b"\n") >= lines):
@@ -273,56 +316,53 @@ def test_a_pause_from_another_process_lets_calls_finish_and_loses_nothing(
     space = {"temperature": [0.2, 0.9], "generations": [40]}
     with OfflineServer(request_log=requests, latency=Latency(0.3, 0.3)) as server:
         serve_as_model(server, tmp_path, monkeypatch)
-        sweep = evo.start_sweep(space, model="served", log_dir=folder, **COMMON)
+        handle = evo.start_sweep(space, model="served", log_dir=folder, **COMMON)
         wait_for_lines(requests, 12)
         done = subprocess.run(
             [sys.executable, "-m", "evo", "pause", str(folder)], capture_output=True, text=True
         )
         assert done.returncode == 0
-        assert sweep.wait(60).ended == "paused"
+        summary = handle.wait(60).summary
+        assert (summary.ended, summary.pending) == ("paused", 4)
         asked = seen_by(requests)
         assert sorted(asked) == sorted(logged(folder))
-        assert sweep.summary.pending == 4
-        sweep.resume()
+        handle = evo.start_sweep(folder, progress=False)
         wait_for_lines(requests, len(asked) + 4)
-        sweep.pause()
-        sweep.wait(60)
+        handle.pause()
+        handle.wait(60)
         assert sorted(seen_by(requests)) == sorted(logged(folder))
 
 
-def test_a_stop_cancels_the_rest(tmp_path: Path) -> None:
+def test_a_stop_cancels_the_rest_and_a_wish_made_at_once_counts(tmp_path: Path) -> None:
     space = {"temperature": [0.2, 0.9], "generations": [400]}
-    sweep = evo.start_sweep(space, log_dir=tmp_path / "s", **COMMON)
-    wait_for_lines(sweep.folder / "events.jsonl", 6)
-    sweep.stop()
-    summary = sweep.wait(60)
+    handle = evo.start_sweep(space, log_dir=tmp_path / "s", **COMMON)
+    wait_for_lines(tmp_path / "s" / "events.jsonl", 6)
+    handle.stop()
+    summary = handle.wait(60).summary
     assert (summary.ended, summary.cancelled, summary.pending) == ("stopped", 4, 0)
-    assert all(not evo.verify(path).faults for path in sweep.folder.glob("runs/*.jsonl"))
-
-
-def test_a_wish_made_at_once_counts(tmp_path: Path) -> None:
-    sweep = evo.start_sweep({"generations": [400]}, log_dir=tmp_path / "s", **COMMON)
-    sweep.pause()
-    assert sweep.wait(60).ended == "paused"
+    assert all(not evo.verify(path).faults for path in tmp_path.glob("s/runs/*.jsonl"))
+    handle = evo.start_sweep(tmp_path / "s", progress=False)
+    handle.pause()
+    assert handle.wait(60).summary.ended == "paused"
 
 
 @pytest.mark.slow
 def test_two_processes_share_a_folder_and_no_run_is_made_twice(
-    finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests, folder = tmp_path / "requests.jsonl", tmp_path / "s"
+    command = [sys.executable, "-m", "evo", "sweep", str(folder), "-q", "--max-concurrent", "4"]
     with OfflineServer(request_log=requests, latency=Latency(0.02, 0.5)) as server:
         serve_as_model(server, tmp_path, monkeypatch)
-        sweep = evo.start_sweep(
+        handle = evo.start_sweep(
             {"temperature": [0.2, 0.5, 0.9], "generations": [4]}, model="served",
             log_dir=folder, max_concurrent=4, **COMMON,
         )  # fmt: skip
-        with start_elsewhere(folder, "--max-concurrent", "4") as other:
-            summary = sweep.wait(120)
-            output, errors = other.communicate(timeout=60)
-    assert other.returncode == 0, errors
+        other = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        summary = handle.wait(120).summary
+    assert other.returncode == 0, other.stderr
     assert summary.completed == 6
-    assert "6 of 6 runs completed" in output
+    assert "6 of 6 runs completed" in other.stdout
     asked = seen_by(requests)
     assert len(asked) == 6 * 4 * 2 == len(logged(folder))
     assert sorted(asked) == sorted(logged(folder))
@@ -342,47 +382,37 @@ def test_an_endpoint_that_is_down_ends_the_sweep_resumably(
     assert (summary.ended, summary.failed, summary.pending) == ("interrupted", 0, 4)
 
 
-@pytest.mark.slow
-def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path) -> None:
-    file = tmp_path / "small.toml"
+def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys) -> None:
+    file, folder = tmp_path / "small.toml", str(tmp_path / "s")
     file.write_text(
         'task = "mmd"\nseeds = "1:3"\n[base]\ngenerations = 1\n[budget]\ncalls = 3\n'
         "[space]\nsampling.temperature = [0.2, 0.9]\nchildren = {min = 1, max = 2}\n"
     )
-    folder = tmp_path / "s"
-    run = lambda *words: subprocess.run(  # noqa: E731
-        [sys.executable, "-m", "evo", *words], capture_output=True, text=True
-    )
-    first = run("sweep", str(file), "--log-dir", str(folder), "-q")
-    assert first.returncode == 0, first.stderr
-    assert "budget: " in first.stdout
-    again = run("sweep", str(file), "--log-dir", str(folder), "--budget", "calls=50", "-q")
-    assert "completed: 8 of 8 runs completed" in again.stdout
-    assert "sampling.temperature=0.2" in again.stdout
-    assert run("resume", str(folder), "-q").returncode == 0
-    assert "not the folder of a sweep" in run("pause", str(tmp_path)).stderr
+    assert main(["sweep", str(file), "--log-dir", folder, "-q"]) == 0
+    assert "budget: " in capsys.readouterr().out
+    assert main(["sweep", str(file), "--log-dir", folder, "--budget", "calls=50", "-q"]) == 0
+    said = capsys.readouterr().out
+    assert "completed: 8 of 8 runs completed" in said
+    assert "sampling.temperature=0.2" in said
+    assert main(["resume", folder, "-q"]) == 0
+    assert main(["pause", str(tmp_path)]) == 2
+    assert "not the folder of a sweep" in capsys.readouterr().err
     file.write_text("task = 'mmd'\nspaces = {}\n")
-    assert "unknown key 'spaces' (known: task, space" in run("sweep", str(file)).stderr
+    assert main(["sweep", str(file)]) == 2
+    assert "unknown key 'spaces' (known: task, space" in capsys.readouterr().err
 
 
-@pytest.fixture
-def interruptible():
-    """Ctrl-C works, also where the tests themselves run in the background of a shell."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_pauses(tmp_path: Path) -> None:
     def interrupt(event: Event) -> None:
         if event.event == "run_started":
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        evo.sweep(
-            {"generations": [5000]}, log_dir=tmp_path / "s", on_event=interrupt,
-            **{**COMMON, "seeds": [1]},
-        )  # fmt: skip
-    assert summarise(tmp_path / "s").ended == "paused"
-    assert summarise(tmp_path / "s").pending == 1
+    # Also where the tests themselves run in the background of a shell.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            evo.sweep({"generations": [5000]}, log_dir=tmp_path / "s", on_event=interrupt, **ONE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    summary = summarise(tmp_path / "s")
+    assert (summary.ended, summary.pending) == ("paused", 1)

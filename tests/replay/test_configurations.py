@@ -79,23 +79,6 @@ def test_what_is_no_sweep_is_said(tmp_path) -> None:
         swept_fields(pd.DataFrame())
 
 
-def test_a_sweep_fills_a_study(swept: evo.Sweep) -> None:
-    import optuna
-
-    from evo.sweeping.study import fill_study
-
-    study = optuna.create_study(direction="maximize")
-    frame = replay.load_sweep(swept)
-    over = frame.groupby("configuration", sort=False)["status"].agg(
-        lambda s: (s != "pending").all()
-    )
-    expected = int(over.cummin().sum())
-    assert fill_study(swept.folder, study) == expected == len(study.trials)
-    assert fill_study(swept.folder, study) == 0
-    means = frame.groupby("configuration", sort=False)["fitness"].mean()
-    assert [trial.value for trial in study.trials] == pytest.approx(means.tolist()[:expected])
-
-
 def test_main_effects_find_what_was_put_in() -> None:
     table = main_effects(made(400, 6)).set_index(["field", "setting"])
     gap = table.loc[("model", "a"), "value"] - table.loc[("model", "b"), "value"]

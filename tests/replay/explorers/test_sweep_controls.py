@@ -24,14 +24,14 @@ def test_buttons_pause_go_on_and_stop(by_folder: bool, tmp_path) -> None:
     controls = sweep_controls(tmp_path / "s" if by_folder else sweep)
     wait_for(lambda: not controls.pause.disabled)
     controls.pause.click()
-    assert sweep.wait(60).ended == "paused"
+    assert sweep.wait(60).summary.ended == "paused"
     wait_for(lambda: not controls.resume.disabled)
     assert "paused: 0 of 1 runs" in controls._words.value
     controls.resume.click()
     wait_for(lambda: sweep_progress(tmp_path / "s")[0].ended == "running")
     wait_for(lambda: not controls.stop.disabled)
     controls.stop.click()
-    assert controls.sweep.wait(60).ended == "stopped"
+    assert controls.sweep.wait(60).summary.ended == "stopped"
     controls.refresh()
     assert sweep_progress(tmp_path / "s")[1][-1] == "stopped"
     controls.close()

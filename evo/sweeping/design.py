@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,14 +14,14 @@ from typing import Any
 import msgspec
 
 from evo.configuration import at_least
-from evo.journal import LogBusyError, LogError, check_folder
+from evo.journal import LogBusyError, LogError, check_folder, write_new
 from evo.records import Limits, Record, TaskRecord
 from evo.sweeping.fields import Configuration, configure
 from evo.sweeping.space import Space, SpaceError, check_field, parse_space
 from evo.sweeping.strategies import Strategy, build_strategy
 from evo.task import Task, load_task
 
-PLAN = "sweep.json"
+DESIGN = "sweep.json"
 RUNS = "runs"
 TOML_KEYS = ("task", "space", "strategy", "trials", "seeds", "seed", "base", "budget")
 
@@ -34,7 +33,7 @@ class SweepTask(Record, frozen=True, kw_only=True):
     limits: Limits
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class Design(Record, frozen=True, kw_only=True):
     """What identifies a sweep.
 
     Attributes:
@@ -74,17 +73,33 @@ class Plan(Record, frozen=True, kw_only=True):
             self.strategy, self.options, self.parsed_space(), seed=self.seed, trials=self.trials
         )
 
+    def tried_values(self) -> list[Configuration]:
+        """Returns a configuration for each value of the space by itself.
 
-def make_plan(
+        Raises:
+            ValueError: One will not do; the message names the field.
+        """
+        made = [self.configure({})]
+        for dimension in self.parsed_space().dimensions:
+            for value in dimension.ends():
+                try:
+                    made.append(self.configure({dimension.name: value}))
+                except (ValueError, TypeError) as error:
+                    if not dimension.when:  # else it may do together with what it depends on
+                        raise SpaceError(f"{dimension.name} = {value!r}: {error}") from None
+        return made
+
+
+def make_design(
     space: Mapping[str, Any],
     *,
     task: str | os.PathLike[str] | Task | None,
     strategy: str | Mapping[str, Any],
     trials: int | None,
-    seeds: Iterable[int],
+    seeds: Iterable[int] | str,
     seed: int,
     base: Mapping[str, Any],
-) -> Plan:
+) -> Design:
     """Checks what is to be swept, each value of the space by itself included.
 
     Raises:
@@ -92,12 +107,15 @@ def make_plan(
     """
     tasks: dict[str, SweepTask] = {}
 
+    def known(value: str | os.PathLike[str] | Task) -> str:
+        loaded = load_task(value)
+        name = loaded.name if isinstance(value, Task) else os.fspath(value)
+        tasks.setdefault(name, SweepTask(record=loaded.record, limits=loaded.limits))
+        return name
+
     def plain(value: Any) -> Any:
         if isinstance(value, Task | os.PathLike):
-            loaded = load_task(value)
-            name = loaded.name if isinstance(value, Task) else os.fspath(value)
-            tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
-            return name
+            return known(value)
         if isinstance(value, Mapping):
             return {key: plain(each) for key, each in value.items()}
         if isinstance(value, list | tuple | range):
@@ -114,38 +132,25 @@ def make_plan(
     names = [d.values or () for d in parsed.dimensions if d.name == "task"]
     for name in [given.get("task"), *(names[0] if names else ())]:
         if name is not None and name not in tasks:
-            loaded = load_task(name)
-            tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
+            known(name)
     given.setdefault("task", next(iter(tasks)))
     options = dict(strategy) if isinstance(strategy, Mapping) else {"name": strategy}
-    plan = Plan(
+    design = Design(
         tasks=tasks,
         base=given,
         space=named,
         strategy=str(options.pop("name", "")),
         options=options,
         trials=trials,
-        seeds=_seeds(seeds),
+        seeds=seeds_of(seeds),
         seed=at_least("seed", seed, 0),
     )
-    plan.build_strategy()
-    _try_values(plan, parsed)
-    return plan
+    design.build_strategy()
+    return design
 
 
-def _try_values(plan: Plan, space: Space) -> None:
-    """Raises a ValueError unless each value of the space will do by itself."""
-    plan.configure({})
-    for dimension in space.dimensions:
-        for value in dimension.ends():
-            try:
-                plan.configure({dimension.name: value})
-            except (ValueError, TypeError) as error:
-                if not dimension.when:  # else it may do together with what it depends on
-                    raise SpaceError(f"{dimension.name} = {value!r}: {error}") from None
-
-
-def _seeds(seeds: Iterable[int] | str) -> tuple[int, ...]:
+def seeds_of(seeds: Iterable[int] | str) -> tuple[int, ...]:
+    """Returns seeds as given, all different; "40:50" means 40 ... 49."""
     if isinstance(seeds, str):
         match = re.fullmatch(r"(\d+):(\d+)", seeds)
         if match is None:
@@ -169,44 +174,55 @@ def read_toml(path: Path) -> dict[str, Any]:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not TOML: {error}") from None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot read it: {error.strerror}") from None
     if unknown := [key for key in given if key not in TOML_KEYS]:
         raise ValueError(f"{path}: unknown key {unknown[0]!r} (known: {', '.join(TOML_KEYS)})")
     task = given.get("task")
     if isinstance(task, str) and (path.parent / task).is_dir():
         given["task"] = path.parent / task
-    space, base = _dotted(given.pop("space", {})), _dotted(given.pop("base", {}))
-    return {"space": space, **given, **base}
+    for name in ("space", "base"):
+        given[name] = _dotted(f"{path}: {name}", given.get(name, {}))
+    return given
 
 
-def _dotted(table: Mapping[str, Any]) -> dict[str, Any]:
+def _dotted(name: str, table: Any) -> dict[str, Any]:
     """Gives `sampling.temperature` that name, which TOML reads as a table in a table."""
+    if not isinstance(table, dict):
+        raise SpaceError(f"{name}: expected a table of fields and their values, got {table!r}")
     found: dict[str, Any] = {}
-    for name, value in table.items():
-        if name in ("sampling", "limits") and isinstance(value, dict):
-            found |= {f"{name}.{key}": inner for key, inner in value.items()}
-        elif name == "model" and isinstance(value, dict) and set(value) == {"extra_body"}:
+    for key, value in table.items():
+        if key in ("sampling", "limits") and isinstance(value, dict):
+            found |= {f"{key}.{inner}": each for inner, each in value.items()}
+        elif key == "model" and isinstance(value, dict) and set(value) == {"extra_body"}:
             found["model.extra_body"] = value["extra_body"]
         else:
-            found[name] = value
+            found[key] = value
     return found
 
 
-def read_plan(folder: Path) -> Plan:
+def is_sweep(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is the folder of a sweep."""
+    return (Path(path) / DESIGN).is_file()
+
+
+def read_design(folder: Path) -> Design:
     """Reads sweep.json.
 
     Raises:
         LogError: The folder holds none, or it is damaged.
     """
-    path = folder / PLAN
+    path = folder / DESIGN
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Plan)
+        return msgspec.json.decode(path.read_bytes(), type=Design)
     except OSError as error:
-        raise LogError(f"{folder}: not the folder of a sweep: {error.strerror} ({PLAN})") from None
+        reason = f"{error.strerror} ({DESIGN})"
+        raise LogError(f"{folder}: not the folder of a sweep: {reason}") from None
     except (msgspec.DecodeError, ValueError) as error:
-        raise LogError(f"{path}: not the plan of a sweep: {error}") from None
+        raise LogError(f"{path}: not the design of a sweep: {error}") from None
 
 
-def keep_plan(folder: Path, plan: Plan) -> None:
+def keep_design(folder: Path, design: Design) -> None:
     """Writes sweep.json, whole or not at all; one that is there must say the same.
 
     Raises:
@@ -214,23 +230,21 @@ def keep_plan(folder: Path, plan: Plan) -> None:
         LogError: It cannot be written.
     """
     check_folder(folder / RUNS)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".sweep") as file:
-        file.write(msgspec.json.encode(plan))
-        file.flush()
-        os.fsync(file.fileno())
+    if not is_sweep(folder):
         with contextlib.suppress(FileExistsError):
-            os.link(file.name, folder / PLAN)
-            os.chmod(folder / PLAN, 0o644)
-    there = read_plan(folder)
-    for field in plan.__struct_fields__:
-        was, now = getattr(there, field), getattr(plan, field)
-        if was != now and field != "tasks":
+            write_new(folder / DESIGN, msgspec.json.encode(design))
+    there = read_design(folder)
+    for field in design.__struct_fields__:
+        was, now = getattr(there, field), getattr(design, field)
+        if was != now and field == "tasks":
+            raise ValueError(
+                f"{folder}: holds a sweep of another task, or of another version of it"
+            )
+        if was != now:
             raise ValueError(
                 f"{folder}: holds a sweep with {field} {was!r}, not {now!r}; give its own "
                 "arguments to go on with it, or another folder"
             )
-    if there.tasks != plan.tasks:
-        raise ValueError(f"{folder}: holds a sweep of another task, or of another version of it")
 
 
 @contextlib.contextmanager
@@ -242,7 +256,7 @@ def claim(folder: Path, *, alone: bool) -> Iterator[None]:
     Raises:
         LogBusyError: Others are at it.
     """
-    with (folder / PLAN).open("rb") as file:
+    with (folder / DESIGN).open("rb") as file:
         try:
             fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         except OSError:

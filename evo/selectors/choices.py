@@ -1,0 +1,216 @@
+"""What a selection compares, and what a sample of each choice is."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import itertools
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from evo.log import Log
+from evo.selectors.live import Agent, LiveSamples, ProblemSamples, RowSamples, RunSamples, Session
+from evo.sweeping.fields import Configuration, Values, configuration_of, configure, reworded
+from evo.sweeping.space import check_field, parse_space
+from evo.task import Task, load_task, read_instances
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is compared, and what a sample of it is.
+
+    Attributes:
+        values: Fields of each choice.
+        ids: What identifies each.
+        kind: What a sample is called in selection.json.
+        sampled: The samples of each choice, in order: seeds, or positions of problems or rows.
+        name: Of a folder for it.
+        samples: Makes the samples of a session.
+        batch: Samples in a round, where nothing says otherwise.
+        configurations: Of each choice, where runs are made.
+        more: What else identifies the selection.
+    """
+
+    values: list[dict[str, Any]]
+    ids: list[str]
+    kind: str
+    sampled: Sequence[int]
+    name: str
+    samples: Callable[[Session], LiveSamples]
+    batch: int = 1
+    configurations: Sequence[Configuration] = ()
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def run_choices(
+    choices: Sequence[Values] | Values,
+    shared: Values,
+    task: str | os.PathLike[str] | Task | None,
+    seeds: Sequence[int],
+) -> Choices:
+    """Choices of which a sample is a run."""
+    if isinstance(choices, Mapping):
+        choices = parse_space(choices).grid()
+    values, known = _configured([{**shared, **each} for each in choices], task)
+    return Choices(
+        values,
+        [each.id for each in known],
+        "seeds",
+        seeds,
+        known[0].header.task.name,
+        lambda session: RunSamples(known, seeds, session),
+        configurations=known,
+    )
+
+
+def problem_choices(
+    choices: Sequence[Values] | Values,
+    shared: Values,
+    task: str | os.PathLike[str] | Task | None,
+    seed: int,
+    batch: int,
+) -> Choices:
+    """Choices of which a sample is a problem of a data set, texts in their tasks."""
+    if isinstance(choices, Mapping):
+        space = dict(choices)
+        given = space.pop("text", None)
+        texts = given if isinstance(given, list) else [given]
+        grid = parse_space(space).grid()
+        choices = [{**each, "text": text} for text in texts for each in grid]
+    told = [{**shared, **each} for each in choices]
+    texts = [_text_of(each.pop("text", None)) for each in told]
+    for each in told:
+        if extra := [name for name in ("generations", "children") if name in each]:
+            raise ValueError(
+                f"{extra[0]}: nothing evolves where samples are problems; leave it out"
+            )
+    values, plain = _configured(told, task)
+    known = [_with_text(each, text) for each, text in zip(plain, texts, strict=True)]
+    if len({each.header.task.files[each.header.task.instances_file] for each in known}) > 1:
+        raise ValueError("choices: samples can be problems only if all share one data set")
+    for each, text in zip(values, texts, strict=True):
+        each.update({} if text is None else {"text": text})
+    order = _shuffled(len(read_instances(known[0].header.task)), seed)
+    return Choices(
+        values,
+        [each.id for each in known],
+        "problems",
+        order,
+        known[0].header.task.name,
+        lambda session: ProblemSamples(known, order, session),
+        batch=batch,
+        configurations=known,
+    )
+
+
+def row_choices(
+    choices: Sequence[Values] | Values,
+    agent: Agent | None,
+    rows: Sequence[Any] | None,
+    cost_weight: float,
+    seed: int,
+    batch: int,
+) -> Choices:
+    """Choices of which a sample is a row of data, tried by an agent."""
+    if not callable(agent) or not rows or isinstance(rows, str | bytes | Mapping):
+        raise ValueError(
+            f"evaluate and data: expected agent(row, **choice) and rows, got {agent!r} and {rows!r}"
+        )
+    if not 0.0 <= cost_weight < float("inf"):
+        raise ValueError(f"cost_weight: expected a number of at least 0, got {cost_weight!r}")
+    if isinstance(choices, Mapping):
+        listed = [v if isinstance(v, list | tuple) else [v] for v in choices.values()]
+        names = list(choices)
+        choices = [dict(zip(names, each, strict=True)) for each in itertools.product(*listed)]
+    values, kept = [dict(each) for each in choices], list(rows)
+    if not values:
+        raise ValueError("choices: expected at least one")
+    order = _shuffled(len(kept), seed)
+    name = str(getattr(agent, "__name__", type(agent).__name__))
+    try:
+        source = inspect.getsource(agent)
+    except (OSError, TypeError):
+        source = name
+    return Choices(
+        values,
+        [_digest(each) for each in values],
+        "rows",
+        order,
+        name,
+        lambda session: RowSamples(agent, values, kept, order, cost_weight, session),
+        batch=batch,
+        more={
+            "evaluate": name,
+            "source": _digest(source),
+            "data": _digest(kept),
+            "cost_weight": cost_weight,
+        },
+    )
+
+
+def _configured(
+    values: list[dict[str, Any]], task: str | os.PathLike[str] | Task | None
+) -> tuple[list[dict[str, Any]], list[Configuration]]:
+    """Returns the fields of each configuration, its task named, and what they come to."""
+    if not values:
+        raise ValueError("choices: expected at least one")
+    tasks: dict[str, Task] = {}
+    for each in values:
+        for name in each:
+            check_field(name)
+        if "task" not in each:
+            if task is None:
+                raise ValueError("task: expected one, as argument or in each configuration")
+            each["task"] = task
+        loaded = load_task(each["task"])
+        named = tasks.setdefault(loaded.name, loaded)
+        same = named.record.hash == loaded.record.hash
+        each["task"] = loaded.name if same else f"{loaded.name}-{loaded.record.hash[:12]}"
+        tasks[each["task"]] = loaded
+    return values, [configure(each, tasks) for each in values]
+
+
+def _with_text(configuration: Configuration, text: str | None) -> Configuration:
+    """Returns a configuration of which a sample is a problem: its text, and no generations.
+
+    Raises:
+        ValueError: The task is another kind, or the text is empty.
+    """
+    header = configuration.header
+    task = header.task
+    if not (task.asks_model and task.instances_file):
+        raise ValueError(
+            f"task {task.name}: a sample is a problem only where a model is asked a data set; "
+            "programs are scored on all problems at once, see evo.instance_matrix"
+        )
+    if text is not None and (not isinstance(text, str) or not text.strip()):
+        raise ValueError(f"text: expected what the model shall be told, got {text!r}")
+    if text is not None and text.strip() != task.files[task.program_file].strip():
+        task = reworded(task, files={**task.files, task.program_file: text})
+    return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
+
+
+def _text_of(text: Any) -> Any:
+    if not isinstance(text, Log):
+        return text
+    if (best := text.best.program) is None:
+        raise ValueError(f"{text.path}: a compact log holds no texts, so its best cannot be tried")
+    return best
+
+
+def _shuffled(count: int, seed: int) -> list[int]:
+    """Returns positions in an order of their own for each seed."""
+    order: list[int] = np.random.default_rng([seed, count]).permutation(count).tolist()
+    return order
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

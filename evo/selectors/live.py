@@ -1,0 +1,447 @@
+"""What a live selection samples: runs on paired seeds, problems of a data set, rows of data."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import inspect
+import itertools
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from evo.budget import UNITS, Ledger, Turns, Worst
+from evo.configuration import Settings
+from evo.cost import cost_of_children
+from evo.handle import Control
+from evo.journal import Reader, Writer
+from evo.llm.client import CallCancelled, EndpointRefused
+from evo.log import Log, LogWriter, read_log
+from evo.records import End, Initial, Record
+from evo.runs.arm import costs_of_log
+from evo.runs.instances import InstanceEvaluator, last_error
+from evo.runs.resources import open_resources
+from evo.runs.session import Goal, Job, bring, open_log, session_line
+from evo.selectors.base import Terms
+from evo.selectors.race import Rewards, Taken, rewards_of
+from evo.sweeping.fields import Configuration
+
+if TYPE_CHECKING:
+    from evo.policies.base import Floats, Ints
+
+Place = tuple[int, int]
+"""A configuration and the number of one of its samples."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a sample came to.
+
+    Attributes:
+        outcome: NaN for a failure.
+        costs: By unit, what was not paid before for another configuration.
+        price: What it would have cost by itself, which breaks ties.
+    """
+
+    outcome: float
+    costs: Mapping[str, float]
+    price: float
+
+
+@dataclass(frozen=True)
+class Session:
+    """What all samples of a live selection share.
+
+    Attributes:
+        folder: Of its files.
+        terms: Of the selection.
+        failure_value: What a failure counts; None: the lower bound.
+        stated: Whether the bounds were given; else what lies far outside is a mistake.
+        budget: Limits by unit.
+        settings: How it works.
+        control: Says when no further call may begin.
+        stack: Closes what is opened.
+    """
+
+    folder: Path
+    terms: Terms
+    failure_value: float | None
+    stated: bool
+    budget: Mapping[str, float]
+    settings: Settings
+    control: Control
+    stack: ExitStack
+
+
+class LiveSamples(ABC):
+    """Samples of one replicate that are made when asked for; see `evo.selectors.race.Samples`.
+
+    Args:
+        count: Configurations.
+        session: What all samples share.
+
+    Attributes:
+        outcomes: (configurations, size), NaN for a failure, or what is not sampled yet.
+        rewards: The same as the selector is told them.
+    """
+
+    unit = "sample"
+    units: tuple[str, ...] = tuple(UNITS)
+
+    def __init__(self, count: int, session: Session) -> None:
+        from tqdm.auto import tqdm
+
+        size = session.terms.size
+        self.shape = (1, count)
+        self.sizes = np.full(count, size)
+        self.outcomes: Floats = np.full((count, size), np.nan)
+        self.session = session
+        self.rewards = self._rewarded()
+        limits = {unit: limit for unit, limit in session.budget.items() if unit != "samples"}
+        self.ledger = Ledger(limits)
+        self._left = math.ceil(session.budget.get("samples", count * size))
+        shown = session.settings.progress
+        self._bar = session.stack.enter_context(
+            tqdm(total=count * size, unit=self.unit, desc="select", disable=not shown)
+        )
+
+    def take(self, first: Ints, number: Ints) -> Taken:
+        """Makes the next samples of each configuration, as far as the budget goes."""
+        wanted = [
+            (k, int(first[0, k]) + step)
+            for step in range(int(number.max()))
+            for k in range(self.shape[1])
+            if step < number[0, k]
+        ][: max(0, self._left)]
+        there = np.zeros(self.shape, dtype=np.intp)
+        values = np.zeros((*self.shape, int(number.max())))
+        costs = {unit: np.zeros(self.shape) for unit in self.units}
+        prices = np.zeros(self.shape)
+        made = self.make(wanted) if wanted else []
+        for (k, i), sample in zip(wanted, made, strict=False):
+            self.outcomes[k, i] = sample.outcome
+            there[0, k] += 1
+            prices[0, k] += sample.price
+            for unit in self.units:
+                costs[unit][0, k] += sample.costs.get(unit, math.nan)
+        self.rewards = self._rewarded()
+        for k, i in wanted[: len(made)]:
+            values[0, k, i - int(first[0, k])] = self.rewards.values[k, i]
+        self._left -= len(made)
+        self._bar.update(len(made))
+        return Taken(there, values, costs, prices)
+
+    @abstractmethod
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Returns the samples in this order, fewer where the budget ended or a stop was asked."""
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the logs of each configuration's first samples, (configurations,) of them."""
+        return ()
+
+    def _rewarded(self) -> Rewards:
+        session = self.session
+        return rewards_of(
+            self.outcomes, session.terms, session.failure_value, stated=session.stated
+        )
+
+
+class RunSamples(LiveSamples):
+    """A sample is a run, and its outcome the best fitness after the last generation.
+
+    Args:
+        configurations: What is compared.
+        seeds: In the order in which they are run.
+        session: What all samples share.
+    """
+
+    unit = "run"
+
+    def __init__(
+        self, configurations: Sequence[Configuration], seeds: Sequence[int], session: Session
+    ) -> None:
+        super().__init__(len(configurations), session)
+        self._configurations, self._seeds = configurations, seeds
+        quiet = dataclasses.replace(session.settings, progress=False)
+        self._resources = session.stack.enter_context(open_resources(quiet, session.control))
+        self._logs: dict[Place, Log] = {}
+        self._paid: dict[Path, int] = {}  # generations of each log, 0 included
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the logs of each configuration's first samples, one per seed."""
+        return tuple(
+            tuple(self._logs[k, i] for i in range(count)) for k, count in enumerate(counts.tolist())
+        )
+
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Brings the logs of these samples to their goals, all at once."""
+        jobs: dict[Path, Job] = {}
+        for k, i in wanted:
+            configuration, path = self._configurations[k], self._path(k, i)
+            header = msgspec.structs.replace(configuration.header, seed=self._seeds[i])
+            before = jobs[path].goal.generations if path in jobs else 0
+            jobs[path] = Job(path, header, Goal(max(before, configuration.generations)))
+        done = bring(list(jobs.values()), self._resources, ledger=self.ledger, label="select")
+        logs = {each.job.path: each.log for each in done}
+        made = []
+        for k, i in wanted:
+            goal, log = self._configurations[k].generations, logs[self._path(k, i)]
+            if log is None or len(log.generations) < goal:
+                break
+            costs, paid = costs_of_log(log)[: goal + 1], self._paid.get(log.path, 0)
+            self._paid[log.path] = max(paid, goal + 1)
+            self._logs[k, i] = log
+            new = {unit: sum(each[unit] for each in costs[paid:]) for unit in UNITS}
+            price = sum(each["calls"] for each in costs)
+            made.append(Sample(float(log.trajectory[goal]), new, price))
+        return made
+
+    def _path(self, k: int, i: int) -> Path:
+        """Returns where a run's log lies; configurations that differ in T alone share it."""
+        run = self._configurations[k].run
+        owner = [each.run for each in self._configurations].index(run)
+        return self.session.folder / f"{owner:03}-{run}-s{self._seeds[i]}.jsonl"
+
+
+@dataclass
+class _Asked:
+    """A configuration's log under way: what evaluates its text, and what the log holds."""
+
+    text: str
+    writer: LogWriter
+    evaluator: InstanceEvaluator
+    evaluated: bool
+
+
+class ProblemSamples(LiveSamples):
+    """A sample is a call on one problem of a data set, and its outcome the score of the reply.
+
+    Each configuration has a log, that of a run whose initial text is being evaluated: its calls go
+    there, and once a text was tried on every problem, its evaluation. So `evo.resume` goes on with
+    a log by evolving its text, and makes none of these calls again.
+
+    Args:
+        configurations: What is compared.
+        order: Positions of the problems in the order in which they are asked.
+        session: What all samples share.
+    """
+
+    unit = "problem"
+
+    def __init__(
+        self, configurations: Sequence[Configuration], order: Sequence[int], session: Session
+    ) -> None:
+        super().__init__(len(configurations), session)
+        self._configurations, self._order = configurations, order
+        quiet = dataclasses.replace(session.settings, progress=False)
+        self._resources = session.stack.enter_context(open_resources(quiet, session.control))
+        self._asked = [self._open(k) for k in range(len(configurations))]
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the one log of each configuration that was sampled."""
+        return tuple(
+            (read_log(asked.writer.path),) if count else ()
+            for asked, count in zip(self._asked, counts.tolist(), strict=True)
+        )
+
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Asks the problems: of several configurations at once, unless a budget counts tokens."""
+        from joblib import Parallel, delayed
+
+        if "calls" in self.ledger.limits:  # each sample is one
+            left = self.ledger.limits["calls"] - self.ledger.total.get("calls", 0.0)
+            wanted = wanted[: max(0, math.ceil(left))]
+        one_by_one = self.ledger.limits.keys() - {"calls"}
+        groups = dict[Any, list[Place]]()
+        for place in wanted:
+            groups.setdefault(place if one_by_one else place[0], []).append(place)
+        found: dict[Place, Sample] = {}
+        if not one_by_one:
+            jobs = min(len(groups), self.session.settings.max_concurrent) or 1
+            parallel = Parallel(n_jobs=jobs, backend="threading")
+            parts = parallel(delayed(self._ask)(group) for group in groups.values())
+        else:
+            parts = (self._ask(group) for group in groups.values() if self.ledger.open().all())
+        for part in parts:
+            found |= part
+            for sample in part.values():
+                self.ledger.settle(sample.costs)
+        return [found[place] for place in itertools.takewhile(found.__contains__, wanted)]
+
+    def _open(self, k: int) -> _Asked:
+        header, resources = self._configurations[k].header, self._resources
+        path = self.session.folder / f"{k:03}-{self._configurations[k].run}.jsonl"
+        writer, log = open_log(path, header, session_line(resources, Goal(0)))
+        self.session.stack.callback(self._close, writer)
+        evaluator = InstanceEvaluator(
+            header,
+            resources.evaluator.evaluate,
+            resources.caller(header),
+            max_concurrent=resources.max_concurrent,
+            stopping=resources.stopping,
+            on_call=writer.append,
+        )
+        # What failed may do better now, as in a run.
+        calls = log.instance_calls if log else []
+        evaluator.learn([call for call in calls if call.reply is not None])
+        text = header.task.files[header.task.program_file]
+        return _Asked(text, writer, evaluator, log is not None and log.initial is not None)
+
+    def _close(self, writer: LogWriter) -> None:
+        stopped = self._resources.stopping.is_set()
+        writer.append(End(reason="interrupted" if stopped else "completed"))
+        writer.close()
+
+    def _ask(self, places: Sequence[Place]) -> dict[Place, Sample]:
+        """Asks the problems of one configuration."""
+        k = places[0][0]
+        path = self._asked[k].writer.path
+        active, key = self._resources.active, (path, 0)
+        active.add(key)
+        try:
+            return self._try(k, [i for _, i in places])
+        except CallCancelled:  # a stop was asked for
+            return {}
+        except BaseException as error:
+            active.discard(key)
+            self._resources.wind_down(path, error)
+            raise
+        finally:
+            active.discard(key)
+
+    def _try(self, k: int, batch: Sequence[int]) -> dict[Place, Sample]:
+        header, asked = self._configurations[k].header, self._asked[k]
+        problems = [self._order[i] for i in batch]
+        tried = asked.evaluator.attempt(asked.text, problems, header.limits)
+        if all(call.reply is None for _, call in tried):
+            raise EndpointRefused(
+                f"{last_error([call for _, call in tried])}; the same arguments and folder go on "
+                "once that is mended"
+            )
+        found = {}
+        for i, (instance, call) in zip(batch, tried, strict=True):
+            cost = cost_of_children([call], header.model, header.sampling)
+            score = math.nan if instance.score is None else instance.score
+            found[k, i] = Sample(score, cost.by_unit(cost.seconds), 1.0)
+        if batch[-1] == len(self._order) - 1 and not asked.evaluated:
+            whole = asked.evaluator.evaluate(header.task, asked.text, header.limits)
+            if whole.status != "no_reply":
+                asked.writer.append(Initial(evaluation=whole))
+            asked.evaluated = True
+        return found
+
+
+Agent = Callable[..., Any]
+"""agent(row, **choice) -> a score, or a score and its cost; a score of None is a failure."""
+
+
+class Scored(Record, frozen=True, kw_only=True):
+    """A line of agent.jsonl: what an agent made of a row.
+
+    Attributes:
+        choice: Place of the choice.
+        row: Position of the row.
+        score: None for a failure.
+        cost: As the agent says; 0 where it says nothing.
+        seconds: Wall time.
+    """
+
+    choice: int
+    row: int
+    score: float | None
+    cost: float = 0.0
+    seconds: float
+
+
+class RowSamples(LiveSamples):
+    """A sample is a row of data tried by an agent: its score less what its cost weighs.
+
+    Each is a line of agent.jsonl as soon as it is there, and is not made again. What the agent
+    raises ends the selection, which goes on by the same call.
+
+    Args:
+        agent: Called with a row and a choice's fields; may be a coroutine function.
+        choices: Of the agent.
+        rows: What it is tried on.
+        order: Positions of the rows in the order in which they are tried.
+        cost_weight: What a unit of cost takes from the score.
+        session: What all samples share.
+    """
+
+    unit = "row"
+    units = ("cost", "seconds")
+
+    def __init__(
+        self,
+        agent: Agent,
+        choices: Sequence[Mapping[str, Any]],
+        rows: Sequence[Any],
+        order: Sequence[int],
+        cost_weight: float,
+        session: Session,
+    ) -> None:
+        super().__init__(len(choices), session)
+        self._agent, self._choices, self._weight = agent, choices, cost_weight
+        self._rows, self._order = rows, order
+        path = session.folder / "agent.jsonl"
+        self._writer = session.stack.enter_context(Writer.claim(path, wait=True))
+        reader = Reader(path, msgspec.json.Decoder(Scored), what="journal of a selection")
+        lines = [line.record for line in reader.follow()]
+        self._writer.cut(reader.length)
+        self._known = {(line.choice, line.row): line for line in lines}
+
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Calls the agent, several times at once; under a budget as if one after another."""
+        from joblib import Parallel, delayed
+
+        worst = Worst({"cost": math.inf}, {"cost": 0.0}, generations=0)
+        turns = Turns(self.ledger, [(place, worst) for place in wanted])
+        stopped = self.session.control.stopping.is_set
+
+        def one(place: int, sample: Place) -> Sample | None:
+            try:
+                if not turns.may_begin(place, stopped):
+                    return None
+                made = self._sample(*sample)
+                turns.settle(place, [made.costs])
+                return made
+            finally:
+                turns.finish(place)
+
+        jobs = min(len(wanted), self.session.settings.max_concurrent)
+        parallel = Parallel(n_jobs=jobs, backend="threading", batch_size=1, pre_dispatch="all")
+        with contextlib.closing(turns):
+            found = parallel(delayed(one)(*each) for each in enumerate(wanted))
+        return list(itertools.takewhile(lambda each: each is not None, found))
+
+    def _sample(self, k: int, i: int) -> Sample:
+        row = self._order[i]
+        if (line := self._known.get((k, row))) is None:
+            began = time.monotonic()
+            said = self._agent(self._rows[row], **self._choices[k])
+            if inspect.isawaitable(said):
+                said = asyncio.run(_await(said))
+            score, cost = said if isinstance(said, tuple) else (said, 0.0)
+            line = Scored(
+                choice=k,
+                row=row,
+                score=None if score is None or math.isnan(score) else float(score),
+                cost=float(cost),
+                seconds=time.monotonic() - began,
+            )
+            self._writer.append(line)
+        score = math.nan if line.score is None else line.score - self._weight * line.cost
+        return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)
+
+
+async def _await(said: Awaitable[Any]) -> Any:
+    return await said

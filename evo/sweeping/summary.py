@@ -1,0 +1,152 @@
+"""How a sweep stands, from its files alone."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evo.cost import Cost, cost_of_children
+from evo.handle import read_begun
+from evo.log import Log
+from evo.sweeping.design import RUNS, read_design
+from evo.sweeping.events import read_events
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep stands.
+
+    Attributes:
+        total: Runs in all; of trials not proposed yet, as many as there may be.
+        completed: Runs that are over.
+        failed: Runs that cannot be made; going on tries them again.
+        cancelled: Runs left out because the sweep was stopped.
+        pending: Runs still to be made.
+        prompt_tokens: Of all calls in the logs; None: unknown, as the next.
+        completion_tokens: Likewise.
+        ended: Why the last session did: completed, stopped, paused, budget, interrupted (by an
+            error); running: it goes on, or was killed.
+        folder: Of the sweep.
+    """
+
+    total: int
+    completed: int
+    failed: int
+    cancelled: int
+    pending: int
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    ended: str
+    folder: Path
+
+    def __str__(self) -> str:
+        """Render as one line."""
+        tokens = [self.prompt_tokens, self.completion_tokens]
+        shown = " + ".join("unknown" if each is None else f"{each:,.0f}" for each in tokens)
+        return (
+            f"{self.ended}: {self.completed} of {self.total} runs completed, {self.failed} failed, "
+            f"{self.cancelled} cancelled, {self.pending} pending; {shown} tokens; {self.folder}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep:
+    """A sweep; also its path, for `os.fspath`.
+
+    Attributes:
+        folder: Where it is: sweep.json, events.jsonl and the logs.
+    """
+
+    folder: Path
+
+    @property
+    def summary(self) -> Summary:
+        """How it stands now."""
+        return summarise(self.folder)
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.summary}>"
+
+
+def summarise(folder: Path) -> Summary:
+    """Returns how a sweep stands, from its files alone."""
+    design, state = read_design(folder), read_events(folder).state
+    left = max(0, design.build_strategy().planned - len(state.trials))
+    total = (len(state.configurations) + left) * len(design.seeds)
+    open_ = total - len(state.completed) - len(state.failed)
+    stopped = state.ended == "stopped"
+    logs = map(read_begun, sorted((folder / RUNS).glob("*.jsonl")))
+    cost = sum((cost_of_log(log) for log in logs if log is not None), Cost())
+    return Summary(
+        total=total,
+        completed=len(state.completed),
+        failed=len(state.failed),
+        cancelled=open_ if stopped else 0,
+        pending=0 if stopped else open_,
+        prompt_tokens=cost.prompt_tokens,
+        completion_tokens=cost.completion_tokens,
+        ended=state.ended or "running",
+        folder=folder,
+    )
+
+
+def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
+    """Returns each configuration's hash, values and the values of its runs so far, the best first.
+
+    A run's value is the best of its initial program and its children; minus infinity where neither
+    has a fitness. Configurations are compared by their mean over all seeds, then by the median:
+    those with runs to come stand behind.
+    """
+    seeds, state = len(read_design(folder).seeds), read_events(folder).state
+    runs: dict[str, list[float]] = {hash_: [] for hash_ in state.configurations}
+    for (hash_, _), run in state.completed.items():
+        fitness = run.data.get("fitness")
+        runs[hash_].append(float("-inf") if fitness is None else fitness)
+
+    def rank(hash_: str) -> tuple[bool, float, float]:
+        found = runs[hash_] or [float("-inf")]
+        return len(runs[hash_]) < seeds, -sum(found) / len(found), -statistics.median(found)
+
+    return [(hash_, state.configurations[hash_], runs[hash_]) for hash_ in sorted(runs, key=rank)]
+
+
+def measure(log: Log, generations: int) -> dict[str, float | None]:
+    """Returns the figures of the first T generations of a run; None where unknown.
+
+    They are what the run with that T costs, whatever else the log holds.
+
+    Returns:
+        fitness, initial_fitness, n_calls, n_ok, prompt_tokens, completion_tokens, flops, dollars
+        and seconds (wall time).
+    """
+    part = log.generations[:generations]
+    cost = cost_of_log(log, generations)
+    known = [each.seconds for each in part if each.seconds is not None]
+    outcomes = [each for each in log.outcomes if each.generation <= generations]
+    return {
+        "fitness": part[-1].best_fitness if part else None,
+        "initial_fitness": log.initial.evaluation.fitness if log.initial else None,
+        "n_calls": float(cost.calls),
+        "n_ok": float(sum(each.evaluation.status == "ok" for each in outcomes)),
+        "prompt_tokens": cost.prompt_tokens,
+        "completion_tokens": cost.completion_tokens,
+        "flops": cost.flops,
+        "dollars": cost.dollars,
+        "seconds": sum(known) if len(known) == len(part) else None,
+    }
+
+
+def cost_of_log(log: Log, generations: int | None = None) -> Cost:
+    """Returns what a log's calls cost, those of the evaluator included.
+
+    Args:
+        log: The log.
+        generations: The first so many alone; None: all, one under way included.
+    """
+    chosen = [each for each in log.calls if generations is None or each.generation <= generations]
+    return cost_of_children(chosen, log.header.model, log.header.sampling)
