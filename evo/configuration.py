@@ -14,8 +14,8 @@ from typing import Any, SupportsIndex
 import msgspec
 
 from evo.concurrency import find_preset
-from evo.prompt import PROMPT_VERSION
-from evo.records import Header, Limits, Model
+from evo.prompt import PROMPT_VERSION, TOLD_VERSION
+from evo.records import SCHEMA, Header, Limits, Model
 from evo.task import Task, load_task
 
 LOCAL = Path("logs/local")
@@ -41,6 +41,11 @@ def make_header(
     limits: Limits | None = None,
     evaluation_timeout: float | None = None,
     min_improvement: float = 1e-9,
+    statement: str | None = None,
+    feedback: bool = False,
+    inspirations: int = 0,
+    protocol: str = "",
+    condition: str = "",
 ) -> Header:
     """Returns the configuration of a run: everything that its children depend on.
 
@@ -55,6 +60,11 @@ def make_header(
         limits: Limits of an evaluation; None: the task's.
         evaluation_timeout: Seconds; replaces that limit alone.
         min_improvement: A child replaces its parent only if better by more than this, at least 0.
+        statement: Said in the prompt instead of the task's statement.
+        feedback: Say in the prompt what went wrong lately, and the parent's public metrics.
+        inspirations: How many of the best other programs the prompt shows, at least 0.
+        protocol: SHA-256 (hex) of the protocol that the run belongs to; see `evo.protocol`.
+        condition: Name of its condition in the protocol.
 
     Raises:
         ValueError: A value is out of range, or the task or model is unknown.
@@ -65,12 +75,14 @@ def make_header(
     seed = at_least("seed", seed, 0)
     if not 0 <= min_improvement < float("inf"):
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
+    inspirations = at_least("inspirations", inspirations, 0)
     loaded, known = load_task(task), find_model(model)
     limits = limits or loaded.limits
     if evaluation_timeout is not None:
         limits = msgspec.structs.replace(limits, seconds=float(evaluation_timeout))
     sampling = resolve_sampling(known, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     return Header(
+        schema=SCHEMA,
         task=loaded.record,
         model=known,
         sampling=sampling,
@@ -78,7 +90,12 @@ def make_header(
         seed=seed,
         min_improvement=float(min_improvement),
         limits=limits,
-        prompt_version=PROMPT_VERSION,
+        prompt_version=TOLD_VERSION if feedback or inspirations else PROMPT_VERSION,
+        statement=statement,
+        feedback=bool(feedback),
+        inspirations=inspirations,
+        protocol=protocol,
+        condition=condition,
         versions=software_versions(),
     )
 
@@ -153,7 +170,8 @@ def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -
 def identity(header: Header) -> Header:
     """Returns a header without what does not identify its run.
 
-    The software's versions, and where the model is served and at what price, may differ.
+    The software's versions, the number of the schema, and where the model is served and at what
+    price, may differ.
     """
     model = msgspec.structs.replace(
         header.model,
@@ -163,7 +181,7 @@ def identity(header: Header) -> Header:
         cached_price=None,
         output_price=None,
     )
-    return msgspec.structs.replace(header, versions={}, model=model)
+    return msgspec.structs.replace(header, schema=SCHEMA, versions={}, model=model)
 
 
 def differences(one: Header, other: Header) -> list[str]:

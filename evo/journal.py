@@ -177,7 +177,7 @@ class Reader(Generic[R]):
 
         class First(msgspec.Struct):
             kind: Any = None
-            schema: Any = SCHEMA
+            schema: Any = 1
             format: Any = None
 
         try:

@@ -32,6 +32,7 @@ from evo.records import (
     InstanceCall,
     Line,
     Outcome,
+    Plan,
     Reply,
     Session,
 )
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9  # of fitnesses that count as equal
 
-LeanLine = Header | Session | Initial | Outcome | InstanceCall | Reply | Generation | End
+LeanLine = Header | Session | Initial | Plan | Outcome | InstanceCall | Reply | Generation | End
 """`Line`, a child without its texts."""
 
 _lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
@@ -81,6 +82,7 @@ class Log:
         header: Configuration of the run.
         sessions: One per process that wrote it.
         initial: Evaluation of the initial program; None before it was logged.
+        plans: By generation, where its search planned more than greedy's.
         outcomes: Children without their texts, by generation and index, including those of a
             generation under way.
         instance_calls: Calls that evaluations made, by generation, program and index; of a call
@@ -97,6 +99,7 @@ class Log:
         self.path = path
         self.sessions: list[Session] = []
         self.initial: Initial | None = None
+        self.plans: dict[int, Plan] = {}
         self.generations: list[Generation] = []
         self.ends: list[End] = []
         self.outcomes: list[Outcome] = []
@@ -138,6 +141,8 @@ class Log:
                     self.ended = False
                 case Initial() as initial:
                     self.initial = initial
+                case Plan() as plan:
+                    self.plans[plan.generation] = plan
                 case InstanceCall() as call:
                     self.instance_calls.append(call)
                 case Reply() as reply:

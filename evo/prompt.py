@@ -1,14 +1,22 @@
-"""From a parent to the messages of a call, and from a reply to a program. Pure functions."""
+"""From parents and feedback to the messages of a call, and from a reply to a program. All pure."""
 
 from __future__ import annotations
 
 import re
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
-from evo.records import Evolves, TaskRecord
+from evo.records import Evaluation, Evolves, TaskRecord
 
 PROMPT_VERSION = 1
-"""Number of the wording below; it is part of a run's identity."""
+"""Number of the plain wording; it is part of a run's identity."""
+
+TOLD_VERSION = 2
+"""Number of the wording with feedback or inspirations."""
+
+FAILURES, LENGTH = 3, 400
+"""Failures that a prompt tells of at most, and characters of each."""
 
 
 class Message(TypedDict):
@@ -18,10 +26,54 @@ class Message(TypedDict):
     content: str
 
 
-def build_messages(task: TaskRecord, program: str, fitness: float | None) -> list[Message]:
+@dataclass(frozen=True)
+class Shown:
+    """A program that a prompt may show for inspiration.
+
+    Attributes:
+        place: Its generation and index.
+        fitness: Of its evaluation.
+        program: Its text.
+    """
+
+    place: tuple[int, int]
+    fitness: float
+    program: str
+
+
+@dataclass(frozen=True)
+class Tried:
+    """An evaluation that feedback may tell of.
+
+    Attributes:
+        evaluation: How it ended.
+        replies: What a model said under an evolving text, by the instance's id.
+    """
+
+    evaluation: Evaluation
+    replies: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_messages(
+    task: TaskRecord,
+    program: str,
+    fitness: float | None,
+    *,
+    statement: str | None = None,
+    inspirations: Sequence[Shown] = (),
+    feedback: str = "",
+) -> list[Message]:
     """Returns the messages that ask for one full rewrite of a program.
 
     The fitness is rounded, so that last-bit differences between processors give equal prompts.
+
+    Args:
+        task: What the program is for.
+        program: The one to rewrite.
+        fitness: Its fitness; None while it has none.
+        statement: Instead of the task's.
+        inspirations: Other programs, shown before the one to rewrite; see `inspire`.
+        feedback: What `feedback` says.
     """
     stated = "none yet: it does not run or is not valid" if fitness is None else f"{fitness:.6f}"
     if task.evolves == "python":
@@ -29,18 +81,120 @@ def build_messages(task: TaskRecord, program: str, fitness: float | None) -> lis
         rules = "Keep the names and signatures of its functions. "
     else:
         what, block, rules = "text", "text", ""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", program)), default=0))
+    texts = [program, *(other.program for other in inspirations)]
+    runs = [len(run) for text in texts for run in re.findall("`+", text)]
+    fence = "`" * max(3, 1 + max(runs, default=0))
     system = (
-        f"You improve a {what} step by step. {task.statement}\n\n"
+        f"You improve a {what} step by step. {statement or task.statement}\n\n"
         f"Answer with the whole improved {what} in one {block} code block."
     )
+    shown = "".join(
+        f"Another {what} (fitness {other.fitness:.6f}):\n"
+        f"{fence}{block}\n{other.program.rstrip()}\n{fence}\n"
+        for other in inspirations
+    )
     user = (
-        f"Current {what} (fitness {stated}; higher is better):\n"
-        f"{fence}{block}\n{program.rstrip()}\n{fence}\n"
+        f"{shown}Current {what} (fitness {stated}; higher is better):\n"
+        f"{fence}{block}\n{program.rstrip()}\n{fence}\n{feedback}"
         f"Rewrite it in full so that its fitness is higher. {rules}"
         f"Give one {fence}{block} block."
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+def inspire(archive: Sequence[Shown], parent: str, count: int) -> list[Shown]:
+    """Returns the best programs other than the parent, from worse to better; each text once.
+
+    Args:
+        archive: Programs with a fitness, generation 0 and complete generations alone.
+        parent: Text of the program to rewrite.
+        count: How many at most.
+    """
+    seen, found = {parent.strip()}, list[Shown]()
+    for each in sorted(archive, key=lambda shown: (-round(shown.fitness, 9), shown.place)):
+        if len(found) == count:
+            break
+        if each.program.strip() not in seen:
+            seen.add(each.program.strip())
+            found.append(each)
+    return found[::-1]
+
+
+def feedback(
+    task: TaskRecord,
+    parent: Evaluation,
+    latest: Sequence[Tried],
+    instances: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """Returns what the prompt says of the parent's metrics and of what went wrong lately.
+
+    It depends on logged evaluations alone: no paths, addresses or durations, numbers to six
+    digits. What is private or held out is left out.
+
+    Args:
+        task: Names the private metrics.
+        parent: Evaluation of the program to rewrite.
+        latest: Of the latest complete generation, by index.
+        instances: The task's data set.
+    """
+    metrics = public_metrics(task, parent.metrics)
+    lines = [f"Its metrics: {', '.join(f'{k} {v:.6g}' for k, v in metrics.items())}."]
+    lines = lines if metrics else []
+    known = {each["id"]: each for each in instances if not each.get("check")}
+    failures = [said for tried in latest if (said := _failure(tried, known))]
+    distinct = list(dict.fromkeys(failures))[:FAILURES]
+    if distinct:
+        lines += ["What went wrong lately:", *(f"- {said}" for said in distinct)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def public_metrics(task: TaskRecord, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Returns the metrics that a prompt, a policy or a search may see, by name."""
+    held = ("check_", "private_")
+    return {
+        name: metrics[name]
+        for name in sorted(metrics)
+        if name not in task.private and not name.startswith(held)
+    }
+
+
+def _failure(tried: Tried, instances: Mapping[str, Mapping[str, Any]]) -> str:
+    """Says in a line how an evaluation failed, or on which instance; empty if it did not."""
+    evaluation = tried.evaluation
+    if evaluation.status == "no_reply":  # nothing that a program can mend
+        return ""
+    if evaluation.status != "ok" and not evaluation.instances:
+        return f"{evaluation.status}: {_plain(last_line(evaluation.error))}"[:LENGTH]
+    for each in evaluation.instances:
+        if each.id in instances and each.status != "no_reply" and not each.score:
+            said = f"instance {each.id}: {'score 0' if each.status == 'ok' else each.status}"
+            if "answer" in instances[each.id]:
+                said += f", expected {_plain(str(instances[each.id]['answer']))}"
+            if each.id in tried.replies:
+                said += f", got {_plain(tried.replies[each.id])}"
+            return said[:LENGTH]
+    return ""
+
+
+def last_line(error: str | None) -> str:
+    """Returns the last line of an error, what the program printed left out."""
+    said = re.split(r"^--- std", error or "", flags=re.MULTILINE)[0].strip()
+    return said.rpartition("\n")[2]
+
+
+_UNTELLABLE = re.compile(
+    r"""\w+://\S+ | \b0x[0-9a-fA-F]+ | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?
+    | (?<![\w<])(?:[A-Za-z]:)?[\\/][\w.+~-]+(?:[\\/][\w.+~-]*)*
+    | (?<![\w.])\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds?|minutes?)\b""",
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]*\w)")
+
+
+def _plain(text: str) -> str:
+    """Leaves out what differs from machine to machine, on one line."""
+    told = _UNTELLABLE.sub("[...]", " ".join(text.split()))
+    return _NUMBER.sub(lambda number: f"{float(number[0]):.6g}", told)
 
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([\w+.-]*)[^\n`]*$")
@@ -56,7 +210,8 @@ def parse_reply(
     """Returns the program in a reply, or None.
 
     It is the last complete block of the task's language outside <think>...</think>; an untagged
-    block counts where none is tagged. A truncated reply (finish reason `length`, or a block left
+    block counts where none is tagged, and for a text, which may be in any language, a block of
+    whatever tag where there is no other. A truncated reply (finish reason `length`, or a block left
     open) has no program.
     """
     if reply is None or finish_reason == "length":
@@ -78,7 +233,8 @@ def parse_reply(
         return None
     tagged = [body for tag, body in blocks if tag in _TAGS[evolves]]
     untagged = [body for tag, body in blocks if not tag]
-    found = tagged or untagged
+    other = [body for _, body in blocks] if evolves == "text" else []
+    found = tagged or untagged or other
     return found[-1] + "\n" if found and found[-1].strip() else None
 
 

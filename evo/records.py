@@ -10,8 +10,12 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 1
-"""Number of the log schema that this version writes."""
+SCHEMA = 2
+"""Number of the log schema that this version writes; a header without a number is of schema 1.
+
+Schema 2 adds to a header what its searches, prompts, draws and protocol are, to a child what it
+was made from, and a line with what is planned before a generation's first call.
+"""
 
 Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout"]
 """How a child ended. Only `ok` has a fitness.
@@ -92,6 +96,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
         error: Why it is not `ok`, with captured output; or a warning if it is.
         seconds: Wall time of the evaluation; None where an imported log does not say.
         instances: Outcome per instance, where the task has a data set.
+        draws: How many draws the fitness is the mean of.
+        fitness_sd: Standard deviation of the fitness over the draws; None for one draw.
         value: The construction that the program returned, as nested lists, for pictures; only on
             request, never in a log.
     """
@@ -102,6 +108,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     error: str | None = None
     seconds: float | None = 0.0
     instances: tuple[Instance, ...] = ()
+    draws: int = 1
+    fitness_sd: float | None = None
     value: Any = None
 
     def __post_init__(self) -> None:
@@ -227,6 +235,22 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: int | None
 
 
+class SearchRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A search as a header keeps it.
+
+    Attributes:
+        name: In `evo.SEARCHES`.
+        version: Of its rule.
+        fields: Its fields.
+        source: Hash of its source (hex).
+    """
+
+    name: str
+    version: int = 1
+    fields: dict[str, Any] = {}
+    source: str = ""
+
+
 class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     """First line of a log: what identifies the run. T is a goal, so it is not here.
 
@@ -240,13 +264,24 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         min_improvement: A child replaces its parent only if better by more than this.
         limits: Limits of an evaluation.
         prompt_version: Version of the prompt's wording.
+        search: Which programs children rewrite; None: greedy.
+        statement: Replaces the task's statement in the prompt; None: the task's.
+        feedback: The prompt says what went wrong lately, and the parent's metrics.
+        inspirations: How many other programs the prompt shows.
+        drafts: Replies asked for one child, of which a critic has one evaluated.
+        critic: The model that chooses among drafts, and by which rubric.
+        draws: Draws of an evaluation.
+        confirm: Fresh draws of a rival and its parent before the rival replaces it; 0: none.
+        spending: The confirmations of a whole run share one error rate.
+        protocol: SHA-256 (hex) of the protocol file that the run belongs to; empty: none.
+        condition: Name of its condition there.
         versions: Of this package, Python, NumPy and SciPy.
         compact: Replies and programs were left out.
         source: Which tool wrote the original of an imported log.
         lost: What an import could not carry over, in words.
     """
 
-    schema: int = SCHEMA
+    schema: int = 1
     task: TaskRecord
     model: Model
     sampling: Sampling
@@ -255,6 +290,17 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     min_improvement: float = 1e-9
     limits: Limits = Limits()
     prompt_version: int = 1
+    search: SearchRecord | None = None
+    statement: str | None = None
+    feedback: bool = False
+    inspirations: int = 0
+    drafts: int = 1
+    critic: dict[str, Any] | None = None
+    draws: int = 1
+    confirm: int = 0
+    spending: bool = False
+    protocol: str = ""
+    condition: str = ""
     versions: dict[str, str] = {}
     compact: bool = False
     source: str = "evo"
@@ -299,6 +345,32 @@ class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"
     value: Any = None
 
 
+class Planned(Record, frozen=True, kw_only=True):
+    """What one child is asked to be.
+
+    Attributes:
+        parents: (generation, index) of the program to rewrite, then of those to mix in.
+        operator: `rewrite`, `mutate`, `cross` or a word of the search's own.
+        inspirations: (generation, index) of the other programs that the prompt shows.
+    """
+
+    parents: tuple[tuple[int, int], ...]
+    operator: str = "rewrite"
+    inspirations: tuple[tuple[int, int], ...] = ()
+
+
+class Plan(Record, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
+    """What a generation's children are asked to be, logged before its first call.
+
+    Attributes:
+        generation: From 1.
+        requests: One per child, by index.
+    """
+
+    generation: int
+    requests: tuple[Planned, ...]
+
+
 class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     """One child without its texts: what analysis reads from a log.
 
@@ -311,6 +383,10 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         evaluation: How it ended.
         elapsed: Wall time from the generation's beginning to this line, seconds, over all
             sessions; None where an earlier version or another tool wrote it.
+        parents: (generation, index) of the program it rewrites, then of those mixed in; empty in
+            schema 1, where it is the best before the generation.
+        operator: What was done with them.
+        draft: Which of its drafts was evaluated.
     """
 
     generation: int
@@ -320,6 +396,9 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     attempts: tuple[Attempt, ...]
     evaluation: Evaluation
     elapsed: float | None = None
+    parents: tuple[tuple[int, int], ...] = ()
+    operator: str = "rewrite"
+    draft: int = 0
 
 
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -423,5 +502,5 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     stats: dict[str, float] = {}
 
 
-Line = Header | Session | Initial | Child | InstanceCall | Reply | Generation | End
+Line = Header | Session | Initial | Plan | Child | InstanceCall | Reply | Generation | End
 """Every kind of line in a log."""

@@ -24,7 +24,7 @@ from evo.journal import LogError
 from evo.llm.client import Call, CallCancelled, EndpointRefused
 from evo.llm.recorded import prompt_hash
 from evo.log import Best, Log, LogWriter
-from evo.prompt import Message, build_messages, parse_reply
+from evo.prompt import Message, Shown, Tried, build_messages, feedback, inspire, parse_reply
 from evo.records import (
     Child,
     End,
@@ -40,7 +40,7 @@ from evo.runs.evaluations import Evaluates, EvaluationMemory, program_digest
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.resources import Resources
 from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
-from evo.task import EvaluatorFailed
+from evo.task import EvaluatorFailed, read_instances
 
 MAX_THREADS = 512
 TIE = 1e-9  # fitnesses so close to each other count as equal
@@ -104,6 +104,9 @@ class Arm:
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
         self._replies: dict[int, Reply] = {}  # of those that are still to be evaluated
+        self._archive: list[Shown] = []  # what a prompt may show
+        self._latest: list[Tried] = []  # what it may tell of
+        self._latest_generation = 0
         self.best: Best
 
     @property
@@ -134,6 +137,7 @@ class Arm:
         else:
             self._memory.learn(program, initial)
         self.best = Best(program, initial, 0, 0)
+        self._remember((0, 0), program, initial)
         self._first[program_digest(program)] = (0, 0)
         if log is not None:
             self._take_over(log)
@@ -156,8 +160,10 @@ class Arm:
             if child.generation > self.generation:
                 self._logged[child.index] = child
                 self._programs[child.index] = child.program
-            elif child.program is not None:
-                place = (child.generation, child.index)
+                continue
+            place = (child.generation, child.index)
+            self._remember(place, child.program, child.evaluation)
+            if child.program is not None:
                 self._first.setdefault(program_digest(child.program), place)
         self._replies = {
             index: reply for (g, index), reply in log.replies.items() if g > self.generation
@@ -205,7 +211,7 @@ class Arm:
         self._calls = [call for call in self._calls if call.generation == number]
         if self._instances is not None:
             self._instances.generation = number
-        messages = build_messages(self.header.task, self.best.program or "", self.best_fitness)
+        messages = self._build_messages()
         missing = [i for i in range(self.header.children) if i not in self._logged]
         rejected: dict[int, Child] = {}
         made = self._make_children(number, messages, missing, rejected, on_child)
@@ -228,6 +234,35 @@ class Arm:
         self._writer.sync()
         self.generation = number
         return generation
+
+    def _build_messages(self) -> list[Message]:
+        """What every child of the next generation is asked."""
+        header, parent = self.header, self.best.program or ""
+        told = ""
+        if header.feedback:
+            instances = read_instances(header.task) if header.task.instances_file else []
+            told = feedback(header.task, self.best.evaluation, self._latest, instances)
+        return build_messages(
+            header.task,
+            parent,
+            self.best_fitness,
+            statement=header.statement,
+            inspirations=inspire(self._archive, parent, header.inspirations),
+            feedback=told,
+        )
+
+    def _remember(self, place: tuple[int, int], program: str | None, tried: Evaluation) -> None:
+        """Keeps what prompts may tell of a program of a complete generation."""
+        if self.header.inspirations and program is not None and tried.fitness is not None:
+            self._archive.append(Shown(place, tried.fitness, program))
+        if self.header.feedback:
+            if self._latest_generation != place[0]:
+                self._latest, self._latest_generation = [], place[0]
+            self._latest.append(Tried(tried, self._replies_under(program)))
+
+    def _replies_under(self, text: str | None) -> dict[str, str]:
+        known = self._instances is not None and self.header.task.asks_model and text is not None
+        return self._instances.replies_under(text) if known else {}
 
     def _make_children(
         self,
@@ -314,6 +349,7 @@ class Arm:
             prompt_hash=stamp,
             attempts=call.attempts,
             evaluation=evaluation,
+            parents=((self.best.generation, self.best.index),),
             reply=call.reply,
             reasoning=call.reasoning,
             program=program,
@@ -348,6 +384,7 @@ class Arm:
         repeats: list[tuple[int, int, int]] = []
         for child in children:
             program = self._programs[child.index]
+            self._remember((number, child.index), program, child.evaluation)
             if program is None:
                 continue
             first = self._first.setdefault(program_digest(program), (number, child.index))

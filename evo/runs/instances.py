@@ -183,6 +183,7 @@ class InstanceEvaluator:
         lost: dict[int, Status] = {}
         if task.asks_model:
             calls = self._ask_all(program, range(len(self._instances)))
+            self.learn(call for call in calls if call.reply is not None)
             lost = {call.index: "no_reply" for call in calls if call.reply is None}
             if len(lost) == len(calls):
                 evaluation = Evaluation(status="no_reply", error=last_error(calls))
@@ -196,6 +197,14 @@ class InstanceEvaluator:
             scored = self._sandbox(self._scoring, source, limits)
         evaluation = self._read(scored, lost)
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
+
+    def replies_under(self, text: str) -> dict[str, str]:
+        """Returns what the model said under a text, by the instance's id, as far as it did."""
+        key = text_key(text)
+        calls = {i: self._known.get((key, i)) for i in range(len(self._instances))}
+        return {
+            self._instances[i]["id"]: call.reply for i, call in calls.items() if call and call.reply
+        }
 
     def attempt(
         self, text: str, places: Sequence[int], limits: Limits

@@ -93,6 +93,7 @@ def bring(
     *,
     ledger: Ledger | None = None,
     label: str = "runs",
+    at_once: int | None = None,
     on_generation: Callable[[Job, Arm], None] = lambda job, arm: None,
 ) -> list[Brought]:
     """Brings logs to their goals, sharing slots and workers, and returns what became of each.
@@ -107,6 +108,7 @@ def bring(
             in its place and leaves the others alone; else the first error is raised.
         ledger: Counts what they cost, and says how far they go; None: as far as their goals.
         label: Of the progress bar.
+        at_once: Runs under way at most; None: as many as keep slots and cores busy.
         on_generation: Told of each generation of a run under way, generation 0 included, once it
             is logged; from the thread that made it.
 
@@ -148,7 +150,7 @@ def bring(
                 turns.finish(place)
                 working.discard(place)
 
-        at_once = min(len(jobs), _runs_at_once(jobs, resources.settings))
+        at_once = min(len(jobs), at_once or _runs_at_once(jobs, resources.settings))
         try:
             if at_once <= 1:
                 done = [work(place, job) for place, job in enumerate(jobs)]

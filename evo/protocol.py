@@ -1,0 +1,317 @@
+"""Protocols: what is to be run, measured and claimed, written down before the first call.
+
+A protocol is a TOML file. Its hash goes into the header of every log that is made for it, so that
+a change of the file is another protocol; only the table `result`, filled in at the end, is not part
+of it. `evo run --protocol FILE` makes what is missing, `evo protocol FILE --status` says how far
+it is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from evo.configuration import LOCAL, Settings, make_header, split_settings
+from evo.cost import price_of_tokens
+from evo.handle import Control, read_begun
+from evo.log import Log, Logs
+from evo.records import Header
+from evo.runs.resources import open_resources
+from evo.runs.session import Goal, Job, bring
+from evo.task import load_task
+
+SHIPPED = Path(__file__).with_name("protocols")
+
+
+class ProtocolError(ValueError):
+    """A protocol cannot be read or held; the message says what was expected."""
+
+
+class _Part(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Base of what a protocol holds: the unknown is refused."""
+
+
+class Condition(_Part, frozen=True, kw_only=True):
+    """Runs that differ in their seed alone.
+
+    Attributes:
+        name: Its name in logs and claims.
+        task: Name or folder of the task.
+        children: N.
+        generations: T.
+        seeds: First and last but one, such as "40:50".
+        options: What else identifies its runs, see `make_header`; before the protocol's own.
+        role: What it is for, in words.
+    """
+
+    name: str
+    task: str
+    children: int
+    generations: int
+    seeds: str
+    options: dict[str, Any] = {}
+    role: str = ""
+
+    @property
+    def numbers(self) -> range:
+        """The seeds."""
+        first, _, end = self.seeds.partition(":")
+        if not (first.isdecimal() and end.isdecimal() and int(first) < int(end)):
+            raise ProtocolError(
+                f"condition {self.name!r}: seeds: expected such as '40:50', got {self.seeds!r}"
+            )
+        return range(int(first), int(end))
+
+    @property
+    def calls(self) -> int:
+        """Calls of children, over all its runs."""
+        return len(self.numbers) * self.children * self.generations
+
+
+class Claim(_Part, frozen=True, kw_only=True):
+    """A statement that the runs decide.
+
+    Attributes:
+        name: Of the claim.
+        text: In words.
+        measure: One of the protocol's measures.
+        a: Condition that is compared.
+        b: With this one.
+        margin: A difference up to this counts as none.
+        kind: `descriptive`: no verdict is made of it.
+    """
+
+    name: str
+    text: str
+    measure: str
+    a: str
+    b: str
+    margin: float = 0.0
+    kind: Literal["confirmatory", "descriptive"] = "confirmatory"
+
+
+class Estimate(_Part, frozen=True, kw_only=True):
+    """What a call is expected to cost.
+
+    Attributes:
+        prompt_tokens: Per call.
+        completion_tokens: Per call.
+        calls_per_hour: At the endpoint that it is meant for.
+        basis: What the numbers rest on.
+    """
+
+    prompt_tokens: float
+    completion_tokens: float
+    calls_per_hour: float | None = None
+    basis: str = ""
+
+
+class Protocol(_Part, frozen=True, kw_only=True):
+    """A protocol as its file states it.
+
+    Attributes:
+        name: Names the folder of its logs.
+        title: In a line.
+        tasks: Hash of each task, by name.
+        options: What identifies all runs: model, sampling, limits; see `make_header`.
+        conditions: Its runs.
+        measures: What is measured of a run, in words, by name.
+        claims: What the runs decide.
+        estimate: What a call is expected to cost.
+        detects: Which differences the design can detect, with which power.
+        notes: What else was decided beforehand: pilots, stopping, exclusions.
+        result: What came out; not part of the hash.
+    """
+
+    name: str
+    title: str
+    tasks: dict[str, str]
+    conditions: tuple[Condition, ...]
+    measures: dict[str, str]
+    claims: tuple[Claim, ...]
+    estimate: Estimate
+    detects: tuple[str, ...]
+    options: dict[str, Any] = {}
+    notes: dict[str, str] = {}
+    result: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        names = [condition.name for condition in self.conditions]
+        if len(set(names)) < len(names) or not names:
+            raise ValueError(f"conditions: expected names of their own, got {names!r}")
+        for claim in self.claims:
+            for name, known in ((claim.a, names), (claim.b, names), (claim.measure, self.measures)):
+                if name not in known:
+                    raise ValueError(
+                        f"claim {claim.name!r}: expected one of {', '.join(known)}, got {name!r}"
+                    )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all it states but the result."""
+        stated = msgspec.to_builtins(msgspec.structs.replace(self, result={}))
+        return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def calls(self) -> int:
+        """Calls of children, over all conditions."""
+        return sum(condition.calls for condition in self.conditions)
+
+
+def load_protocol(file: str | os.PathLike[str]) -> Protocol:
+    """Returns a protocol: a TOML file, or the name of a shipped one.
+
+    Raises:
+        ProtocolError: There is none, or it states something that is not understood.
+    """
+    shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+    path = shipped.get(os.fspath(file), Path(file))
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Protocol)
+    except OSError:
+        close = difflib.get_close_matches(os.fspath(file), shipped, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ProtocolError(
+            f"no protocol {os.fspath(file)!r}: expected a file or one of {', '.join(shipped)}{hint}"
+        ) from None
+    except ValueError as error:  # of TOML, of its encoding, or of what it states
+        raise ProtocolError(f"{path}: {error}") from None
+
+
+def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[Job]:
+    """Returns the runs of a protocol, so ordered that any beginning of them is balanced.
+
+    Args:
+        protocol: Of `load_protocol`.
+        folder: Of its logs; None: logs/local/NAME.
+
+    Raises:
+        ProtocolError: A task is not the one that the protocol was written for.
+    """
+    place = LOCAL / protocol.name if folder is None else Path(folder)
+    found: list[tuple[float, int, Job]] = []
+    for order, condition in enumerate(protocol.conditions):
+        header = _header(protocol, condition)
+        goal = Goal(condition.generations)
+        for at, seed in enumerate(condition.numbers):
+            path = place / f"{condition.name}-s{seed}.jsonl"
+            own = msgspec.structs.replace(header, seed=seed)
+            found.append(((at + 0.5) / len(condition.numbers), order, Job(path, own, goal)))
+    return [job for _, _, job in sorted(found, key=lambda each: each[:2])]
+
+
+def _header(protocol: Protocol, condition: Condition) -> Header:
+    task = load_task(condition.task)
+    stated = protocol.tasks.get(task.name)
+    if stated != task.record.hash:
+        raise ProtocolError(
+            f"{protocol.name}: condition {condition.name!r}: expected the task {task.name!r} with "
+            f"hash {stated!r}, got {task.record.hash!r}: another task is another protocol"
+        )
+    options = {**protocol.options, **condition.options}
+    try:
+        return make_header(
+            task,
+            children=condition.children,
+            protocol=protocol.digest,
+            condition=condition.name,
+            **options,
+        )
+    except TypeError as error:
+        raise ProtocolError(f"{protocol.name}: condition {condition.name!r}: {error}") from None
+
+
+def run_protocol(
+    file: str | os.PathLike[str] | Protocol,
+    *,
+    log_dir: str | os.PathLike[str] | None = None,
+    settings: Settings | None = None,
+    **fields: Any,
+) -> Logs:
+    """Makes the runs of a protocol that are missing, and goes on with those that were begun.
+
+    Args:
+        file: A TOML file, the name of a shipped protocol, or a protocol.
+        log_dir: Folder of its logs; None: logs/local/NAME.
+        settings: How the session works; else its fields as keywords.
+        **fields: Fields of `Settings`.
+
+    Raises:
+        ProtocolError: It is not understood, or a task is another one.
+        LogError: A log in the folder is damaged, busy, or of another run.
+    """
+    protocol = file if isinstance(file, Protocol) else load_protocol(file)
+    settings, _ = split_settings(settings, fields)
+    jobs = jobs_of(protocol, log_dir)
+    jobs[0].path.parent.mkdir(parents=True, exist_ok=True)
+    with open_resources(settings, Control()) as resources:
+        done = bring(jobs, resources, label=protocol.name, at_once=settings.max_concurrent)
+    return Logs(each.log for each in done if each.log is not None)
+
+
+def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = None) -> str:
+    """Returns what a protocol costs, and what of it is still to be paid, in a few lines.
+
+    Args:
+        protocol: Of `load_protocol`.
+        logs: What was made of it, see `logs_of`.
+    """
+    made = sum(len(log.outcomes) for each in (logs or {}).values() for log in each)
+    left, estimate = protocol.calls - made, protocol.estimate
+    prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
+    model = _header(protocol, protocol.conditions[0]).model
+    dollars = float(price_of_tokens(prompt, 0.0, completion, model=model))
+    lines = [
+        f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}",
+        f"{protocol.calls} calls, of which {made} were made; {left} are left: about "
+        f"{prompt:,.0f} prompt and {completion:,.0f} completion tokens, "
+        + ("dollars unknown" if math.isnan(dollars) else f"{dollars:.2f} dollars"),
+    ]
+    if estimate.calls_per_hour:
+        hours = left / estimate.calls_per_hour
+        lines.append(f"at {estimate.calls_per_hour:g} calls an hour: {hours:.1f} hours")
+    return "\n".join(lines)
+
+
+def logs_of(
+    protocol: Protocol, folder: str | os.PathLike[str] | None = None
+) -> dict[str, list[Log]]:
+    """Returns the logs that were begun for a protocol, by condition."""
+    found: dict[str, list[Log]] = {condition.name: [] for condition in protocol.conditions}
+    for job in jobs_of(protocol, folder):
+        packed = job.path.with_name(f"{job.path.name}.gz")
+        log = read_begun(packed if packed.exists() else job.path)
+        if log is not None and log.header.protocol == protocol.digest:
+            found[log.header.condition].append(log)
+    return found
+
+
+def status_rows(
+    protocol: Protocol, logs: Mapping[str, Sequence[Log]]
+) -> list[tuple[str, str, str, int]]:
+    """Returns of each condition its name, runs completed and calls made of those planned, and ok.
+
+    Args:
+        protocol: Of `load_protocol`.
+        logs: What was made of it, see `logs_of`.
+    """
+    rows = []
+    for condition in protocol.conditions:
+        own = logs[condition.name]
+        complete = sum(len(log.generations) >= condition.generations for log in own)
+        made = sum(len(log.outcomes) for log in own)
+        ok = sum(log.status_counts.get("ok", 0) for log in own)
+        runs = f"{complete} of {len(condition.numbers)}"
+        rows.append((condition.name, runs, f"{made} of {condition.calls}", ok))
+    return rows
