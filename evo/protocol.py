@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evo.configuration import LOCAL, Settings, make_header, split_settings
+from evo.configuration import LOCAL, Settings, differences, make_header, split_settings
 from evo.cost import price_of_tokens
 from evo.handle import Control, read_begun
 from evo.log import Log, Logs
@@ -236,6 +236,7 @@ def run_protocol(
     file: str | os.PathLike[str] | Protocol,
     *,
     log_dir: str | os.PathLike[str] | None = None,
+    at_once: int | None = None,
     settings: Settings | None = None,
     **fields: Any,
 ) -> Logs:
@@ -244,19 +245,29 @@ def run_protocol(
     Args:
         file: A TOML file, the name of a shipped protocol, or a protocol.
         log_dir: Folder of its logs; None: logs/local/NAME.
+        at_once: Runs under way at most; None: as many as calls in flight.
         settings: How the session works; else its fields as keywords.
         **fields: Fields of `Settings`.
 
     Raises:
-        ProtocolError: It is not understood, or a task is another one.
-        LogError: A log in the folder is damaged, busy, or of another run.
+        ProtocolError: It is not understood, a task is another one, or a log is of another run.
+        LogError: A log in the folder is damaged or busy.
     """
     protocol = file if isinstance(file, Protocol) else load_protocol(file)
     settings, _ = split_settings(settings, fields)
     jobs = jobs_of(protocol, log_dir)
     jobs[0].path.parent.mkdir(parents=True, exist_ok=True)
+    for job in jobs:
+        log = _begun(job)
+        if log is not None and (other := differences(log.header, job.header)):
+            raise ProtocolError(
+                f"{log.path}: is no run of this protocol: {', '.join(other)} differ; give another "
+                "folder for its logs"
+            )
+    jobs = [job for job in jobs if not _packed(job).exists()]
     with open_resources(settings, Control()) as resources:
-        done = bring(jobs, resources, label=protocol.name, at_once=settings.max_concurrent)
+        runs = at_once or settings.max_concurrent
+        done = bring(jobs, resources, label=protocol.name, at_once=runs)
     return Logs(each.log for each in done if each.log is not None)
 
 
@@ -290,11 +301,19 @@ def logs_of(
     """Returns the logs that were begun for a protocol, by condition."""
     found: dict[str, list[Log]] = {condition.name: [] for condition in protocol.conditions}
     for job in jobs_of(protocol, folder):
-        packed = job.path.with_name(f"{job.path.name}.gz")
-        log = read_begun(packed if packed.exists() else job.path)
+        log = _begun(job)
         if log is not None and log.header.protocol == protocol.digest:
             found[log.header.condition].append(log)
     return found
+
+
+def _packed(job: Job) -> Path:
+    """Where a finished log is once it is compressed."""
+    return job.path.with_name(f"{job.path.name}.gz")
+
+
+def _begun(job: Job) -> Log | None:
+    return read_begun(_packed(job) if _packed(job).exists() else job.path)
 
 
 def status_rows(

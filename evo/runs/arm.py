@@ -261,8 +261,9 @@ class Arm:
             self._latest.append(Tried(tried, self._replies_under(program)))
 
     def _replies_under(self, text: str | None) -> dict[str, str]:
-        known = self._instances is not None and self.header.task.asks_model and text is not None
-        return self._instances.replies_under(text) if known else {}
+        if self._instances is None or text is None or not self.header.task.asks_model:
+            return {}
+        return self._instances.replies_under(text)
 
     def _make_children(
         self,

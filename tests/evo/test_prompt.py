@@ -1,9 +1,16 @@
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.prompt import build_messages, parse_reply
-from evo.task import load_task
+import evo
+from evo.llm.recorded import prompt_hash
+from evo.log import read_log
+from evo.prompt import Shown, Tried, build_messages, feedback, inspire, parse_reply
+from evo.records import Evaluation, Instance
+from evo.task import load_task, read_instances
 
 PROGRAM = "def f():\n    return 1\n"
 
@@ -63,3 +70,140 @@ def test_prompt_states_task_and_program() -> None:
     system, user = build_messages(task.record, task.initial_program, None)
     assert task.statement in system["content"]
     assert task.initial_program.rstrip() in user["content"]
+
+
+def test_the_plain_wording_is_that_of_every_shipped_log() -> None:
+    path = next(Path("logs/corpus/qwen2.5-coder-1.5b/min_max_distance").glob("*s40*"))
+    log = read_log(path)
+    messages = build_messages(
+        log.header.task, log.parent.program or "", log.trajectory[-2]
+    )  # the last generation's, if it did not improve
+    assert not log.generations[-1].improved
+    assert prompt_hash(messages) == log.outcomes[-1].prompt_hash
+    told = build_messages(log.header.task, PROGRAM, 0.5, feedback="", inspirations=())
+    assert told == build_messages(log.header.task, PROGRAM, 0.5)
+
+
+FEEDBACK = """\
+Its metrics: objective 0.123457, strict_fitness 0.5.
+What went wrong lately:
+- error: ValueError: bad shape (3, 2) in [...] at [...] after [...]: 1.23457e+07
+- timeout: it did not finish within [...]
+- invalid: points must be finite, got nan
+"""
+
+
+def test_the_wording_of_feedback_is_frozen() -> None:
+    task = load_task("mmd").record
+    error = (
+        'Traceback (most recent call last):\n  File "/tmp/a/program.py", line 3, in f\n'
+        "ValueError: bad shape (3, 2) in /tmp/jail-1/x.py at 0x7f3a12 after 1.25 s: 12345678.9\n"
+        "--- stdout\nsecret output"
+    )
+    failures = [
+        Evaluation(status="error", error=error),
+        Evaluation(status="ok", fitness=0.1),
+        Evaluation(status="no_reply", error="connection to http://host:80 refused"),
+        Evaluation(status="error", error=error),
+        Evaluation(status="timeout", error="it did not finish within 60 s"),
+        Evaluation(status="invalid", error="points must be finite, got nan"),
+        Evaluation(status="invalid", error="a fourth one"),
+    ]
+    metrics = {"strict_fitness": 0.5, "objective": 0.12345678, "check_fitness": 0.777}
+    parent = Evaluation(status="ok", fitness=0.5, metrics=metrics)
+    said = feedback(task, parent, [Tried(each) for each in failures])
+    assert said == FEEDBACK
+    user = build_messages(task, PROGRAM, 0.5, feedback=said)[-1]["content"]
+    plain = build_messages(task, PROGRAM, 0.5)[-1]["content"]
+    assert user == plain.replace("```\nRewrite", f"```\n{said}Rewrite")
+
+
+def test_failures_on_instances_are_told_with_expected_and_got() -> None:
+    task = load_task("wp").record
+    found = (
+        Instance(id="1", status="ok", score=1.0),
+        Instance(id="2", status="ok", score=0.0),
+        Instance(id="3", status="no_reply"),
+    )
+    instances = [{"id": "1", "answer": 3}, {"id": "2", "answer": 4.25}, {"id": "3", "answer": 5}]
+    tried = Tried(
+        Evaluation(status="ok", fitness=0.5, instances=found), {"2": "so it is\n 3.14159265"}
+    )
+    said = feedback(task, Evaluation(status="ok", fitness=0.5), [tried], instances)
+    assert "- instance 2: score 0, expected 4.25, got so it is 3.14159\n" in said
+    held = [{**each, "check": True} for each in instances]
+    assert feedback(task, Evaluation(status="ok", fitness=0.5), [tried], held) == ""
+
+
+def test_each_failure_is_cut() -> None:
+    task = load_task("mmd").record
+    tried = Tried(Evaluation(status="error", error="x" * 5000))
+    said = feedback(task, Evaluation(status="ok", fitness=0.5), [tried])
+    assert max(map(len, said.splitlines())) == len("- ") + 400
+
+
+def test_inspirations_are_the_best_others_and_come_first() -> None:
+    task = load_task("mmd").record
+    archive = [
+        Shown((0, 0), 0.1, "worst"),
+        Shown((1, 0), 0.4, PROGRAM),
+        Shown((1, 1), 0.3, "best"),
+        Shown((2, 0), 0.3, "best\n"),
+        Shown((2, 1), 0.2, "second"),
+    ]
+    chosen = inspire(archive, PROGRAM, 2)
+    assert [each.program for each in chosen] == ["second", "best"]
+    assert inspire(archive, PROGRAM, 0) == []
+    user = build_messages(task, PROGRAM, 0.4, inspirations=chosen)[-1]["content"]
+    assert user.index("second") < user.index("best") < user.index("Current program")
+    assert parse_reply(user.rpartition("\nRewrite")[0]) == PROGRAM
+
+
+def test_a_text_may_be_in_any_language() -> None:
+    reply = "```rust\nfn main() {}\n```"
+    assert parse_reply(reply, evolves="text") == "fn main() {}\n"
+    assert parse_reply(reply) is None
+    both = f"{reply}\n```text\nchosen\n```"
+    assert parse_reply(both, evolves="text") == "chosen\n"
+
+
+SENTINEL = 0.777123
+
+
+def test_what_is_held_out_reaches_no_prompt(tmp_path: Path) -> None:
+    folder = tmp_path / "task"
+    folder.mkdir()
+    (folder / "task.toml").write_text(
+        'entry = ["f"]\ninstances = "i.jsonl"\nprivate = ["secret"]\nstatement = "double it"\n'
+    )
+    (folder / "initial_program.py").write_text("def f(x):\n    return 0\n")
+    (folder / "evaluator.py").write_text(
+        "def score(value, instance):\n    return 1.0 if value == 2 * instance['input'] else 0.25\n"
+    )
+    lines = [{"input": 1}, {"input": 2}, {"input": SENTINEL, "check": True, "id": "sentinel"}]
+    (folder / "i.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    task = load_task(folder)
+    tried = evo.evaluate(task, task.initial_program)
+    assert tried.metrics["check_fitness"] == 0.25
+    assert [each.id for each in tried.instances] == ["1", "2"]
+    tried.metrics["secret"] = SENTINEL
+    tried.metrics["check_fitness"] = SENTINEL
+    instances = read_instances(task.record)
+    said = feedback(task.record, tried, [Tried(tried)], instances)
+    messages = build_messages(task.record, task.initial_program, tried.fitness, feedback=said)
+    assert "objective" in said
+    assert "0.777" not in str(messages)
+    assert "sentinel" not in str(messages)
+
+
+def test_told_runs_resume_and_rerun_alike(tmp_path: Path) -> None:
+    options = {"children": 2, "feedback": True, "inspirations": 2, "progress": False}
+    whole = evo.run("mmd", generations=4, log=tmp_path / "whole.jsonl", **options)
+    evo.run("mmd", generations=2, log=tmp_path / "part.jsonl", **options)
+    part = evo.resume(tmp_path / "part.jsonl", generations=4, progress=False)
+    hashes = [child.prompt_hash for child in whole.children]
+    assert hashes == [child.prompt_hash for child in part.children]
+    assert len(set(hashes)) > 1
+    assert whole.header.prompt_version == 2
+    assert whole.children[-1].parents == ((whole.generations[-2].best),)
+    assert evo.rerun(whole).same

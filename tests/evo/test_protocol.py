@@ -1,0 +1,185 @@
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+from test_kill import lines_of, seen_by, serve_as_model
+
+import evo
+from evo.llm.server import OfflineServer
+from evo.protocol import (
+    ProtocolError,
+    jobs_of,
+    load_protocol,
+    logs_of,
+    run_protocol,
+    state_cost,
+    status_rows,
+)
+
+SMALL = """
+name = "small"
+title = "deep against broad"
+detects = ["4 runs against 2: nothing"]
+
+[tasks]
+min_max_distance = "{hash}"
+
+[options]
+model = "{model}"
+
+[[conditions]]
+name = "deep"
+task = "mmd"
+children = 1
+generations = 4
+seeds = "0:4"
+
+[[conditions]]
+name = "broad"
+task = "mmd"
+children = 4
+generations = 1
+seeds = "10:12"
+options = {{ feedback = true }}
+
+[measures]
+final = "best fitness"
+
+[[claims]]
+name = "depth"
+text = "Deep and broad differ."
+measure = "final"
+a = "deep"
+b = "broad"
+
+[estimate]
+prompt_tokens = 300
+completion_tokens = 100
+calls_per_hour = 100
+
+[result]
+verdict = "none yet"
+"""
+
+
+def written(folder: Path, *, model: str = "offline", text: str = SMALL) -> Path:
+    file = folder / "small.toml"
+    file.write_text(text.format(hash=evo.load_task("mmd").record.hash, model=model))
+    return file
+
+
+@pytest.mark.parametrize("name", ["local-tsp", "qwen3-8b-c512"])
+def test_shipped_protocols_are_of_the_shipped_tasks(name: str) -> None:
+    protocol = load_protocol(name)
+    assert {job.header.protocol for job in jobs_of(protocol)} == {protocol.digest}
+    assert f"{protocol.calls} calls" in state_cost(protocol)
+    assert protocol.result == {}
+    assert protocol.detects
+
+
+def test_the_shipped_cell_of_the_paper_is_its_budget() -> None:
+    protocol = load_protocol("qwen3-8b-c512")
+    assert {c.children * c.generations for c in protocol.conditions} == {512}
+
+
+def test_any_beginning_of_the_runs_is_balanced() -> None:
+    protocol = load_protocol("local-tsp")
+    size = {condition.name: len(condition.numbers) for condition in protocol.conditions}
+    done: Counter[str] = Counter()
+    for job in jobs_of(protocol):
+        done[job.header.condition] += 1
+        shares = [done[name] / size[name] for name in ("deep", "broad")]
+        assert max(shares) - min(shares) <= 1 / 24 + 1e-9
+        assert abs(done["single"] / size["single"] - done["deep"] / size["deep"]) < 0.15
+    assert done == size
+
+
+def test_a_change_of_the_file_is_another_protocol(tmp_path: Path) -> None:
+    first = load_protocol(written(tmp_path))
+    again = load_protocol(written(tmp_path, text=SMALL.replace("none yet", "supported")))
+    other = load_protocol(written(tmp_path, text=SMALL.replace("0:4", "0:5")))
+    told = load_protocol(written(tmp_path, text=SMALL.replace("4 runs against 2", "4 against 2")))
+    assert first.digest == again.digest
+    assert len({first.digest, other.digest, told.digest}) == 3
+    logs = run_protocol(first, log_dir=tmp_path / "logs", progress=False)
+    assert {log.header.protocol for log in logs} == {first.digest}
+    assert [row[1] for row in status_rows(first, logs_of(first, tmp_path / "logs"))] == [
+        "4 of 4",
+        "2 of 2",
+    ]
+    assert not any(logs_of(other, tmp_path / "logs").values())
+    with pytest.raises(ProtocolError, match="protocol differ"):
+        run_protocol(other, log_dir=tmp_path / "logs", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('seeds = "0:4"', 'seeds = "4:0"', "seeds"),
+        ("[measures]", "[measurs]", "measurs"),
+        ('b = "broad"', 'b = "wide"', "one of deep, broad"),
+        ('measure = "final"', 'measure = "first"', "one of final"),
+        ('name = "broad"', 'name = "deep"', "names of their own"),
+        ("feedback = true", "feedbck = true", "feedbck"),
+        ('task = "mmd"', 'task = "ht"', "hash"),
+        ("children = 4", 'children = "four"', "int"),
+        ("title =", "title", "small.toml"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(ProtocolError, match=said):
+        jobs_of(load_protocol(written(tmp_path, text=SMALL.replace(old, new))))
+
+
+def test_an_unknown_protocol_is_told() -> None:
+    with pytest.raises(ProtocolError, match="did you mean 'local-tsp'"):
+        load_protocol("local-tps")
+
+
+def test_kill_9_and_no_call_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws, folder = random.Random(3), tmp_path / "logs"
+    folder.mkdir()
+    request_log = tmp_path / "requests.jsonl"
+    command = (
+        "import sys; from evo.protocol import run_protocol; "
+        "run_protocol(sys.argv[1], log_dir=sys.argv[2], max_concurrent=2, progress=False)"
+    )
+    with OfflineServer(request_log=request_log) as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+        file = written(tmp_path, model="served")
+        for _ in range(3):
+            goal = lines_of(folder) + draws.randint(1, 8)
+            process = subprocess.Popen([sys.executable, "-c", command, str(file), str(folder)])
+            while process.poll() is None and lines_of(folder) < goal:
+                time.sleep(0.005)
+            process.kill()
+            process.wait()
+        logs = run_protocol(file, log_dir=folder, progress=False)
+    protocol = load_protocol(file)
+    assert [row[2] for row in status_rows(protocol, logs_of(protocol, folder))] == [
+        "16 of 16",
+        "8 of 8",
+    ]
+    asked = Counter(seen_by(request_log))
+    logged = Counter(child.seed for log in logs for child in log.outcomes)
+    assert set(asked) == set(logged)
+    # What was in flight at a kill was never logged: at most max_concurrent calls a kill.
+    assert sum(asked.values()) <= sum(logged.values()) + 3 * 2
+    assert "24 calls, of which 24 were made; 0 are left" in state_cost(
+        protocol, logs_of(protocol, folder)
+    )
+
+
+def test_the_hash_does_not_depend_on_the_file_system(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        os.mkdir(folder)
+    first, second = load_protocol(written(one)), load_protocol(written(other))
+    assert first == second
+    assert msgspec.structs.asdict(first)["name"] == "small"
