@@ -11,16 +11,12 @@ from typing import Any, Literal
 import msgspec
 
 SCHEMA = 2
-"""Number of the log schema that this version writes; a header without a number is of schema 1.
-
-Schema 2 adds to a header what its searches, prompts, draws and protocol are, to a child what it
-was made from, and a line with what is planned before a generation's first call.
-"""
+"""Number of the log schema that this version writes; a header without a number is of schema 1."""
 
 Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout"]
 """How a child ended. Only `ok` has a fitness.
 
-- `no_reply`: the endpoint gave no answer after all attempts.
+- `no_reply`: no answer after all attempts.
 - `no_program`: the reply holds no complete program.
 - `invalid`: the program returned something that is no legal construction.
 - `error`: the program raised, crashed or broke a limit other than time.
@@ -236,14 +232,7 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SearchRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A search as a header keeps it.
-
-    Attributes:
-        name: In `evo.SEARCHES`.
-        version: Of its rule.
-        fields: Its fields.
-        source: Hash of its source (hex).
-    """
+    """A search as a header keeps it; `source` is the hash (hex) of its source."""
 
     name: str
     version: int = 1
@@ -268,10 +257,10 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         statement: Replaces the task's statement in the prompt; None: the task's.
         feedback: The prompt says what went wrong lately, and the parent's metrics.
         inspirations: How many other programs the prompt shows.
-        drafts: Replies asked for one child, of which a critic has one evaluated.
-        critic: The model that chooses among drafts, and by which rubric.
+        drafts: Replies asked for one child, of which `critic` has one evaluated.
+        critic: Its model and rubric.
         draws: Draws of an evaluation.
-        confirm: Fresh draws of a rival and its parent before the rival replaces it; 0: none.
+        confirm: Fresh draws before a child replaces its parent; 0: none.
         spending: The confirmations of a whole run share one error rate.
         protocol: SHA-256 (hex) of the protocol file that the run belongs to; empty: none.
         condition: Name of its condition there.
@@ -383,8 +372,7 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         evaluation: How it ended.
         elapsed: Wall time from the generation's beginning to this line, seconds, over all
             sessions; None where an earlier version or another tool wrote it.
-        parents: (generation, index) of the program it rewrites, then of those mixed in; empty in
-            schema 1, where it is the best before the generation.
+        parents: As in `Planned`; empty in schema 1, where it is the best before the generation.
         operator: What was done with them.
         draft: Which of its drafts was evaluated.
     """

@@ -14,7 +14,7 @@ import msgspec
 from evo.allocation import Outcome, state_digest
 from evo.journal import Reader, Writer
 from evo.policies import Policy
-from evo.records import SCHEMA, Record
+from evo.records import Record
 
 if TYPE_CHECKING:
     from evo.policies.base import Floats, Ints
@@ -53,7 +53,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
         arms: The arms, in order.
     """
 
-    schema: int = SCHEMA
+    schema: int = 1
     policy: str
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     reward: str
