@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 
 import msgspec
 
+from evo.ceilings import with_seconds
 from evo.concurrency import find_preset
 from evo.prompt import PROMPT_VERSION, TOLD_VERSION
 from evo.records import SCHEMA, Header, Limits, Model
@@ -77,9 +78,7 @@ def make_header(
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
     inspirations = at_least("inspirations", inspirations, 0)
     loaded, known = load_task(task), find_model(model)
-    limits = limits or loaded.limits
-    if evaluation_timeout is not None:
-        limits = msgspec.structs.replace(limits, seconds=float(evaluation_timeout))
+    limits = with_seconds(limits or loaded.limits, evaluation_timeout)
     sampling = resolve_sampling(known, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     return Header(
         schema=SCHEMA,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from evo.ceilings import with_seconds
 from evo.configuration import Settings
 from evo.journal import LogError, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
@@ -215,9 +216,7 @@ def rescore(
     if logged.initial is None:
         raise LogError(f"{path}: holds no evaluation yet; `evo resume` continues it")
     header = logged.header
-    limits = limits or header.limits
-    if evaluation_timeout is not None:
-        limits = msgspec.structs.replace(limits, seconds=float(evaluation_timeout))
+    limits = with_seconds(limits or header.limits, evaluation_timeout)
     target = Path(log) if log is not None else _rescored_path(logged.path)
     check_free(target)
     what = f" by {metric}" if metric else ""

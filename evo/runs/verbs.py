@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evo.budget import check_budget
+from evo.ceilings import with_seconds
 from evo.configuration import (
     LOCAL,
     Settings,
@@ -362,9 +361,7 @@ def evaluate(
         raise TypeError(f"program: expected source text, got {program!r}")
     settings = _settings(settings, options)
     loaded = load_task(task)
-    limits = loaded.limits
-    if timeout is not None:
-        limits = msgspec.structs.replace(limits, seconds=float(timeout))
+    limits = with_seconds(loaded.limits, timeout)
     if not loaded.record.instances_file:
         return sandbox.evaluate(loaded.record, program, limits)
     header = make_header(loaded, model=model, limits=limits)

@@ -4,7 +4,10 @@ import msgspec
 import pytest
 
 import evo
-from evo.task import TaskError, hash_of, load_task, shipped_tasks
+from evo.cli import main
+from evo.folder import TaskError
+from evo.records import Limits
+from evo.task import hash_of, load_task, shipped_tasks
 
 EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
 
@@ -143,3 +146,133 @@ def test_a_byte_order_mark_is_no_part_of_a_program(tmp_path: Path) -> None:
     again = load_task(tmp_path / "toy")
     assert again.initial_program == plain.initial_program
     assert again.record.hash == plain.record.hash
+
+
+SHIPPED_HASHES = {
+    "circle_packing": "b21befd81e01",
+    "heilbronn_triangle": "f1fc9576d08a",
+    "min_max_distance": "9047c91ffff2",
+    "word_problems": "1d2a73b896be",
+}
+
+
+def test_shipped_tasks_are_those_of_logged_runs() -> None:
+    for name, digest in SHIPPED_HASHES.items():
+        assert load_task(name).record.hash.startswith(digest), name
+
+
+@pytest.mark.parametrize(
+    ("toml", "linked"),
+    [
+        ("program = '/etc/hostname'", None),
+        ("program = '../outside.py'", None),
+        ("evaluator = '../outside.py'", None),
+        ("instances = '../outside.py'\nentry = ['f']", None),
+        ("files = ['../*.py']", None),
+        ("files = ['/etc/hostname']", None),
+        ("files = ['data/*']", "data/passwd.txt"),
+        ("", "initial_program.py"),
+        ("", "evaluator.py"),
+        ("", "task.toml"),
+        ("", "config.yaml"),
+        ("", "notes.txt"),
+        ("", "strange"),
+        ("", "folder"),
+    ],
+)
+def test_nothing_outside_the_folder_is_read(tmp_path: Path, toml: str, linked: str | None) -> None:
+    folder = folder_task(tmp_path / "t", task_dot_toml=toml)
+    (tmp_path / "outside.py").write_text("SECRET = 1\n")
+    (tmp_path / "beyond").mkdir()
+    if linked is not None:
+        (folder / linked).parent.mkdir(exist_ok=True)
+        (folder / linked).unlink(missing_ok=True)
+        target = "beyond" if linked == "folder" else "outside.py"
+        (folder / linked).symlink_to(tmp_path / target)
+    with pytest.raises(TaskError, match=r"outside and is not read|paths within the folder") as says:
+        load_task(folder)
+    assert "\n" not in str(says.value)
+
+
+def test_links_within_the_folder_are_files_of_it(tmp_path: Path) -> None:
+    folder = folder_task(tmp_path / "t", data__a_dot_csv="1,2")
+    (folder / "b.csv").symlink_to(folder / "data" / "a.csv")
+    assert load_task(folder).record.files["b.csv"] == "1,2"
+
+
+KEY = "sk-" + "a1b2" * 6
+LEFT_OUT = {
+    "config.yaml": f"llm:\n  api_key: {KEY}\n",
+    "settings.json": '{"password": "hunter2hunter2"}',
+    "helper.py": f"KEY = '{KEY}'\n",
+    "client.py": "api_key = 'not-a-known-shape'\n",
+    ".env": "OPENAI_API_KEY=abc",
+    "prod.env": "TOKEN=abc",
+    "id_rsa": "-----BEGIN OPENSSH PRIVATE KEY-----",
+    "server.pem": "x",
+    "run.jsonl": '{"crc":"67bb09a7","kind":"header"}\n',
+    "sweep.json": "{}",
+    "evaluator.py.stop": "x",
+    "cache.sqlite": "x",
+    "output.log": "x",
+}
+
+
+def test_keys_logs_and_strange_files_are_left_out_aloud(tmp_path: Path) -> None:
+    folder = folder_task(tmp_path / "t", notes_dot_md="max_tokens: 4096, api_key: ${KEY}")
+    before = load_task(folder).record
+    assert set(before.files) == {"evaluator.py", "initial_program.py", "notes.md"}
+    for name, text in LEFT_OUT.items():
+        (folder / name).write_text(text)
+    with pytest.warns(UserWarning, match="not embedded in the task") as said:
+        record = load_task(folder).record
+    assert record.hash == before.hash  # so a run whose log lies here finds itself again
+    for name in LEFT_OUT:
+        assert name in str(said[0].message)
+
+
+def test_a_list_says_what_is_embedded(tmp_path: Path) -> None:
+    folder = folder_task(
+        tmp_path / "t",
+        task_dot_toml="files = ['data/*.csv', 'strange']",
+        data__a_dot_csv="1",
+        data__b_dot_txt="2",
+        helper_dot_py="3",
+        strange="4",
+    )
+    known = {"evaluator.py", "initial_program.py", "task.toml"}
+    assert set(load_task(folder).record.files) == known | {"data/a.csv", "strange"}
+    (folder / "task.toml").write_text("files = ['absent.csv']")
+    with pytest.raises(TaskError, match=r"nothing matches 'absent\.csv'"):
+        load_task(folder)
+
+
+@pytest.mark.parametrize("limit", ["seconds = 1e30", f"memory_mb = {10**25}", "processes = 9999"])
+def test_limits_of_a_task_are_held_to_those_of_the_machine(tmp_path: Path, limit: str) -> None:
+    folder = folder_task(tmp_path / "t", task_dot_toml=f"[limits]\n{limit}\n")
+    name = limit.split(maxsplit=1)[0]
+    with pytest.warns(UserWarning, match=f"{name} .* to .*EVO_MAX_LIMITS"):
+        task = load_task(folder)
+    assert getattr(task.limits, name) < 1e6
+    assert evo.evaluate(task, task.initial_program).status == "ok"
+
+
+def test_limits_out_of_a_log_are_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = load_task("mmd").record
+    monkeypatch.setenv("EVO_MAX_LIMITS", "seconds=0.5,output_kb=4")
+    with pytest.warns(UserWarning, match=r"seconds 1e\+30 to 0\.5"):
+        evaluation = evo.sandbox.evaluate(record, "while True: pass", Limits(seconds=1e30))
+    assert (evaluation.status, evaluation.seconds < 5) == ("timeout", True)
+    monkeypatch.setenv("EVO_MAX_LIMITS", "second=3")
+    with pytest.raises(ValueError, match=r"EVO_MAX_LIMITS: expected .*seconds.*'second=3'"):
+        evo.sandbox.evaluate(record, "x = 1", Limits())
+
+
+@pytest.mark.parametrize("seconds", ["1e30", "inf", "nan", "-1", "0"])
+def test_a_time_limit_beyond_reason_is_one_line(
+    tmp_path: Path, seconds: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.jsonl"
+    assert main(["run", "mmd", "-q", f"--evaluation-timeout={seconds}", "--log", str(log)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not log.exists()

@@ -18,7 +18,9 @@ from toy import LIMITS, SCORE, Remnants, make_task
 
 from evo import sandbox
 from evo.records import Evaluation, Limits
-from evo.sandbox import Evaluator, EvaluatorClosed
+from evo.sandbox import Evaluator, EvaluatorClosed, SandboxError
+from evo.sandbox import evaluator as driver
+from evo.sandbox.outcome import without_folders
 
 GOOD = "def construct():\n    return [[0.5, 0.5]] * 4"
 SLEEP = "import time\ndef construct():\n    time.sleep(20)"
@@ -80,6 +82,42 @@ def test_randomness_of_an_evaluator_is_keyed_by_the_program(evaluator: Evaluator
     )
     fitness = [evaluator.evaluate(task, f"{GOOD}{end}", LIMITS).fitness for end in ("", "#", "")]
     assert fitness[0] == fitness[2] != fitness[1]
+
+
+def test_later_draws_are_keyed_by_seed_and_draw_and_never_by_the_program(
+    evaluator: Evaluator,
+) -> None:
+    def value(program: str, draw: int, seed: int) -> object:
+        return evaluator.evaluate(
+            make_task(), program, LIMITS, keep_value=True, draw=draw, seed=seed
+        ).value
+
+    first = value(RANDOM, 1, 7)
+    assert first == value(f"{RANDOM}#", 1, 7)
+    others = [value(RANDOM, 2, 7), value(RANDOM, 1, 8), value(RANDOM, 0, 7)]
+    assert all(other != first for other in others)
+    assert value(RANDOM, 0, 7) == value(RANDOM, 0, 8)
+
+
+def test_paths_in_errors_are_shortened_in_time_linear_in_their_length() -> None:
+    text = 'File "/tmp/x/program.py", line 1 /usr/lib/python3.11/json/a.py /a/site-packages/np/b.py'
+    assert without_folders(text) == 'File "program.py", line 1 json/a.py np/b.py'
+    began = time.perf_counter()
+    without_folders("/a" * 200_000)
+    assert time.perf_counter() - began < 1  # it took hours
+
+
+def test_a_process_that_cannot_be_locked_in_is_no_fault_of_its_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox import jail, launch\n"
+        "def enter(*_, **__): raise RuntimeError('no lock')\n"
+        "jail.Jail.enter = enter; launch.main()"
+    )
+    monkeypatch.setattr(driver, "_MAIN", code)
+    with Evaluator(1) as broken, pytest.raises(SandboxError, match=r"(?s)locked in: .*no lock"):
+        broken.evaluate(make_task(), GOOD, LIMITS)
 
 
 @pytest.mark.parametrize(

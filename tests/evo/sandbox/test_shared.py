@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -10,6 +11,7 @@ from toy import LIMITS, Remnants, make_task
 
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import Evaluator
+from evo.task import load_task
 
 PROGRAM = "VALUE = 0.5\ndef answer():\n    return VALUE\n"
 LOAD = """
@@ -65,6 +67,53 @@ def test_evaluation_result_without_openevolve(evaluator: Evaluator) -> None:
         """,
     )
     assert (evaluation.status, evaluation.fitness) == ("ok", 0.25)
+
+
+WRITE = """
+import json, os
+def put(path, **content):
+    with open(path, "w") as file:
+        json.dump(content, file)
+"""
+SHINKA = """
+def main(program_path: str, results_dir: str):
+    answer = load(program_path).answer()
+    put(os.path.join(results_dir, "correct.json"), correct=answer > 0, error="not above 0")
+    put(os.path.join(results_dir, "metrics.json"), combined_score=answer,
+        public={"area": 2.0}, private={"hidden": 3.0}, text_feedback="none")
+"""
+CODEEVOLVE = """
+def evaluate(program_path, results_path=None):
+    put(results_path, benchmark_ratio=load(program_path).answer(), eval_time=9.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "metrics"),
+    [
+        (SHINKA, {"area": 2.0}),
+        (SHINKA.replace("def main", "async def main"), {"area": 2.0}),
+        (CODEEVOLVE, {"benchmark_ratio": 0.5, "eval_time": 9.0}),
+        (CODEEVOLVE.replace("benchmark_ratio", "combined_score"), {"eval_time": 9.0}),
+        (CODEEVOLVE.replace("=None", "").replace("def ev", "async def ev"), None),
+        ("async def evaluate(path):\n    return {'combined_score': load(path).answer()}", {}),
+    ],
+)
+def test_other_conventions(
+    evaluator: Evaluator, tmp_path: Path, source: str, metrics: dict[str, float] | None
+) -> None:
+    (tmp_path / "evaluate.py").write_text(LOAD + WRITE + source)
+    (tmp_path / "initial.py").write_text(PROGRAM)
+    task = load_task(tmp_path)
+    assert task.record.isolation == "shared"
+    evaluation = evaluator.evaluate(task.record, task.initial_program, Limits(seconds=20))
+    assert (evaluation.status, evaluation.fitness) == ("ok", 0.5), evaluation.error
+    assert metrics is None or evaluation.metrics == metrics
+
+
+def test_what_an_evaluator_of_shinkaevolve_calls_incorrect_is_invalid(evaluator: Evaluator) -> None:
+    evaluation = run(evaluator, WRITE + SHINKA, "def answer():\n    return -1.0")
+    assert (evaluation.status, evaluation.error) == ("invalid", "not above 0")
 
 
 @pytest.mark.parametrize("folder_name", ["", "evaluator/"])
