@@ -6,17 +6,17 @@ import difflib
 import hashlib
 import json
 import os
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any
 
 import msgspec
 
 from evo.ceilings import held
-from evo.folder import FILE_CAP, TaskError, inside, read_folder, relative, writes_results
-from evo.records import Evolves, Isolation, Limits, TaskRecord
+from evo.conventions import TaskConfig, isolation_of, read_config
+from evo.folder import FILE_CAP, TaskError, inside, read_folder, relative
+from evo.records import Limits, TaskRecord
 
 SHIPPED = Path(__file__).with_name("tasks")
 PROGRAM_NAMES = (
@@ -27,11 +27,6 @@ PROGRAM_NAMES = (
     "src/init_program.py",
 )
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
-CONFIG_NAMES = ("config.yaml", "config.yml")
-_NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
-Picture = Literal["", "circles", "points", "triangle"]
-
-T = TypeVar("T")
 
 
 class EvaluatorFailed(TaskError):  # noqa: N818 - said of the task's own file
@@ -78,69 +73,10 @@ class Task:
         )
 
 
-class Wording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task told otherwise: what evolves and how it is judged stay the same.
-
-    Attributes:
-        statement: What the prompt says the program is for.
-        program: File of the initial program; None: the task's.
-    """
-
-    statement: str
-    program: str | None = None
-
-
-class TaskConfig(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """The keys of task.toml, all optional.
-
-    Attributes:
-        name: Name of the task; the folder's name if missing.
-        aliases: Other names of a shipped task.
-        title: A few words for tables.
-        statement: What the prompt says the program is for.
-        entry: Function names tried in order.
-        evolves: `python` or `text`.
-        isolation: `separate` or `shared`; if missing, by the function that the evaluator defines.
-        picture: How a construction is drawn.
-        program: File of the initial program.
-        evaluator: File of the evaluator.
-        instances: File of the data set; see `evo.runs.instances`.
-        files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
-            files of the folder of known kinds.
-        harness: File that is run after the program and may define the entry (with instances).
-        scale: `unit` if fitness lies between 0 and 1, so that policies may take it as it is.
-        private: Metrics that no prompt, policy or search may see.
-        references: Fitness of textbook rules and of the best known, by name, for pictures.
-        wordings: The task told otherwise, by name; `load_task("task:name")` loads one.
-        limits: Limits of an evaluation.
-    """
-
-    name: str | None = None
-    aliases: tuple[str, ...] = ()
-    title: str = ""
-    statement: str | None = None
-    entry: tuple[str, ...] = ()
-    evolves: Evolves | None = None
-    isolation: Isolation | None = None
-    picture: Picture = ""
-    program: str | None = None
-    evaluator: str | None = None
-    instances: str | None = None
-    files: tuple[str, ...] | None = None
-    harness: str | None = None
-    scale: Literal["unit"] | None = None
-    private: tuple[str, ...] = ()
-    references: dict[str, float] = {}
-    wordings: dict[str, Wording] = {}
-    limits: Limits = Limits()
-
-
 def shipped_tasks() -> dict[str, TaskConfig]:
     """Returns the configuration of every shipped task by name."""
     folders = sorted(path.parent for path in SHIPPED.glob("*/task.toml"))
-    return {folder.name: _read_config(folder) for folder in folders}
+    return {folder.name: read_config(folder) for folder in folders}
 
 
 def load_task(
@@ -180,12 +116,9 @@ def load_task(
         files[names[key]] = files[names[key]].removeprefix("\ufeff")
     if not files[names["program"]].strip():
         raise TaskError(f"{paths['program']}: the initial program is empty")
-    foreign = _read_foreign_config(folder)
-    limits = config.limits
-    if foreign.seconds is not None and "seconds" not in _raw_config(folder).get("limits", {}):
-        limits = msgspec.structs.replace(limits, seconds=foreign.seconds)
     evolves = config.evolves or ("python" if names["program"].endswith(".py") else "text")
-    statement = config.statement or foreign.statement or _default_statement(evolves)
+    what = "program" if evolves == "python" else "text"
+    statement = f"Improve the {what} so that its evaluator gives it a higher score."
     record = TaskRecord(
         name=_plain_name(folder, config),
         hash="",
@@ -193,9 +126,9 @@ def load_task(
         encoded=contents.encoded,
         program_file=names["program"],
         evaluator_file=names["evaluator"],
-        statement=statement.strip(),
+        statement=(config.statement or statement).strip(),
         evolves=evolves,
-        isolation=_isolation(paths["evaluator"], files[names["evaluator"]], config),
+        isolation=isolation_of(paths["evaluator"], files[names["evaluator"]], config),
         entry=config.entry,
         picture=config.picture,
         omitted=tuple(contents.omitted),
@@ -205,7 +138,7 @@ def load_task(
     )
     _check_entry_and_instances(folder, record)
     record = msgspec.structs.replace(record, hash=hash_of(record))
-    return _with_instances(Task(record, held(limits, str(folder))), instances)
+    return _with_instances(Task(record, held(config.limits, str(folder))), instances)
 
 
 def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
@@ -213,9 +146,9 @@ def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
     where, _, told = os.fspath(task).rpartition(":")
     if not where or Path(task).is_dir():
         folder = _find_folder(task)
-        return folder, _read_config(folder)
+        return folder, read_config(folder)
     folder = _find_folder(where)
-    config = _read_config(folder)
+    config = read_config(folder)
     if told not in config.wordings:
         known = ", ".join(config.wordings) or "none"
         raise TaskError(f"{folder / 'task.toml'}: no wording {told!r} (it has: {known})")
@@ -382,108 +315,3 @@ def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
         f"{folder}: no {what}: expected {' or '.join(str(place) for place in places)}; the folder "
         f"holds {present}; {option} names another file"
     )
-
-
-def _raw_config(folder: Path) -> dict[str, Any]:
-    path = folder / "task.toml"
-    if not inside(folder, path).is_file():
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise TaskError(f"{path}: not readable as TOML: {error}") from None
-
-
-def _read_config(folder: Path) -> TaskConfig:
-    raw = _raw_config(folder)
-    path = folder / "task.toml"
-    tables: tuple[tuple[str, Mapping[str, Any], type[msgspec.Struct]], ...] = (
-        ("", raw, TaskConfig),
-        ("limits.", raw["limits"] if isinstance(raw.get("limits"), dict) else {}, Limits),
-    )
-    for prefix, table, struct in tables:
-        for key in table:
-            if key not in struct.__struct_fields__:
-                close = difflib.get_close_matches(key, struct.__struct_fields__, n=1)
-                hint = f"; did you mean {prefix + close[0]!r}?" if close else ""
-                allowed = ", ".join(prefix + name for name in struct.__struct_fields__)
-                raise TaskError(f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed})")
-    try:
-        return msgspec.convert(raw, TaskConfig)
-    except (msgspec.ValidationError, ValueError) as error:
-        choices = (
-            f"(evolves: {' or '.join(get_args(Evolves))}; isolation: "
-            f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
-        )
-        raise TaskError(f"{path}: {error} {choices}") from None
-
-
-def _isolation(path: Path, source: str, config: TaskConfig) -> Isolation:
-    """Decides by the functions that the evaluator has."""
-    import ast
-
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError) as error:
-        raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-            if node.name == "main" and not isinstance(node, ast.ClassDef):
-                arguments = [argument.arg for argument in node.args.args]
-                names |= {"evaluate"} if writes_results(arguments) else set()  # ShinkaEvolve's
-        elif isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    if config.isolation is not None:
-        wanted: tuple[Isolation, ...] = (config.isolation,)
-    else:
-        wanted = ("separate", "shared") if config.entry else ("shared", "separate")
-    for isolation in wanted:
-        if _NEEDED[isolation].partition("(")[0] in names:
-            return isolation
-    expected = " or ".join(_NEEDED[isolation] for isolation in wanted)
-    raise TaskError(
-        f"{path}: expected a function {expected}, found {', '.join(sorted(names)) or 'no function'}"
-    )
-
-
-@dataclass(frozen=True)
-class _ForeignConfig:
-    """What is used of another tool's config.yaml."""
-
-    statement: str | None = None
-    seconds: float | None = None
-
-
-def _read_foreign_config(folder: Path) -> _ForeignConfig:
-    """Reads the system message and the evaluator's time limit of an OpenEvolve config.yaml."""
-    paths = [folder / name for name in CONFIG_NAMES]
-    paths += sorted(folder.glob("config*.y*ml"))
-    path = next((path for path in paths if path.is_file()), None)
-    if path is None:
-        return _ForeignConfig()
-    inside(folder, path)
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise TaskError(f"{path}: not readable as YAML: {error}") from None
-
-    def get(*keys: str, kind: type[T]) -> T | None:
-        value: Any = content
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value if isinstance(value, kind) and not isinstance(value, bool) else None
-
-    statement = get("prompt", "system_message", kind=str) or get("system_message", kind=str)
-    seconds = get("evaluator", "timeout", kind=int) or get("evaluator", "timeout", kind=float)
-    return _ForeignConfig(statement, float(seconds) if seconds and seconds > 0 else None)
-
-
-def _default_statement(evolves: str) -> str:
-    what = "program" if evolves == "python" else "text"
-    return f"Improve the {what} so that its evaluator gives it a higher score."
