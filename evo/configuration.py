@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import os
 import platform
+import re
+import threading
+import warnings
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +19,8 @@ import msgspec
 
 from evo.ceilings import with_seconds
 from evo.concurrency import find_preset
+from evo.journal import LogError, file_name
+from evo.log import read_log
 from evo.prompt import PROMPT_VERSION, TOLD_VERSION
 from evo.records import SCHEMA, Header, Limits, Model
 from evo.task import Task, load_task
@@ -156,14 +162,45 @@ class Settings:
             raise ValueError(f"timeout: expected seconds above 0, got {self.timeout!r}")
 
 
+_promised: set[Path] = set()  # paths that runs of this process are about to begin
+_promising = threading.Lock()
+
+
+def run_stem(header: Header) -> str:
+    """Returns how the name of a run's log begins, after what identifies it."""
+    task, model = file_name(header.task.name), file_name(header.model.name)
+    return f"{task}-{model}-N{header.children}-s{header.seed}"
+
+
 def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -> Path:
-    """Returns an unused path for a run's log, named after what identifies it."""
-    folder = LOCAL if folder is None else Path(folder)
-    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in header.model.name)
-    stem = f"{header.task.name}-{safe}-N{header.children}-s{header.seed}"
-    names = (f"{stem}.jsonl", *(f"{stem}-{count}.jsonl" for count in range(2, 100_000)))
-    taken = set(os.listdir(folder)) if folder.is_dir() else set()
-    return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
+    """Returns a path for a run's log that is unused, and promised to no other run."""
+    folder, stem = LOCAL if folder is None else Path(folder), run_stem(header)
+    with _promising:
+        for count in itertools.count(1):
+            path = folder / (f"{stem}.jsonl" if count == 1 else f"{stem}-{count}.jsonl")
+            used = path.exists() or path.with_name(f"{path.name}.gz").exists()
+            if not used and path.absolute() not in _promised:
+                _promised.add(path.absolute())
+                return path
+    raise AssertionError("there is no end of names")
+
+
+def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Path | None:
+    """Returns the log in a folder that holds this very run; None: there is none.
+
+    Only logs of its own name are looked at, and of these one that cannot be read is passed over.
+    """
+    folder, stem = LOCAL if folder is None else Path(folder), run_stem(header)
+    named = re.compile(re.escape(stem) + r"(-\d+)?\.jsonl(\.gz)?")
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    for path in (folder / name for name in names if named.fullmatch(name)):
+        try:
+            if not differences(read_log(path).header, header):
+                return path
+        except LogError as error:
+            if path.stat().st_size:
+                warnings.warn(f"{error}; this log is passed over", stacklevel=2)
+    return None
 
 
 def identity(header: Header) -> Header:
@@ -172,20 +209,25 @@ def identity(header: Header) -> Header:
     The software's versions, the number of the schema, and where the model is served and at what
     price, may differ.
     """
-    model = msgspec.structs.replace(
-        header.model,
-        base_url=None,
-        key_variable=None,
-        input_price=None,
-        cached_price=None,
-        output_price=None,
-    )
+    elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
+    model = msgspec.structs.replace(header.model, **dict.fromkeys(elsewhere))
     return msgspec.structs.replace(header, schema=SCHEMA, versions={}, model=model)
 
 
 def differences(one: Header, other: Header) -> list[str]:
-    """Returns the fields in which two headers describe different runs; see `identity`."""
-    one, other = identity(one), identity(other)
+    """Returns the fields in which two headers describe different runs.
+
+    Of their models only what is asked counts: name, id, extra fields and version.
+    """
+
+    def asked(header: Header) -> Header:
+        was = header.model
+        model = Model(
+            name=was.name, id=was.id or was.name, extra_body=was.extra_body, version=was.version
+        )
+        return msgspec.structs.replace(identity(header), model=model)
+
+    one, other = asked(one), asked(other)
     return [f for f in one.__struct_fields__ if getattr(one, f) != getattr(other, f)]
 
 

@@ -31,6 +31,7 @@ _GZIP = b"\x1f\x8b"
 _PIECE = 4 << 20  # bytes that are read at a time
 _FREE = 16 << 20  # decompressed bytes that no ratio is asked of
 _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _encoder = msgspec.json.Encoder()
 
 R = TypeVar("R")
@@ -65,9 +66,8 @@ def check_size(line: bytes) -> str | None:
         return None
     if len(line) > cap("EVO_MAX_LINE_MB") << 20:
         return above("EVO_MAX_LINE_MB")
-    # In a header's texts commas are no elements; quotes are escaped there.
-    marks = (b'":"',) if line.startswith(b'"kind":"header"', BODY) else (b"[", b"{", b",")
-    if sum(map(line.count, marks)) > cap("EVO_MAX_ELEMENTS"):
+    bare = _STRINGS.sub(b"", line)
+    if sum(map(bare.count, (b"[", b"{", b","))) > cap("EVO_MAX_ELEMENTS"):
         return above("EVO_MAX_ELEMENTS")
     return None
 
@@ -280,12 +280,22 @@ def read_bytes(path: Path) -> bytes:
     return b"".join(raw_pieces(path, 0))
 
 
-def check_free(path: Path) -> None:
+def check_free(path: Path, *, finished: bool = False) -> None:
     """Makes the folder of a new file.
 
+    Args:
+        path: The file.
+        finished: Whether it is written in one go, so that `.gz` compresses it.
+
     Raises:
-        LogError: The path exists already or its folder cannot be written.
+        LogError: The path exists already, its folder cannot be written, or it ends in `.gz` though
+            it is to grow.
     """
+    if path.suffix == ".gz" and not finished:
+        raise LogError(
+            f"{path}: a log is compressed once it is finished (gzip, `evo compact`); begin it as "
+            f"{path.with_suffix('')}"
+        )
     if path.exists():
         raise LogError(f"{path}: exists already; choose another path or `evo resume {path}`")
     check_folder(path.parent)
@@ -311,6 +321,7 @@ def write_new(target: Path, data: bytes) -> None:
     Raises:
         LogError: It exists already or cannot be written.
     """
+    check_free(target, finished=True)
     if target.suffix == ".gz":
         data = gzip.compress(data, compresslevel=9, mtime=0)
     os.close(_publish(target, data))
@@ -318,7 +329,6 @@ def write_new(target: Path, data: bytes) -> None:
 
 def _publish(path: Path, data: bytes) -> int:
     """Makes a file that has its content and its writer's lock as soon as it has its name."""
-    check_free(path)
     hidden = path.with_name(f".new-{secrets.token_hex(8)}")
     try:
         descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -334,6 +344,8 @@ def _publish(path: Path, data: bytes) -> int:
             raise
         finally:
             os.unlink(hidden)
+    except FileExistsError:
+        raise LogError(f"{path}: exists already; choose another path") from None
     except OSError as error:
         raise LogError(f"{path}: cannot write there: {error.strerror}") from None
     return descriptor
@@ -360,11 +372,7 @@ class Writer:
         Raises:
             LogError: The path exists already, is compressed, or cannot be written.
         """
-        if path.suffix == ".gz":
-            raise LogError(
-                f"{path}: a log is compressed once it is finished (gzip, `evo compact`); "
-                f"begin it as {path.with_suffix('')}"
-            )
+        check_free(path)
         return cls(path, _publish(path, b"".join(map(encode_line, first))))
 
     @classmethod

@@ -29,6 +29,9 @@ SMALLEST_BYTES = 1 << 16
 _BUSY_SECONDS = 30.0  # another process may be writing
 _WAL_BYTES = 8 << 20
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+_MAGIC = b"SQLite format 3\0"
+_MARK = slice(68, 72)  # where SQLite keeps the application's number
+_APPLICATION = 0x65766F52
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY, used REAL NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL);
@@ -73,7 +76,7 @@ class ResponseCache:
                 64 KiB.
 
         Raises:
-            ValueError: The file is a database of something else, or the size too small.
+            ValueError: The file is something else, which stays as it is, or the size too small.
             OSError: The file cannot be had.
         """
         if max_bytes < SMALLEST_BYTES:
@@ -81,10 +84,16 @@ class ResponseCache:
         cache = cls(path, max_bytes)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            ours = _is_ours(path)
             cache._connect()
         except sqlite3.Error as error:
             if not _is_damage(error):
                 raise OSError(f"{path}: cannot be used as a response cache: {error}") from error
+            if not ours:
+                raise ValueError(
+                    f"{path}: a damaged database ({error}), maybe of something else; it is left as "
+                    "it is: name another file, or delete it"
+                ) from None
             cache._begin_anew(error)
         return cache
 
@@ -166,6 +175,8 @@ class ResponseCache:
             file.execute("PRAGMA synchronous = NORMAL")
             file.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
             file.executescript(_SCHEMA)
+            if file.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+                file.execute(f"PRAGMA application_id = {_APPLICATION}")
             self._inode = self._path.stat().st_ino
         except BaseException:
             file.close()
@@ -202,6 +213,26 @@ class ResponseCache:
         while used() > self._max_bytes and (count := number("SELECT count(*) FROM replies")):
             oldest = "SELECT key FROM replies ORDER BY used LIMIT ?"
             file.execute(f"DELETE FROM replies WHERE key IN ({oldest})", (-(-count // 10),))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a cache by its first bytes, or none yet.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if not path.exists():
+        return True
+    if not path.is_file():
+        raise OSError(f"{path}: cannot be used as a response cache: it is no file")
+    with path.open("rb") as file:
+        begins = file.read(_MARK.stop)
+    if begins and begins[: len(_MAGIC)] != _MAGIC:
+        raise ValueError(
+            f"{path}: expected a response cache of evo, got {begins[:20]!r}; it is left as it is: "
+            "name another file"
+        )
+    return not begins or begins[_MARK] == _APPLICATION.to_bytes(4, "big")
 
 
 def _decode(key: bytes, content: object, checksum: object) -> _Kept | None:

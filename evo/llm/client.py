@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evo.cost import is_turned_away, usage_tokens
-from evo.llm.answer import Answer, clip, read_refusal, read_success
+from evo.llm.answer import Answer, Verdict, clip, read_refusal, read_success
 from evo.llm.limits import SlotCancelled, Slots
 from evo.llm.rates import Lease
 from evo.records import Attempt, Model, Sampling
@@ -148,16 +148,28 @@ def find_endpoint(model: Model) -> Endpoint:
             "OPENAI_API_KEY, or LLM_API_BASE and LLM_API_KEY, or give the model a base_url; "
             "the model 'offline' needs none of these"
         )
-    if urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
+    if not _is_address(base_url):
         raise EndpointMissing(
             f"the base URL of an endpoint looks like https://host/v1, got {base_url!r}"
         )
-    key = next((value for name in variables if (value := os.environ.get(name))), None)
+    named = next((name for name in variables if os.environ.get(name)), None)
+    key = os.environ[named].strip() if named else None
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise EndpointMissing(f"{named}: expected a key on one line of plain characters")
     if key is None and not _is_local(base_url):
         raise EndpointMissing(
             f"no key for the model {model.name!r} at {base_url}: set {' or '.join(variables)}"
         )
     return Endpoint(base_url, key or "none")
+
+
+def _is_address(base_url: str) -> bool:
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        return usable and (parts.port is None or parts.port > 0) and base_url.isprintable()
+    except ValueError:  # such as a port above 65535
+        return False
 
 
 def _is_local(base_url: str) -> bool:
@@ -350,7 +362,12 @@ class ModelClient:
             base_url=base_url,
             max_retries=0,
             timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
-            http_client=httpx2.Client(transport=transport, trust_env=False, follow_redirects=True),
+            http_client=httpx2.Client(
+                transport=transport,
+                trust_env=False,
+                follow_redirects=True,  # on the same host: the transport knows no other
+                headers={"accept-encoding": "identity"},
+            ),
         )
 
     def _body(self, messages: Messages, seed: int) -> dict[str, Any]:
@@ -434,6 +451,9 @@ def _read_failure(error: Exception, latency: float) -> Answer:
 
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else None
     words = clip(str(cause or error)) or type(cause or error).__name__
+    if type(cause).__name__ in ("Elsewhere", "TooMuch"):
+        verdict: Verdict = "refused" if type(cause).__name__ == "Elsewhere" else "rejected"
+        return Answer(Attempt(status="error", latency=latency, error=words), verdict)
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
         words, sent = f"no connection: {words}", False
         return Answer(Attempt(status="error", latency=latency, error=words, sent=sent), "retry")

@@ -13,6 +13,7 @@ import socket
 import ssl
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 from urllib.request import getproxies, proxy_bypass
@@ -20,7 +21,18 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore2
 import httpx2
 
+from evo.caps import above, cap
+
 KEEP_ALIVE = 60.0  # seconds that an idle connection is kept
+_PIECE = 1 << 20  # bytes that are decompressed at a time
+
+
+class Elsewhere(httpx2.TransportError):
+    """The endpoint redirects to another host, which nobody pointed to."""
+
+
+class TooMuch(httpx2.TransportError):
+    """The answer is larger than its cap, or in no encoding that was asked for."""
 
 
 class Flight:
@@ -134,13 +146,15 @@ class _Backend(httpcore2.SyncBackend):
 class Transport(httpx2.BaseTransport):
     """Transport of an `httpx2.Client` for one endpoint; requests keep to their `Flight`.
 
+    It sends nothing to any other host, and reads no more of an answer than `EVO_MAX_REPLY_MB`.
+
     Args:
         base_url: The endpoint; decides whether TLS is needed and which proxy, if any, the
             environment (`HTTPS_PROXY`, `NO_PROXY`, ...) asks for.
     """
 
     def __init__(self, base_url: str) -> None:
-        url = httpx2.URL(base_url)
+        url = self._home = httpx2.URL(base_url)
         proxy = None if proxy_bypass(url.host) else _proxy_for(url.scheme)
         self._pool = httpcore2.ConnectionPool(
             ssl_context=httpx2.create_ssl_context() if url.scheme == "https" else None,
@@ -152,7 +166,12 @@ class Transport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request; its body is read later, from the response's stream."""
-        url = request.url
+        url, home = request.url, self._home
+        if (url.scheme, url.host, url.port) != (home.scheme, home.host, home.port):
+            raise Elsewhere(
+                f"it redirects to {url.scheme}://{url.netloc.decode()}, which is not followed; if "
+                "that is the endpoint you mean, give it as the base URL"
+            )
         with _errors_of_httpx2():
             answer = self._pool.handle_request(
                 httpcore2.Request(
@@ -165,10 +184,12 @@ class Transport(httpx2.BaseTransport):
                     extensions=request.extensions,
                 )
             )
+        headers = [each for each in answer.headers if each[0].lower() != b"content-encoding"]
+        coding = httpx2.Headers(answer.headers).get("content-encoding", "identity").lower()
         return httpx2.Response(
             status_code=answer.status,
-            headers=answer.headers,
-            stream=_Body(answer),
+            headers=headers,
+            stream=_Body(answer, coding),
             extensions=answer.extensions,
         )
 
@@ -178,12 +199,37 @@ class Transport(httpx2.BaseTransport):
 
 
 class _Body(httpx2.SyncByteStream):
-    def __init__(self, answer: httpcore2.Response) -> None:
-        self._answer = answer
+    """The body of an answer, decompressed here so that it cannot grow without bound."""
+
+    def __init__(self, answer: httpcore2.Response, coding: str) -> None:
+        self._answer, self._coding = answer, coding
 
     def __iter__(self) -> Iterator[bytes]:
+        most = cap("EVO_MAX_REPLY_MB") << 20
+        total = 0
         with _errors_of_httpx2():
-            yield from cast(Iterable[bytes], self._answer.stream)
+            for piece in self._pieces():
+                total += len(piece)
+                if total > most:
+                    raise TooMuch(f"the answer has {above('EVO_MAX_REPLY_MB')}")
+                yield piece
+
+    def _pieces(self) -> Iterator[bytes]:
+        stream = cast(Iterable[bytes], self._answer.stream)
+        if self._coding == "identity":
+            yield from stream
+            return
+        if self._coding not in ("gzip", "x-gzip", "deflate"):
+            raise TooMuch(f"the answer is encoded as {self._coding!r}, which was not asked for")
+        unpack = zlib.decompressobj(47)
+        for block in stream:
+            left = block
+            while left and not unpack.eof:
+                try:
+                    yield unpack.decompress(left, _PIECE)
+                except zlib.error as error:
+                    raise httpx2.DecodingError(str(error)) from None
+                left = unpack.unconsumed_tail
 
     def close(self) -> None:
         self._answer.close()

@@ -7,6 +7,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,10 @@ class ModelError(ValueError):
 
 
 def load_models(extra: str | os.PathLike[str] | None = None) -> dict[str, Model]:
-    """Returns all known models by name: the shipped ones, then the user's, which come first.
+    """Returns all known models by name: shipped, of installed packages, and the user's.
+
+    A package adds models by entry points of the group `evo.models`, each a `Model`. Of equal names
+    the user's counts.
 
     Args:
         extra: A TOML file with one table per model; None: the file that the environment variable
@@ -36,7 +40,7 @@ def load_models(extra: str | os.PathLike[str] | None = None) -> dict[str, Model]
     Raises:
         ModelError: The file does not exist, is no TOML, or holds an unknown key or a bad value.
     """
-    models = dict(_shipped())
+    models = {**_shipped(), **_plugged_in()}
     path = Path(extra) if extra is not None else _user_file()
     if path is not None:
         models |= _parse(_read(path), str(path))
@@ -68,6 +72,50 @@ def find_model(model: str | Model, *, models: Mapping[str, Model] | None = None)
         '    base_url = "http://host:8000/v1"    # left out: from OPENAI_BASE_URL\n'
         f"or pass evo.Model(name={model!r}, base_url=...)"
     )
+
+
+def own_model(logged: Model, path: object, given: str | Model | None = None) -> Model:
+    """Returns the user's own model that the calls of a log may go to.
+
+    What a log says of endpoint, key, id and extra fields is information: a call goes where the
+    user's registry, the environment or a flag points, and if the log says otherwise, the user is
+    asked first.
+
+    Args:
+        logged: The model as the log states it.
+        path: Of the log, for the error.
+        given: What the user names; None: the registry's model of the logged name.
+
+    Raises:
+        ModelError: The registry has none of that name, or another one.
+    """
+    if given is not None:
+        return find_model(given)
+    own = load_models().get(logged.name)
+    states = {k: v for k, v in _pointing(logged).items() if v is not None}
+    if own is None:
+        raise ModelError(
+            f"{path}: its model {logged.name!r} ({_said(states)}) is none of yours, and a log does "
+            f'not say where calls go: add ["{logged.name}"] to {USER_FILE} and go on with '
+            f"`evo resume {path} --model {logged.name}`, or name another of `evo models`"
+        )
+    yours = _pointing(own) | {"id": own.id or own.name}
+    if any(yours[name] != value for name, value in states.items()):
+        raise ModelError(
+            f"{path}: its model {logged.name!r} says {_said(states)}, yours says {_said(yours)}; "
+            f"a log does not say where calls go: `evo resume {path} --model {logged.name}` goes "
+            "on with yours"
+        )
+    return own
+
+
+def _pointing(model: Model) -> dict[str, object]:
+    """Returns what a model says of where its calls go and what they hold."""
+    return {name: getattr(model, name) for name in ("base_url", "key_variable", "id", "extra_body")}
+
+
+def _said(states: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value!r}" for name, value in states.items() if value) or "nothing"
 
 
 def resolve_sampling(
@@ -113,6 +161,17 @@ def _shipped() -> Mapping[str, Model]:
     models = _parse(text, "models.toml")
     models["offline"] = msgspec.structs.replace(models["offline"], version=str(OFFLINE_VERSION))
     return models
+
+
+@cache
+def _plugged_in() -> Mapping[str, Model]:
+    found = {}
+    for entry in entry_points(group="evo.models"):
+        model = entry.load()
+        if not isinstance(model, Model):
+            raise ModelError(f"entry point {entry.value!r} of evo.models: not a Model: {model!r}")
+        found[model.name] = model
+    return found
 
 
 def _user_file() -> Path | None:

@@ -218,7 +218,7 @@ def rescore(
     header = logged.header
     limits = with_seconds(limits or header.limits, evaluation_timeout)
     target = Path(log) if log is not None else _rescored_path(logged.path)
-    check_free(target)
+    check_free(target, finished=True)
     what = f" by {metric}" if metric else ""
     header = msgspec.structs.replace(header, limits=limits, source=f"evo rescore{what}")
     programs = [child.program for child in logged.children]

@@ -1,0 +1,222 @@
+"""Endpoints that fail, lie or flood: no call is lost, no key is told, nothing else is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import random
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evo
+from evo.llm.client import Call, EndpointError, ModelClient, find_endpoint
+from evo.llm.limits import Slots
+from evo.llm.registry import ModelError, own_model, resolve_sampling
+from evo.records import Model
+
+pytestmark = pytest.mark.slow
+
+TIMES = int(os.environ.get("EVO_TORTURE", "1"))
+KEY = "sk-torture-0123456789"
+COMPLETION = json.dumps(
+    {
+        "choices": [{"message": {"content": "a reply"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2},
+    }
+).encode()
+
+
+class Server:
+    """Answers each POST with the next of its (status, headers, body), then with a completion."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, dict[str, str], bytes]] = []
+        self.seen: list[tuple[str, dict[str, str], bytes]] = []
+        outer, lock = self, threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                with lock:
+                    outer.seen.append((self.path, dict(self.headers), body))
+                    status, headers, content = (
+                        outer.answers.pop(0) if outer.answers else (200, {}, COMPLETION)
+                    )
+                with contextlib.suppress(ConnectionError):
+                    if status == 0:
+                        self.close_connection = True
+                        self.wfile.write(content)
+                        return
+                    self.send_response(status)
+                    for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None: ...
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
+        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.http.shutdown()
+    made.http.server_close()
+
+
+@pytest.fixture
+def other() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.http.shutdown()
+    made.http.server_close()
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_BASE_URL", "LLM_API_BASE", "LLM_API_KEY", "EVO_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr("evo.llm.registry.USER_FILE", tmp_path / "absent.toml")
+
+
+def ask(server: Server, **options: Any) -> Call:
+    model = Model(name="m", base_url=server.url)
+    with contextlib.closing(
+        ModelClient(
+            model,
+            resolve_sampling(model),
+            slots=Slots(4),
+            back_off=0.001,
+            **{"timeout": 5.0, "retries": 2, **options},
+        )
+    ) as client:
+        return client.call([{"role": "user", "content": "hi"}], seed=1)
+
+
+def test_a_redirect_to_another_host_gets_nothing(server: Server, other: Server) -> None:
+    for status in (301, 302, 307, 308):
+        server.answers = [(status, {"Location": other.url + "/chat/completions"}, b"")]
+        with pytest.raises(EndpointError, match=r"redirects to .* not followed"):
+            ask(server)
+    assert other.seen == []
+    server.answers = [(307, {"Location": "/v2/chat/completions"}, b"")]
+    assert ask(server).reply == "a reply"
+    assert server.seen[-1][0] == "/v2/chat/completions"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_flood_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
+    monkeypatch.setenv("EVO_MAX_REPLY_MB", "1")
+    flood = COMPLETION + b" " * (8 << 20)
+    headers = {"Content-Encoding": "gzip"} if packed else {}
+    server.answers = [(200, headers, gzip.compress(flood) if packed else flood)]
+    call = ask(server)
+    assert call.reply is None
+    assert "EVO_MAX_REPLY_MB" in str(call.rejected)
+    server.answers = [(200, headers, gzip.compress(COMPLETION) if packed else COMPLETION)]
+    assert ask(server).reply == "a reply"
+
+
+FAULTS: list[tuple[int, dict[str, str], bytes]] = [
+    (500, {}, b"oops"),
+    (503, {"Retry-After": "0"}, b""),
+    (429, {"retry-after-ms": "1"}, b'{"error": {"message": "slow down"}}'),
+    (200, {}, b""),
+    (200, {}, b"{"),
+    (200, {}, b"[" * 100_000),
+    (200, {}, b'{"choices": []}'),
+    (200, {}, b'{"choices": [{"message": null}]}'),
+    (200, {}, b"\xff\xfe\x00"),
+    (200, {"Content-Encoding": "gzip"}, b"no gzip"),
+    (200, {"Content-Encoding": "br"}, b"?"),
+    (200, {"Content-Length": "10000"}, COMPLETION),
+    (0, {}, b""),
+    (0, {}, b"HTTP/1.1 200"),
+    (0, {}, b"\r\n\r\n"),
+    (401, {}, f"bad key {KEY}".encode()),
+    (403, {}, json.dumps({"error": {"message": f"no {KEY}"}}).encode()),
+    (400, {}, f"{KEY} is too long".encode()),
+    (408, {}, KEY.encode()),
+    (999, {}, KEY.encode()),
+]
+
+
+def test_every_fault_is_recorded_and_no_key_told(server: Server) -> None:
+    draws = random.Random(5)
+    for _ in range(20 * TIMES):
+        server.answers = draws.sample(FAULTS, 3)
+        before = len(server.seen)
+        try:
+            call = ask(server, timeout=1.0)
+        except EndpointError as error:
+            said = str(error)
+        else:
+            assert len(call.attempts) == len(server.seen) - before
+            said = repr(call)
+        assert KEY not in said
+
+
+LYING = [
+    {"base_url": "http://127.0.0.1:9/v1"},
+    {"key_variable": "AWS_SECRET_ACCESS_KEY"},
+    {"extra_body": {"tools": []}},
+    {"id": "dearer"},
+]
+
+
+@pytest.mark.parametrize("lie", LYING, ids=lambda lie: next(iter(lie)))
+@pytest.mark.parametrize("name", ["qwen3-8b", "offline", "unheard-of"])
+def test_a_log_does_not_say_where_calls_go(name: str, lie: dict[str, Any]) -> None:
+    logged = Model(name=name, **lie)
+    (value,) = lie.values()
+    with pytest.raises(ModelError) as raised:
+        own_model(logged, "a.jsonl")
+    said = str(raised.value)
+    assert repr(value) in said
+    assert f"evo resume a.jsonl --model {name}" in said
+    assert "\n" not in said
+    if name != "unheard-of":
+        own = own_model(logged, "a.jsonl", name)
+        assert (own.base_url, own.key_variable, own.extra_body) == (None, None, {})
+
+
+def test_prices_and_sizes_are_nobodys_destination() -> None:
+    logged = Model(name="qwen3-8b", active_parameters=1, input_price=99.0, context=5)
+    assert own_model(logged, "a.jsonl").active_parameters == 8_190_726_144
+
+
+@pytest.mark.parametrize("url", ["http://h/v1\n", "http://h:99999999/v1", "ftp://h", "h/v1", "//h"])
+def test_an_address_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(EndpointError, match="looks like https://host/v1"):
+        find_endpoint(Model(name="m"))
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk\r\nHost: elsewhere")
+    with pytest.raises(EndpointError, match="OPENAI_API_KEY: expected a key on one line"):
+        find_endpoint(Model(name="m"))
+
+
+def test_a_run_through_faults_loses_no_call(tmp_path: Path, server: Server) -> None:
+    model = Model(name="m", base_url=server.url)
+    server.answers = [FAULTS[draw] for draw in (0, 3, 6, 12, 1, 9)]
+    sizes = {"generations": 2, "children": 4}
+    settings = evo.Settings(timeout=2, retries=8, progress=False)
+    log = evo.run("cp", model=model, log=tmp_path / "a.jsonl", settings=settings, **sizes)
+    assert sum(len(o.attempts) for o in log.outcomes) == len(server.seen)
+    assert len(log.outcomes) == 8
+    assert KEY.encode() not in log.path.read_bytes()
