@@ -177,6 +177,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     one.add_argument("logs", nargs="+", metavar="LOG", help="or the folder of a sweep")
     one.add_argument("-T", "--generations", type=at_least(1), help="new goal (default: the old)")
+    one.add_argument("--model", help="whom to call, whatever the log says (see `evo models`)")
     _add_settings(one)
 
     one = command("rerun", commands.rerun_logs, "play logs again with themselves as the model")

@@ -19,7 +19,6 @@ Wish = Literal["pause", "stop"]
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")
-P = ParamSpec("P")
 
 
 class Control:

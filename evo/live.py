@@ -24,6 +24,7 @@ from evo.budget import check_budget
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
 from evo.handle import Control, Plan, beginning, doing
 from evo.journal import unused
+from evo.llm.registry import own_model
 from evo.log import Log, read_log
 from evo.policies import ALIASES, POLICIES, Draws, Policy, PolicyClass, find_policy
 from evo.records import Header, TaskRecord
@@ -40,7 +41,7 @@ from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.sandbox import EvaluatorClosed
 from evo.task import Task, load_task
-from evo.upkeep import heed_stop
+from evo.upkeep import heed_stop, require_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -274,6 +275,10 @@ def _arm_sources(
                 raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
             if any(isinstance(each, Log) and each.path == log.path for each in sources):
                 raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
+            require_whole(log)
+            log.header = msgspec.structs.replace(
+                log.header, model=own_model(log.header.model, log.path)
+            )
             sources.append(log)
         elif isinstance(arm, Mapping):
             own = dict(arm)

@@ -143,7 +143,10 @@ def resume_logs(arguments: argparse.Namespace) -> int:
             raise ValueError("expected logs, or folders of sweeps alone and without -T")
         return go_on(sweeps, settings_of(arguments))
     logs = resume_many(
-        arguments.logs, generations=arguments.generations, settings=settings_of(arguments)
+        arguments.logs,
+        generations=arguments.generations,
+        model=arguments.model,
+        settings=settings_of(arguments),
     )
     print_logs(logs)
     return 0

@@ -107,6 +107,7 @@ class Arm:
         self._archive: list[Shown] = []  # what a prompt may show
         self._latest: list[Tried] = []  # what it may tell of
         self._latest_generation = 0
+        self._began = 0.0  # when the generation did, had all sessions been one
         self.best: Best
 
     @property
@@ -133,7 +134,7 @@ class Arm:
         if initial is None:
             initial = self._evaluate_initial(program)
             _tell_of_initial(self.header.task.name, initial)
-            self._writer.append(Initial(evaluation=initial))
+            self._writer.append(Initial(evaluation=_plain(initial), value=initial.value))
         else:
             self._memory.learn(program, initial)
         self.best = Best(program, initial, 0, 0)
@@ -206,8 +207,9 @@ class Arm:
             EndpointDown: The endpoint does not answer.
             EndpointRefused: It refuses the key, the model, or every child of the generation.
         """
-        started = time.monotonic()
         number = self.generation + 1
+        earlier = [child.elapsed or 0.0 for child in self._logged.values()]
+        self._began = time.monotonic() - max(earlier, default=0.0)
         self._calls = [call for call in self._calls if call.generation == number]
         if self._instances is not None:
             self._instances.generation = number
@@ -229,7 +231,7 @@ class Arm:
         for child in made:
             self._logged[child.index] = child
             self._programs[child.index] = child.program
-        generation = self._conclude(number, time.monotonic() - started)
+        generation = self._conclude(number, time.monotonic() - self._began)
         self._writer.append(generation)
         self._writer.sync()
         self.generation = number
@@ -349,14 +351,21 @@ class Arm:
             seed=seed,
             prompt_hash=stamp,
             attempts=call.attempts,
-            evaluation=evaluation,
+            evaluation=_plain(evaluation),
             parents=((self.best.generation, self.best.index),),
+            elapsed=round(time.monotonic() - self._began, 3),
             reply=call.reply,
             reasoning=call.reasoning,
             program=program,
+            value=evaluation.value if self._is_better(evaluation) else None,
         )
         unanswered = program is not None and evaluation.status == "no_reply"
         return child, call.rejected is not None or unanswered
+
+    def _is_better(self, evaluation: Evaluation) -> bool:
+        """Whether a child may replace its parent, so that its construction is worth a picture."""
+        best, fitness = self.best_fitness, evaluation.fitness
+        return fitness is not None and (best is None or fitness > best)
 
     def _ask(self, number: int, index: int, messages: list[Message], seed: int) -> Call:
         """Makes a child's call, unless an earlier session did."""
@@ -435,6 +444,13 @@ def _costs(
 
 def _number(fitness: float | None) -> float:
     return math.nan if fitness is None else fitness
+
+
+def _plain(evaluation: Evaluation) -> Evaluation:
+    """Returns an evaluation without the construction, which has a place of its own in a line."""
+    if evaluation.value is None:
+        return evaluation
+    return msgspec.structs.replace(evaluation, value=None)
 
 
 def _tell_of_initial(task: str, evaluation: Evaluation) -> None:

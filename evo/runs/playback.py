@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from evo.ceilings import with_seconds
+from evo.ceilings import held, with_seconds
 from evo.configuration import Settings
 from evo.journal import LogError, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
-from evo.log import Log, LogWriter, read_log
+from evo.log import Log, LogWriter, keep_value, read_log
 from evo.records import (
     Child,
     Evaluation,
@@ -30,6 +30,7 @@ from evo.runs.arm import Arm, choose
 from evo.runs.evaluations import Evaluates
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.resources import open_resources
+from evo.sandbox import Evaluator
 from evo.sandbox.cluster import open_evaluator
 from evo.upkeep import require_whole
 
@@ -269,7 +270,8 @@ def _evaluate_all(
         delayed(evaluate)(program) for program in programs
     )
     shown = tqdm(results, total=len(programs), desc="rescore", unit="program", leave=False)
-    return dict(zip(programs, shown, strict=True))
+    plain = (msgspec.structs.replace(each, value=None) for each in shown)
+    return dict(zip(programs, plain, strict=True))
 
 
 def _with_metric(evaluation: Evaluation, metric: str) -> Evaluation:
@@ -307,3 +309,32 @@ def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Ch
             )
         )
     return lines
+
+
+def keep_best_value(path: str | os.PathLike[str]) -> Path:
+    """Runs a log's best program, jailed, and keeps its construction beside the log for pictures.
+
+    Args:
+        path: A log with programs; those of this version hold the construction already.
+
+    Returns:
+        The file, `NAME.value.json`.
+
+    Raises:
+        LogError: The log is damaged or compact, its best program is `ok` no more, or its
+            construction is too large to keep.
+    """
+    log = read_log(path)
+    _require_texts(log)
+    best, header = log.best, log.header
+    assert best.program is not None
+    with contextlib.closing(Evaluator(1)) as sandbox:
+        found = sandbox.evaluate(
+            header.task, best.program, held(header.limits, str(path)), keep_value=True
+        )
+    if found.status != "ok" or found.value is None:
+        raise LogError(
+            f"{path}: its best program gives {found.status!r} and no construction to keep"
+            f"{': ' + found.error if found.error else ''}"
+        )
+    return keep_value(log.path, best.program, found.value)

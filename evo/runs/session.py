@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from evo.budget import Ledger, Turns, Worst, worst_of
 from evo.configuration import Settings, at_least, differences, software_versions
 from evo.handle import Control, read_begun
@@ -63,11 +65,19 @@ class Goal:
 
 @dataclass(frozen=True)
 class Job:
-    """A log to bring to a goal; it is made unless it exists."""
+    """A log to bring to a goal; it is made unless it exists.
+
+    Attributes:
+        path: The log.
+        header: Configuration of the run.
+        goal: Where it ends.
+        named: Whether the user named the header's model to go on with, whatever the log's is.
+    """
 
     path: Path
     header: Header
     goal: Goal
+    named: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,6 +208,8 @@ class _Run:
             return Brought(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal.
         session = session_line(resources, job.goal)
+        if job.named:
+            session = msgspec.structs.replace(session, model=job.header.model)
         try:
             writer, log = open_log(job.path, job.header, session)
         except LogBusyError as error:
@@ -316,8 +328,11 @@ def open_log(path: Path, header: Header, session: Session) -> tuple[LogWriter, L
         LogError: It is damaged, of another run, or cannot be written.
     """
     if not path.exists():
-        with contextlib.suppress(FileExistsError):  # unless another process was quicker
+        try:
             return LogWriter.create(path, header, session), None
+        except LogError:
+            if not path.exists():  # else another process was quicker
+                raise
     writer = LogWriter.claim(path)
     try:
         log = read_begun(path)
@@ -325,7 +340,8 @@ def open_log(path: Path, header: Header, session: Session) -> tuple[LogWriter, L
             writer.cut(0)
             writer.append(header, session)
             return writer, None
-        if other := differences(log.header, header):
+        free = {"model"} if session.model else set()
+        if other := [each for each in differences(log.header, header) if each not in free]:
             raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")
         writer.cut(log.length)
         writer.append(session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,12 +14,13 @@ from evo.configuration import (
     Settings,
     at_least,
     default_path,
-    differences,
+    find_run,
     make_header,
     split_settings,
 )
 from evo.handle import Control, Handle, Plan, begin
 from evo.journal import LogError, check_free
+from evo.llm.registry import own_model
 from evo.log import Log, Logs, read_log
 from evo.records import Evaluation, Header, Model
 from evo.runs.instances import InstanceEvaluator
@@ -177,6 +177,7 @@ def resume(
     path: Place,
     *,
     generations: int | None = None,
+    model: str | Model | None = None,
     budget: Mapping[str, float] | None = None,
     target: float | None = None,
     patience: int | None = None,
@@ -185,10 +186,14 @@ def resume(
 ) -> Log:
     """Goes on with a log: completes a killed run, or extends a finished one.
 
+    Its calls go where the registry points for the model of that name. Where the log says anything
+    else of endpoint, key, id or extra fields, nothing is called unless `model` is given.
+
     Args:
         path: A log that is not compact.
         generations: T, the new goal; None: the goal of the last session, target and patience
             included.
+        model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
         budget: Limits by unit of all that the log holds and what is added, as for `run`.
         target: Fitness at which the run ends.
         patience: Generations in a row without an improvement after which it ends.
@@ -200,7 +205,7 @@ def resume(
         ValueError: The goal is below what the log holds.
     """
     settings = _settings(settings, options)
-    job = resume_job(path, generations, target, patience)
+    job = resume_job(path, generations, target, patience, model)
     return _plan_jobs([job], settings, budget, f"{job.header.task.name} 1 run").do()[0]
 
 
@@ -209,6 +214,7 @@ def resume_many(
     paths: Iterable[Place],
     *,
     generations: int | None = None,
+    model: str | Model | None = None,
     budget: Mapping[str, float] | None = None,
     settings: Settings | None = None,
     **options: Any,
@@ -218,12 +224,13 @@ def resume_many(
     Args:
         paths: Logs, see `resume`.
         generations: T, the new goal of each; None: the goal of its last session.
+        model: Whom to call, see `resume`.
         budget: Limits by unit of all logs together.
         settings: A whole Settings value instead of its fields as keywords.
         **options: See `Settings`.
     """
     settings = _settings(settings, options)
-    jobs = [resume_job(path, generations) for path in paths]
+    jobs = [resume_job(path, generations, model=model) for path in paths]
     return _plan_jobs(jobs, settings, budget, f"{len(jobs)} runs").do()
 
 
@@ -298,12 +305,8 @@ def _different(seeds: Iterable[int]) -> list[int]:
 
 def _found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:
     """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
-    if resume:
-        stem = glob.escape(default_path(header, Path(os.devnull)).stem)
-        place = LOCAL if folder is None else Path(folder)
-        for path in sorted([*place.glob(f"{stem}*.jsonl"), *place.glob(f"{stem}*.jsonl.gz")]):
-            if not differences(read_log(path).header, header):
-                return Job(path, header, goal)
+    if resume and (path := find_run(header, folder)) is not None:
+        return Job(path, header, goal)
     return Job(default_path(header, folder), header, goal)
 
 
@@ -312,8 +315,9 @@ def resume_job(
     generations: int | None,
     target: float | None = None,
     patience: int | None = None,
+    model: str | Model | None = None,
 ) -> Job:
-    """Returns what is left to do for a log, after checking that it can go on."""
+    """Returns what is left to do for a log, after checking that it can go on, and where."""
     log = read_log(path)
     if log.header.compact:
         raise LogError(f"{path}: a compact log holds no programs and cannot go on")
@@ -329,7 +333,9 @@ def resume_job(
         raise ValueError(
             f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
         )
-    return Job(Path(path), log.header, Goal(goal, target, patience))
+    own = own_model(log.header.model, path, model)
+    header = msgspec.structs.replace(log.header, model=own)
+    return Job(Path(path), header, Goal(goal, target, patience), named=model is not None)
 
 
 @takes_options(sources=[Settings])

@@ -124,7 +124,8 @@ class Evaluator:
             task: The task.
             program: Source text, or the text that evolves.
             limits: Limits of the evaluation, held to the local maxima.
-            keep_value: Keep the returned construction as nested lists (isolation `separate`).
+            keep_value: Keep the returned construction, unless it is large, as nested lists
+                (isolation `separate`); of a task that says how it is drawn it is always kept.
             draw: Which draw of its randomness; 0 is keyed by the program's text.
             seed: Of the run, which keys the other draws.
 
@@ -140,7 +141,7 @@ class Evaluator:
             task=task,
             program=program,
             limits=held(limits, task.name),
-            keep_value=keep_value,
+            keep_value=keep_value or bool(task.picture),
             key=key_of(program, task.hash, draw=draw, seed=seed),
         )
         reason, deaths = "", 0

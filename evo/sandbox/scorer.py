@@ -54,7 +54,7 @@ def _score(score: Callable[[Any], Any], request: Score) -> Scored:
         value = values.decode(request.value)
     except ValueError as error:
         return Scored(status="error", error=str(error))
-    kept = values.to_lists(value) if request.keep_value else None
+    kept = values.to_lists(value) if request.keep_value and values.is_small(value) else None
     seed_everything(request.key)
     try:
         result = score(value)

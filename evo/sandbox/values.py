@@ -174,3 +174,21 @@ def to_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: to_lists(item) for key, item in value.items()}
     return value
+
+
+def is_small(value: Any, *, most: int = 20_000) -> bool:
+    """Whether a value has so few numbers that a log keeps it."""
+    return _count(value, most) <= most
+
+
+def _count(value: Any, most: int) -> int:
+    """Counts numbers and lists, up to a little more than `most`."""
+    if isinstance(value, np.ndarray):
+        return prod(max(length, 1) for length in value.shape)
+    total = 1
+    if isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            total += _count(item, most)
+            if total > most:
+                break
+    return total
