@@ -192,7 +192,7 @@ def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Pa
     """
     folder, stem = LOCAL if folder is None else Path(folder), run_stem(header)
     named = re.compile(re.escape(stem) + r"(-\d+)?\.jsonl(\.gz)?")
-    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    names = sorted(os.listdir(folder), key=lambda n: (len(n), n)) if folder.is_dir() else []
     for path in (folder / name for name in names if named.fullmatch(name)):
         try:
             if not differences(read_log(path).header, header):

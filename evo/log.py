@@ -35,6 +35,7 @@ from evo.records import (
     Plan,
     Reply,
     Session,
+    Tick,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9  # of fitnesses that count as equal
 
-LeanLine = Header | Session | Initial | Plan | Outcome | InstanceCall | Reply | Generation | End
+LeanLine = (
+    Header | Session | Initial | Plan | Outcome | InstanceCall | Reply | Tick | Generation | End
+)
 """`Line`, a child without its texts."""
 
 _lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
@@ -106,6 +109,7 @@ class Log:
         self.instance_calls: list[InstanceCall] = []
         self.replies: dict[tuple[int, int], Reply] = {}
         self.ended = False
+        self._tick: Tick | None = None
         self._reader = log_reader(path)
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
         self.refresh()
@@ -147,6 +151,8 @@ class Log:
                     self.instance_calls.append(call)
                 case Reply() as reply:
                     self.replies[reply.generation, reply.index] = reply
+                case Tick() as tick:
+                    self._tick = tick
                 case Generation() as generation:
                     self.generations.append(generation)
                 case End() as end:
@@ -276,6 +282,12 @@ class Log:
         """Wall time of the complete generations; None unless every one's is known."""
         known = [each.seconds for each in self.generations if each.seconds is not None]
         return sum(known) if len(known) == len(self.generations) else None
+
+    @property
+    def seconds_under_way(self) -> float:
+        """Wall time that went into the generation under way so far, to a second or so."""
+        tick = self._tick
+        return tick.seconds if tick and tick.generation > len(self.generations) else 0.0
 
     @property
     def status_counts(self) -> dict[str, int]:

@@ -370,8 +370,6 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         prompt_hash: SHA-256 (hex) of the messages sent.
         attempts: Every HTTP request made for it, in order.
         evaluation: How it ended.
-        elapsed: Wall time from the generation's beginning to this line, seconds, over all
-            sessions; None where an earlier version or another tool wrote it.
         parents: As in `Planned`; empty in schema 1, where it is the best before the generation.
         operator: What was done with them.
         draft: Which of its drafts was evaluated.
@@ -383,7 +381,6 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     prompt_hash: str
     attempts: tuple[Attempt, ...]
     evaluation: Evaluation
-    elapsed: float | None = None
     parents: tuple[tuple[int, int], ...] = ()
     operator: str = "rewrite"
     draft: int = 0
@@ -447,6 +444,18 @@ class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     reasoning: str | None = None
 
 
+class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
+    """How long a generation has taken so far, lest a kill forgets it; at most one a second.
+
+    Attributes:
+        generation: From 1.
+        seconds: Wall time of the sessions that worked on it.
+    """
+
+    generation: int
+    seconds: float
+
+
 class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
     """A generation is complete.
 
@@ -455,7 +464,8 @@ class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="gener
         best_fitness: Best so far, generation 0 included; None while nothing is ok.
         best: (generation, index) of the best program; (0, 0) is the initial program.
         improved: Whether a child of this generation replaced the parent.
-        seconds: Wall time of the generation; None where an imported log does not say.
+        seconds: Wall time of the generation, over all sessions that worked on it; None where an
+            imported log does not say.
         repeats: (index, generation, index) of each child whose program had been seen before, and
             where: it was evaluated once.
         recalled: In logs of earlier versions: children whose evaluation another run had made.
@@ -490,5 +500,5 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     stats: dict[str, float] = {}
 
 
-Line = Header | Session | Initial | Plan | Child | InstanceCall | Reply | Generation | End
+Line = Header | Session | Initial | Plan | Child | InstanceCall | Reply | Tick | Generation | End
 """Every kind of line in a log."""

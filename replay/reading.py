@@ -25,6 +25,7 @@ from evo.records import (
     Outcome,
     Session,
     Status,
+    Tick,
 )
 from evo.rounds import AllocationHeader
 
@@ -103,7 +104,7 @@ class LeanReply(msgspec.Struct, tag_field="kind", tag="reply", gc=False):
 
 
 _decoder = msgspec.json.Decoder(
-    Header | Session | Initial | LeanChild | LeanCall | LeanReply | Generation | End
+    Header | Session | Initial | LeanChild | LeanCall | LeanReply | Tick | Generation | End
 )
 
 

@@ -35,6 +35,7 @@ from evo.records import (
     InstanceCall,
     Outcome,
     Reply,
+    Tick,
 )
 from evo.runs.evaluations import Evaluates, EvaluationMemory, program_digest
 from evo.runs.instances import InstanceEvaluator
@@ -107,7 +108,8 @@ class Arm:
         self._archive: list[Shown] = []  # what a prompt may show
         self._latest: list[Tried] = []  # what it may tell of
         self._latest_generation = 0
-        self._began = 0.0  # when the generation did, had all sessions been one
+        self._earlier = 0.0  # seconds that earlier sessions spent on the generation under way
+        self._began = self._ticked = 0.0  # when it began, had all sessions been one
         self.best: Best
 
     @property
@@ -148,7 +150,7 @@ class Arm:
 
     def _take_over(self, log: Log) -> None:
         """Goes on where a log ends, a generation under way included."""
-        self.generation = len(log.generations)
+        self.generation, self._earlier = len(log.generations), log.seconds_under_way
         self.trajectory = [_number(self.best_fitness), *log.trajectory[1:].tolist()]
         self.costs = costs_of_log(log)
         self.costs[0] = _costs(self.header, self._calls, self.best.evaluation.seconds)
@@ -208,8 +210,8 @@ class Arm:
             EndpointRefused: It refuses the key, the model, or every child of the generation.
         """
         number = self.generation + 1
-        earlier = [child.elapsed or 0.0 for child in self._logged.values()]
-        self._began = time.monotonic() - max(earlier, default=0.0)
+        self._began = time.monotonic() - self._earlier
+        self._earlier = 0.0
         self._calls = [call for call in self._calls if call.generation == number]
         if self._instances is not None:
             self._instances.generation = number
@@ -288,7 +290,7 @@ class Arm:
                 if refused:
                     rejected[index] = child
                     return child
-                self._writer.append(child)
+                self._writer.append(child, *self._tick(number))
             finally:
                 self._resources.active.discard((self.path, index))
             if on_child:
@@ -318,6 +320,14 @@ class Arm:
                 raise Stopped from None
             raise
         return [child for child in made if child.index not in rejected]
+
+    def _tick(self, number: int) -> list[Tick]:
+        """Notes the generation's time beside a child, if it was not noted just before."""
+        now = time.monotonic()
+        if now - max(self._ticked, self._began) < 1.0:
+            return []
+        self._ticked = now
+        return [Tick(generation=number, seconds=round(now - self._began, 2))]
 
     def _make_child(
         self, number: int, index: int, messages: list[Message], stamp: str
@@ -353,7 +363,6 @@ class Arm:
             attempts=call.attempts,
             evaluation=_plain(evaluation),
             parents=((self.best.generation, self.best.index),),
-            elapsed=round(time.monotonic() - self._began, 3),
             reply=call.reply,
             reasoning=call.reasoning,
             program=program,
