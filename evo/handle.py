@@ -209,32 +209,6 @@ def begin(plan: Plan[Result]) -> Handle[Result]:
     return handle
 
 
-def doing(name: str, planner: Callable[P, Plan[Result]]) -> Callable[P, Result]:
-    """Returns the verb that does what is planned, with the planner's signature and docstring."""
-
-    @functools.wraps(planner)
-    def verb(*given: P.args, **named: P.kwargs) -> Result:
-        return planner(*given, **named).do()
-
-    verb.__name__ = verb.__qualname__ = name
-    return verb
-
-
-def beginning(name: str, planner: Callable[P, Plan[Result]]) -> Callable[P, Handle[Result]]:
-    """Returns the verb that begins what is planned in the background."""
-
-    @functools.wraps(planner)
-    def verb(*given: P.args, **named: P.kwargs) -> Handle[Result]:
-        return begin(planner(*given, **named))
-
-    verb.__name__ = verb.__qualname__ = name
-    verb.__doc__ = (
-        "Begins the following in the background and returns a handle; a mistake in the arguments "
-        f"is raised at once.\n\n    {planner.__doc__}"
-    )
-    return verb
-
-
 def read_begun(path: Path) -> Log | None:
     """Reads a log; None while it has no whole header, as a killed process may leave it."""
     try:

@@ -22,7 +22,7 @@ from evo.allocation import Allocations, allocate
 from evo.arms import LiveArms, open_arm, open_threads
 from evo.budget import check_budget
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
-from evo.handle import Control, Plan, beginning, doing
+from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import unused
 from evo.llm.registry import own_model
 from evo.log import Log, read_log
@@ -180,8 +180,8 @@ def _plan_allocation(
     return Plan([folder / record.log for record in header.arms], work, many=True)
 
 
-allocate_live = doing("allocate_live", _plan_allocation)
-start_allocation = beginning("start_allocation", _plan_allocation)
+allocate_live = in_foreground("allocate_live", _plan_allocation)
+start_allocation = in_background("start_allocation", _plan_allocation)
 
 
 def _allocate(

@@ -1,8 +1,7 @@
-"""The greedy arm: one run that is advanced by one generation at a time, and its log.
+"""One run, advanced by one generation at a time, and its log: what sessions and allocations drive.
 
 Each generation asks for N rewrites of the frozen best program; the best child replaces it if
-strictly better (arXiv 2605.29268, greedy protocol). Both `evo.run` and a live allocation drive
-arms through `Arm.advance`.
+strictly better (arXiv 2605.29268, greedy protocol).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -41,10 +41,10 @@ from evo.runs.evaluations import Evaluates, EvaluationMemory, program_digest
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.resources import Resources
 from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
+from evo.searches.base import Member, Request, choose
 from evo.task import EvaluatorFailed, read_instances
 
 MAX_THREADS = 512
-TIE = 1e-9  # fitnesses so close to each other count as equal
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
@@ -64,6 +64,15 @@ def child_seed(seed: int, children: int, generation: int, index: int) -> int:
     """
     key = f"{seed}/{children}/{generation}/{index}".encode()
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big") >> 1
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a child is asked for: its parents and operator, and the messages that say so."""
+
+    request: Request
+    messages: list[Message]
+    prompt_hash: str
 
 
 class Arm:
@@ -215,10 +224,8 @@ class Arm:
         self._calls = [call for call in self._calls if call.generation == number]
         if self._instances is not None:
             self._instances.generation = number
-        messages = self._build_messages()
-        missing = [i for i in range(self.header.children) if i not in self._logged]
         rejected: dict[int, Child] = {}
-        made = self._make_children(number, messages, missing, rejected, on_child)
+        made = self._make_children(number, self._plan(), rejected, on_child)
         if len(rejected) == self.header.children:
             reason = next(iter(rejected.values())).evaluation.error
             raise EndpointRefused(
@@ -238,6 +245,12 @@ class Arm:
         self._writer.sync()
         self.generation = number
         return generation
+
+    def _plan(self) -> list[Planned]:
+        """What each child of a generation is asked for: where a search chooses the parents."""
+        request = Request(((self.best.generation, self.best.index),))
+        messages = self._build_messages()
+        return [Planned(request, messages, prompt_hash(messages))] * self.header.children
 
     def _build_messages(self) -> list[Message]:
         """What every child of the next generation is asked."""
@@ -272,13 +285,12 @@ class Arm:
     def _make_children(
         self,
         number: int,
-        messages: list[Message],
-        missing: list[int],
+        planned: Sequence[Planned],
         rejected: dict[int, Child],
         on_child: Callable[[Child], None] | None,
     ) -> list[Child]:
         """Makes the missing children; those that the endpoint refused are not logged yet."""
-        stamp = prompt_hash(messages)
+        missing = [index for index in range(len(planned)) if index not in self._logged]
         failed = threading.Event()
 
         def unit(index: int) -> Child:
@@ -286,7 +298,7 @@ class Arm:
                 raise Stopped
             self._resources.active.add((self.path, index))
             try:
-                child, refused = self._make_child(number, index, messages, stamp)
+                child, refused = self._make_child(number, index, planned[index])
                 if refused:
                     rejected[index] = child
                     return child
@@ -329,12 +341,10 @@ class Arm:
         self._ticked = now
         return [Tick(generation=number, seconds=round(now - self._began, 2))]
 
-    def _make_child(
-        self, number: int, index: int, messages: list[Message], stamp: str
-    ) -> tuple[Child, bool]:
+    def _make_child(self, number: int, index: int, planned: Planned) -> tuple[Child, bool]:
         """Call -> parse -> evaluate: one child, and whether the endpoint refused its request."""
         seed = child_seed(self.header.seed, self.header.children, number, index)
-        call = self._ask(number, index, messages, seed)
+        call = self._ask(number, index, planned.messages, seed)
         program = parse_reply(
             call.reply, finish_reason=call.finish_reason, evolves=self.header.task.evolves
         )
@@ -359,10 +369,10 @@ class Arm:
             generation=number,
             index=index,
             seed=seed,
-            prompt_hash=stamp,
+            prompt_hash=planned.prompt_hash,
             attempts=call.attempts,
             evaluation=_plain(evaluation),
-            parents=((self.best.generation, self.best.index),),
+            parents=planned.request.parents,
             reply=call.reply,
             reasoning=call.reasoning,
             program=program,
@@ -399,7 +409,7 @@ class Arm:
     def _conclude(self, number: int, seconds: float) -> Generation:
         """Chooses the next parent and notes which programs had been seen before."""
         children = [self._logged[index] for index in range(self.header.children)]
-        chosen = choose(children, self.best_fitness, self.header.min_improvement)
+        chosen = choose_child(children, self.best_fitness, self.header.min_improvement)
         repeats: list[tuple[int, int, int]] = []
         for child in children:
             program = self._programs[child.index]
@@ -429,10 +439,6 @@ class Arm:
         """Logs that the session ended in an orderly way, with what its calls came to."""
         session = self._resources.tally.stats(self._resources.slots.load)
         self._writer.append(msgspec.structs.replace(end, stats=end.stats | session))
-
-    def close(self) -> None:
-        """Closes the log."""
-        self._writer.close()
 
 
 def costs_of_log(log: Log) -> list[dict[str, float]]:
@@ -491,24 +497,12 @@ def _tell_of_initial(task: str, evaluation: Evaluation) -> None:
         warnings.warn(f"{task}: {said}", stacklevel=2)
 
 
-def choose(
+def choose_child(
     children: Sequence[OutcomeT], best_fitness: float | None, min_improvement: float
 ) -> OutcomeT | None:
-    """Returns the child that replaces its parent, or None.
-
-    Fitnesses within 1e-9, or `min_improvement` if that is less, count as equal, and of equal
-    children the first one wins: last-bit differences between processors do not change the choice.
-
-    Args:
-        children: Of one generation, by index.
-        best_fitness: Of the parent; None while nothing is ok.
-        min_improvement: At least 0.
-    """
-    fit = [(child.evaluation.fitness, child) for child in children]
-    known = [(fitness, child) for fitness, child in fit if fitness is not None]
-    if best_fitness is not None:
-        known = [each for each in known if each[0] > best_fitness + min_improvement]
-    if not known:
-        return None
-    nearly = max(fitness for fitness, _ in known) - min(min_improvement, TIE)
-    return next(child for fitness, child in known if fitness >= nearly)
+    """Returns the child of a generation that replaces its parent, or None; see `choose`."""
+    members = [
+        Member((child.generation, child.index), child.evaluation.fitness) for child in children
+    ]
+    chosen = choose(members, best_fitness, min_improvement)
+    return None if chosen is None else children[members.index(chosen)]

@@ -26,7 +26,7 @@ from evo.records import (
     Limits,
     Line,
 )
-from evo.runs.arm import Arm, choose
+from evo.runs.arm import Arm, choose_child
 from evo.runs.evaluations import Evaluates
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.resources import open_resources
@@ -128,7 +128,7 @@ def rerun(
             writer = LogWriter.create(target, logged.header, *logged.instance_calls)
             arm = Arm(writer, logged.header, resources)
             arm.learn(logged.instance_calls)
-            with contextlib.closing(arm):
+            with writer:
                 arm.begin()
                 for _ in logged.generations:
                     arm.advance()
@@ -293,7 +293,7 @@ def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Ch
         members.setdefault(child.generation, []).append(child)
     for generation in logged.generations:
         group = members[generation.generation]
-        chosen = choose(group, fitness, header.min_improvement)
+        chosen = choose_child(group, fitness, header.min_improvement)
         if chosen is not None:
             fitness = chosen.evaluation.fitness
             place = (chosen.generation, chosen.index)

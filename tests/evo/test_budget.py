@@ -20,7 +20,7 @@ from evo.journal import encode_line
 from evo.policies import POLICIES, Draws
 from evo.rewards import default_reward
 from evo.rounds import ALLOCATION, read_journal
-from evo.runs.arm import choose, costs_of_log
+from evo.runs.arm import costs_of_log
 from evo.task import load_task
 
 QUIET = {"progress": False}
@@ -331,18 +331,3 @@ def test_discounted_ucb_forgets_as_its_formula_says() -> None:
         spread = policy.c * np.sqrt(np.log(weights.sum()) / own.sum())
         expected = (own * rewards).sum() / own.sum() + spread
         assert policy.index()[0, arm] == pytest.approx(expected, rel=1e-12)
-
-
-def test_of_equal_children_the_first_replaces_the_parent(tmp_path: Path) -> None:
-    log = evo.run("mmd", generations=1, children=6, seed=5, log=tmp_path / "a.jsonl", **QUIET)
-    child = next(each for each in log.children if each.evaluation.status == "ok")
-
-    def made(index: int, fitness: float) -> Any:
-        evaluation = evo.Evaluation(status="ok", fitness=fitness)
-        return child.__class__(**{**_fields(child), "index": index, "evaluation": evaluation})
-
-    tied = [made(0, 0.5), made(1, 0.9 - 1e-12), made(2, 0.9), made(3, 0.9)]
-    assert choose(tied, 0.5, 1e-9) is tied[1]  # the last bits of a processor decide nothing
-    assert choose(tied, 0.5, 0.0) is tied[2]
-    assert choose(tied, 0.9, 1e-9) is None
-    assert choose(tied[:1], 0.4, 0.2) is None

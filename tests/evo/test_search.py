@@ -16,7 +16,7 @@ from evo.journal import LogBusyError, LogError
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import LogWriter
 from evo.records import Child
-from evo.runs.arm import child_seed, choose
+from evo.runs.arm import child_seed, choose_child
 from evo.runs.verbs import powers_of_two
 from evo.task import TaskError
 
@@ -266,11 +266,11 @@ def test_child_seeds_are_all_different() -> None:
 
 def test_choice_needs_a_strict_improvement_and_ignores_last_bits() -> None:
     a, b, c = (sample_child(1, i, f) for i, f in enumerate((0.5, 0.5 + 1e-12, None)))
-    assert choose([a, b, c], 0.4, 1e-9) is a
-    assert choose([a, b, c], 0.4, 0.0) is b
-    assert choose([a, b, c], 0.5, 1e-9) is None
-    assert choose([a, b, c], None, 1e-9) is a
-    assert choose([c], None, 1e-9) is None
+    assert choose_child([a, b, c], 0.4, 1e-9) is a
+    assert choose_child([a, b, c], 0.4, 0.0) is b
+    assert choose_child([a, b, c], 0.5, 1e-9) is None
+    assert choose_child([a, b, c], None, 1e-9) is a
+    assert choose_child([c], None, 1e-9) is None
 
 
 def test_grid_runs_are_powers_of_two() -> None:
@@ -291,8 +291,8 @@ def test_grid_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_choice_with_a_high_bar_is_still_the_best_child() -> None:
     low, middle, top = (sample_child(1, i, f) for i, f in enumerate((0.52, 0.62, 0.65)))
-    assert choose([low, middle, top], 0.5, 0.1) is top
-    assert choose([low], 0.5, 0.1) is None
+    assert choose_child([low, middle, top], 0.5, 0.1) is top
+    assert choose_child([low], 0.5, 0.1) is None
 
 
 def test_resume_needs_a_goal_if_a_kill_left_only_the_header(short: evo.Log, tmp_path: Path) -> None:
