@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,7 +17,6 @@ from typing import TypeVar
 import msgspec
 
 from evo.cost import cost_of_children
-from evo.folder import TaskError
 from evo.journal import LogError
 from evo.llm.client import Call, CallCancelled, EndpointRefused
 from evo.llm.recorded import prompt_hash
@@ -37,12 +34,17 @@ from evo.records import (
     Reply,
     Tick,
 )
-from evo.runs.evaluations import Evaluates, EvaluationMemory, program_digest
+from evo.runs.evaluations import (
+    Evaluates,
+    EvaluationMemory,
+    program_digest,
+    tell_of_initial,
+)
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.resources import Resources
-from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
+from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.searches.base import Member, Request, choose
-from evo.task import EvaluatorFailed, read_instances
+from evo.task import read_instances
 
 MAX_THREADS = 512
 
@@ -144,7 +146,7 @@ class Arm:
         initial = log.initial.evaluation if log and log.initial else None
         if initial is None:
             initial = self._evaluate_initial(program)
-            _tell_of_initial(self.header.task.name, initial)
+            tell_of_initial(self.header.task.name, initial)
             self._writer.append(Initial(evaluation=_plain(initial), value=initial.value))
         else:
             self._memory.learn(program, initial)
@@ -466,35 +468,6 @@ def _plain(evaluation: Evaluation) -> Evaluation:
     if evaluation.value is None:
         return evaluation
     return msgspec.structs.replace(evaluation, value=None)
-
-
-def _tell_of_initial(task: str, evaluation: Evaluation) -> None:
-    """Says what is wrong with a task before the model is paid for children that cannot do better.
-
-    Raises:
-        TaskError: A package is missing; nothing was logged, so the run goes on once it is there.
-        EvaluatorFailed: The evaluator fails for a reason of its own.
-    """
-    said = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
-    last = said.rpartition("\n")[2]
-    if "the package " in last and "pip install" in last:
-        raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
-    if evaluation.status == "error" and said.startswith(EVALUATOR_FAILED):
-        lines = re.findall(r'File "([^"]+)", line (\d+)', said)
-        where = " ({}, line {})".format(*lines[-1]) if lines else ""
-        reason = last.removeprefix(EVALUATOR_FAILED).lstrip(": ")
-        raise EvaluatorFailed(
-            f"{task}: the evaluator fails on the initial program{where}: {reason}; no call was "
-            "made: mend the task and run it again"
-        )
-    if evaluation.status != "ok":
-        warnings.warn(
-            f"{task}: the initial program is {evaluation.status!r} ({last}); the search begins "
-            "without a fitness",
-            stacklevel=2,
-        )
-    elif said:
-        warnings.warn(f"{task}: {said}", stacklevel=2)
 
 
 def choose_child(

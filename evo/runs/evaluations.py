@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
+import warnings
 from concurrent.futures import Future
 from typing import Protocol
 
+from evo.folder import TaskError
 from evo.records import Evaluation, Limits, TaskRecord
+from evo.sandbox import EVALUATOR_FAILED
+from evo.task import EvaluatorFailed
 
 
 class Evaluates(Protocol):
@@ -73,3 +78,32 @@ class EvaluationMemory:
             self._known[digest] = evaluation
         future.set_result(evaluation)
         return evaluation
+
+
+def tell_of_initial(task: str, evaluation: Evaluation) -> None:
+    """Says what is wrong with a task before the model is paid for children that cannot do better.
+
+    Raises:
+        TaskError: A package is missing; nothing was logged, so the run goes on once it is there.
+        EvaluatorFailed: The evaluator fails for a reason of its own.
+    """
+    said = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
+    last = said.rpartition("\n")[2]
+    if "the package " in last and "pip install" in last:
+        raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
+    if evaluation.status == "error" and said.startswith(EVALUATOR_FAILED):
+        lines = re.findall(r'File "([^"]+)", line (\d+)', said)
+        where = " ({}, line {})".format(*lines[-1]) if lines else ""
+        reason = last.removeprefix(EVALUATOR_FAILED).lstrip(": ")
+        raise EvaluatorFailed(
+            f"{task}: the evaluator fails on the initial program{where}: {reason}; no call was "
+            "made: mend the task and run it again"
+        )
+    if evaluation.status != "ok":
+        warnings.warn(
+            f"{task}: the initial program is {evaluation.status!r} ({last}); the search begins "
+            "without a fitness",
+            stacklevel=2,
+        )
+    elif said:
+        warnings.warn(f"{task}: {said}", stacklevel=2)
