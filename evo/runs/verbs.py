@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evo.budget import check_budget
 from evo.ceilings import with_seconds
 from evo.configuration import (
