@@ -323,12 +323,7 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
 
 
 class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
-    """Generation 0: the evaluation of the initial program.
-
-    Attributes:
-        evaluation: How it ended.
-        value: The construction that it returned, see `Child.value`.
-    """
+    """Generation 0: the evaluation of the initial program, and its `Child.value`."""
 
     evaluation: Evaluation
     value: Any = None
@@ -393,8 +388,8 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         reply: The model's text; None if there was none or the log is compact.
         reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
         program: The program found in the reply.
-        value: The construction that the program returned, as nested lists, for pictures: of
-            children better than their parent, on tasks that say how it is drawn, up to a size.
+        value: What the program returned, as nested lists, for pictures, up to a size: of a child
+            better than its parent, on a task that says how it is drawn.
     """
 
     reply: str | None = None
@@ -464,8 +459,7 @@ class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="gener
         best_fitness: Best so far, generation 0 included; None while nothing is ok.
         best: (generation, index) of the best program; (0, 0) is the initial program.
         improved: Whether a child of this generation replaced the parent.
-        seconds: Wall time of the generation, over all sessions that worked on it; None where an
-            imported log does not say.
+        seconds: Wall time of all sessions on it; None where an imported log does not say.
         repeats: (index, generation, index) of each child whose program had been seen before, and
             where: it was evaluated once.
         recalled: In logs of earlier versions: children whose evaluation another run had made.
