@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 15
 _WORKER_SECONDS = 30  # that a scheduler without workers is given
+_GONE = (OSError, RuntimeError, CancelledError)  # what a lost scheduler raises
 _TRIES = 3  # each ends only after Dask itself saw several workers die over one evaluation
 
 
@@ -124,10 +125,10 @@ class ClusterEvaluator:
                 return
             self._closed = True
             under_way = list(self._under_way)
-        with contextlib.suppress(Exception):  # the scheduler may be gone
+        with contextlib.suppress(*_GONE):
             self._client.cancel(under_way, force=True)
         if self._owned:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(*_GONE):
                 self._client.close()
 
     def _submit(self, task: TaskRecord, program: str, limits: Limits) -> distributed.Future:

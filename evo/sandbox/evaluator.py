@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 import msgspec
 
@@ -257,7 +258,7 @@ class _Pool:
                 self._free.insert(0 if worker is None else len(self._free), worker)
 
     def _start(self) -> _Worker:
-        worker = _Worker()
+        worker = _Worker.start()
         try:
             with self._lock:
                 self.check_open()
@@ -281,26 +282,36 @@ class _Pool:
 class _Worker:
     """A pair of fork servers, freshly executed: they have nothing of this process's memory."""
 
-    def __init__(self) -> None:
-        light, heavy = socket.socketpair(), socket.socketpair()
-        self._channels = (light[0], heavy[0])
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        channels: tuple[socket.socket, socket.socket],
+        errors: IO[bytes],
+    ) -> None:
+        self._process, self._channels, self._errors = process, channels, errors
         self._known: dict[socket.socket, str] = {}  # the task that each server was told last
         self._folders: tuple[str, ...] = ()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._words = ""
         self._stopping = threading.Lock()
+
+    @classmethod
+    def start(cls) -> _Worker:
+        """Execute the servers; `greet` them next."""
+        light, heavy = socket.socketpair(), socket.socketpair()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         theirs = (light[1].fileno(), heavy[1].fileno())
         with light[1], heavy[1]:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-c", _MAIN, _PARENT, *map(str, theirs)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=self._errors,
+                stderr=errors,
                 pass_fds=theirs,
                 env=_environment(),
                 cwd="/",
                 start_new_session=True,  # Ctrl-C is the driver's business
             )
+        return cls(process, (light[0], heavy[0]), errors)
 
     def greet(self, setup: Setup) -> Ready:
         """Tell the servers where packages are and learn how they are protected."""

@@ -216,6 +216,10 @@ class Watcher:
         self._driver = driver
         self._jail = jail
         self._spared = spared
+        self._wake = -1
+
+    def listen(self) -> None:
+        """Learn of the ends of children from now on."""
         self._wake, writer = os.pipe()
         for end in (self._wake, writer):
             os.set_blocking(end, False)

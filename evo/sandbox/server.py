@@ -62,6 +62,7 @@ class Server:
         with suppress(ClosedError, DriverGoneError):
             data = receive(self._driver)
             self._preload()
+            self._watcher.listen()
             while True:
                 request = decoder.decode(data)
                 task = request.task or task

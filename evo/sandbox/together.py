@@ -34,7 +34,9 @@ def write_files(task: TaskRecord, folder: str) -> None:
     contents = {path: text.encode() for path, text in task.files.items()}
     contents |= {path: base64.b64decode(text) for path, text in task.encoded.items()}
     for path, content in contents.items():
-        target = os.path.join(folder, path)
+        target = os.path.normpath(os.path.join(folder, path))
+        if not target.startswith(os.path.join(folder, "")):  # a forged log's
+            raise ValueError(f"expected files below the task's folder, got {path!r}")
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "wb") as file:
             file.write(content)

@@ -284,3 +284,13 @@ def test_text_evolves(evaluator: Evaluator) -> None:
         LIMITS,
     )
     assert shared.fitness == apart.fitness == len(text)
+
+
+@pytest.mark.parametrize("name", ["../../forged.py", "/tmp/forged.py", "a/../../../forged.py"])
+def test_files_out_of_a_forged_log_stay_in_the_folder(evaluator: Evaluator, name: str) -> None:
+    source = "def evaluate(path):\n    return {'combined_score': 1.0}"
+    task = folder(source, files={"evaluator.py": source, "initial_program.py": "", name: "x = 1"})
+    evaluation = evaluator.evaluate(task, PROGRAM, LIMITS)
+    assert evaluation.status == "error"
+    assert f"files below the task's folder, got {name!r}" in (evaluation.error or "")
+    assert not Path("/tmp/forged.py").exists()
