@@ -96,6 +96,17 @@ class Line(NamedTuple, Generic[R]):
     stop: int
 
 
+class _First(msgspec.Struct):
+    """What a first line may say of the kind of file."""
+
+    kind: Any = None
+    schema: Any = 1
+    format: Any = None
+
+
+_first_decoder = msgspec.json.Decoder(_First)
+
+
 class Reader(Generic[R]):
     """Reads a file from the beginning on, and later what was added.
 
@@ -174,14 +185,8 @@ class Reader(Generic[R]):
 
     def _check_schema(self, line: bytes) -> None:
         """Refuses a first line of another kind of file, or of a version that is unknown."""
-
-        class First(msgspec.Struct):
-            kind: Any = None
-            schema: Any = 1
-            format: Any = None
-
         try:
-            found = msgspec.json.decode(line, type=First)
+            found = _first_decoder.decode(line)
         except (msgspec.DecodeError, ValueError, RecursionError):
             return
         if found.kind == "allocation" and self._what == "log of evo":

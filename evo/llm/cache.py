@@ -49,6 +49,9 @@ class _Kept(msgspec.Struct, frozen=True):
     reasoning: str | None
 
 
+_kept_decoder = msgspec.json.Decoder(_Kept)  # made here: many threads at once would crash
+
+
 class ResponseCache:
     """Replies by request; see the module. All methods may be called from any thread.
 
@@ -240,7 +243,7 @@ def _decode(key: bytes, content: object, checksum: object) -> _Kept | None:
     if not isinstance(content, bytes) or zlib.crc32(key + content) != checksum:
         return None
     try:
-        return msgspec.json.decode(content, type=_Kept)
+        return _kept_decoder.decode(content)
     except msgspec.DecodeError:  # written by another version
         return None
 

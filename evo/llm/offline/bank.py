@@ -8,6 +8,7 @@ data: `banks/*.toml`.
 from __future__ import annotations
 
 import functools
+import threading
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -173,16 +174,29 @@ class Words(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     synonyms: dict[str, str]
 
 
-@functools.cache
+_loading = threading.Lock()  # msgspec crashes where threads use a type for the first time at once
+
+
 def load_banks() -> tuple[Bank, ...]:
     """Returns the banks of the shipped tasks."""
+    with _loading:
+        return _banks()
+
+
+def load_words() -> Words:
+    """Returns what the model knows beside programs."""
+    with _loading:
+        return _words()
+
+
+@functools.cache
+def _banks() -> tuple[Bank, ...]:
     names = ("packing", "distance", "triangle")
     return tuple(msgspec.convert(_read(name), Bank) for name in names)
 
 
 @functools.cache
-def load_words() -> Words:
-    """Returns what the model knows beside programs."""
+def _words() -> Words:
     return msgspec.convert(_read("words"), Words)
 
 
