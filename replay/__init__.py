@@ -9,25 +9,26 @@ _HOMES = {
     "HINDSIGHT": "replay.hindsight",
     "POLICIES": "evo.policies",
     "allocation_effect": "replay.effects",
-    "attempts": "replay.table",
+    "attempts": "replay.logs",
     "browse": "replay.explorers",
-    "children": "replay.table",
+    "children": "replay.logs",
     "compare": "replay.intervals",
-    "cost_matrices": "replay.table",
+    "cost_matrices": "replay.logs",
     "depth_breadth": "replay.depth",
     "envelope": "replay.depth",
     "explore": "replay.explorers",
     "find_logs": "replay.reading",
     "fit_bilinear": "replay.bilinear",
     "fit_kernel": "replay.kernel",
-    "fitness_matrix": "replay.table",
-    "instances": "replay.table",
+    "fitness_matrix": "replay.logs",
+    "instances": "replay.logs",
     "follow": "replay.explorers",
     "interval": "replay.intervals",
+    "judge": "replay.verdict",
     "lineage": "replay.ancestry",
-    "load": "replay.table",
+    "load": "replay.logs",
     "load_sweep": "replay.configurations",
-    "load_tables": "replay.table",
+    "load_tables": "replay.logs",
     "plan": "replay.forecast",
     "pool_effect": "replay.effects",
     "select": "replay.selection",
@@ -56,6 +57,7 @@ __all__ = [
     "follow",
     "instances",
     "interval",
+    "judge",
     "lineage",
     "load",
     "load_sweep",
@@ -81,11 +83,7 @@ if TYPE_CHECKING:
     from replay.hindsight import HINDSIGHT
     from replay.intervals import compare, interval
     from replay.kernel import fit_kernel
-    from replay.reading import find_logs
-    from replay.selection import select
-    from replay.simulation import simulate, simulate_many
-    from replay.style import show
-    from replay.table import (
+    from replay.logs import (
         attempts,
         children,
         cost_matrices,
@@ -94,6 +92,11 @@ if TYPE_CHECKING:
         load,
         load_tables,
     )
+    from replay.reading import find_logs
+    from replay.selection import select
+    from replay.simulation import simulate, simulate_many
+    from replay.style import show
+    from replay.verdict import judge
 
 
 _MODULES = ("claims", "explorers", "importers", "plots")

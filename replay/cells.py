@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replay.frames import distinct_runs
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -137,6 +139,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
             f"expected a frame as replay.load makes it, but it has no column {missing!r}; "
             f"it has {sorted(frame.columns)!r}"
         )
+    frame = distinct_runs(frame)
     if frame.empty:
         raise ValueError("expected at least one run, got an empty frame")
     if frame["run"].isna().any():

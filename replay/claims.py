@@ -21,8 +21,8 @@ from replay.cells import Cells, FloatArray, IntArray, Sweep, cells, sweeps
 from replay.depth import Axis, choose_left_out, envelope
 from replay.effects import allocation_effect, effect, pool_effect, pool_interval
 from replay.intervals import Interval, interval
+from replay.logs import COSTS, fitness_matrix
 from replay.simulation import Replay, simulate, simulate_many
-from replay.table import COSTS, fitness_matrix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -156,10 +156,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     """`replay report`."""
+    from replay.logs import load_tables
     from replay.pages import Panel, best_construction, draw_page
     from replay.report import FORMATS, groups, policy_sections, sections
     from replay.style import save
-    from replay.table import load_tables
 
     _check_policy_options(arguments)
     _make_room(arguments.output)
@@ -223,10 +223,10 @@ def _contests(group: Group, arguments: argparse.Namespace) -> list[tuple[str, Co
 def plan(arguments: argparse.Namespace) -> int:
     """`replay plan`."""
     from replay import forecast
+    from replay.logs import load_tables
     from replay.plots import planner_card
     from replay.report import OFFLINE_NOTE, groups
     from replay.style import save
-    from replay.table import load_tables
 
     _make_room(arguments.output)
     parts = groups(load_tables(*arguments.logs))

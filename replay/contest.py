@@ -25,8 +25,8 @@ from replay.effects import (
 )
 from replay.hindsight import HINDSIGHT
 from replay.intervals import Interval
+from replay.logs import fitness_matrix
 from replay.simulation import Replay, simulate, simulate_many
-from replay.table import fitness_matrix
 
 FloatArray = NDArray[np.float64]
 

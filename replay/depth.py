@@ -14,7 +14,7 @@ import numpy as np
 
 from replay.cells import Cells, Centre, FloatArray, IntArray, cells, centre, log_gaps, sweeps
 from replay.intervals import interval
-from replay.table import COSTS
+from replay.logs import COSTS
 
 if TYPE_CHECKING:
     import pandas as pd

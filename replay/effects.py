@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replay.cells import resampled_rows
+from replay.frames import distinct_runs, one_family
 from replay.intervals import (
     EQUAL,
     LEAST,
@@ -417,6 +418,8 @@ def _frame(found: Mapping[Any, Interval], index: str) -> pd.DataFrame:
 def _curves(source: Any) -> FloatArray:
     """Best fitness, (rows, columns), of a replay, a frame or an array."""
     if hasattr(source, "pivot"):
+        source = distinct_runs(source)
+        one_family(source, "thresholds are taken")
         wide = source.pivot(index="run", columns="generation", values="best_fitness")
         return np.asarray(wide, dtype=np.float64)
     curves = np.asarray(getattr(source, "best_fitness", source), dtype=np.float64)

@@ -283,7 +283,7 @@ def simulate_choice(
 
 def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
     """The children of the frame's generations, from the logs named in its column `source`."""
-    from replay.table import children
+    from replay.logs import children
 
     if "source" not in frame or not frame["source"].astype(bool).all():
         raise ValueError(

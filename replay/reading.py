@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import glob
+import gzip
+import hashlib
 import os
+import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -81,6 +84,8 @@ class LeanEvaluation(msgspec.Struct, gc=False):
     metrics: Metrics = Metrics()
     seconds: float | None = 0.0
     instances: tuple[Instance, ...] = ()
+    draws: int = 1
+    fitness_sd: float | None = None
 
 
 class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
@@ -90,6 +95,8 @@ class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
     index: int
     attempts: tuple[LeanAttempt, ...]
     evaluation: LeanEvaluation
+    parents: tuple[tuple[int, int], ...] = ()
+    operator: str = "rewrite"
 
 
 class LeanCall(msgspec.Struct, tag_field="kind", tag="instance_call", gc=False):
@@ -120,6 +127,7 @@ class LeanRun:
         children: By generation and index, those of a generation under way included.
         generations: Complete generations: 1, 2, 3, ...
         calls: Calls that evaluations made on instances.
+        key: Hash of the header's line: with the path, what the run is known by.
     """
 
     path: Path
@@ -129,47 +137,83 @@ class LeanRun:
     children: list[LeanChild]
     generations: list[Generation]
     calls: list[LeanCall]
+    key: str
 
 
 def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
     """Returns the log files that paths, folders and glob patterns stand for, each once.
 
     A folder stands for all logs below it; an allocation's folder, and its allocation.jsonl, for
-    its arms in their order, wherever they lie.
+    its arms in their order, wherever they lie. What other tools wrote there is left out, with a
+    warning that says how to read it.
 
     Raises:
         LogError: A path does not exist, or a folder or pattern holds no log.
     """
+    found, left = find_all(sources)
+    if left:
+        warnings.warn(f"{len(left)} files left out: {left[0][0]}: {left[0][1]}", stacklevel=2)
+    return found
+
+
+def find_all(
+    sources: Iterable[Source | Log | Iterable[Source | Log]],
+) -> tuple[list[Path], list[tuple[str, str]]]:
+    """The logs as of `find_logs`, and what other tools wrote beside them with what to do."""
     found: dict[Path, Path] = {}
+    left: dict[str, str] = {}
     for source in sources:
         if isinstance(source, Log | str | os.PathLike):
-            paths = _expand(os.fspath(source))
+            paths = _expand(os.fspath(source), left)
         else:
-            paths = find_logs(*source)
+            paths, more = find_all(source)
+            left.update(more)
         for path in paths:
             found.setdefault(path.resolve(), path)
-    return list(found.values())
+    return list(found.values()), list(left.items())
 
 
-def _expand(source: str) -> list[Path]:
+def _expand(source: str, left: dict[str, str]) -> list[Path]:
     path = Path(source).expanduser()
     if path.is_dir():
         inside = [p for p in sorted(path.rglob("*")) if _looks_like_log(p)]
-        if not inside:
-            raise LogError(f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz)")
-        return [log for each in inside for log in _arms_or_log(each)]
+        ours = [p for p in inside if _is_ours(p, left)]
+        if not ours:
+            first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
+            raise LogError(
+                f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz){first}"
+            )
+        return [log for each in ours for log in _arms_or_log(each)]
     if path.exists():
         return _arms_or_log(path)
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
-    inside = [p for p in matches if p.is_dir() or _looks_like_log(p)]
-    if not inside:
+    found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
+    if not found:
         what = "no log matches" if glob.has_magic(source) else "no such file or folder"
         raise LogError(f"{source}: {what}")
-    return [log for each in inside for log in _expand(str(each))]
+    return [log for each in found for log in _expand(str(each), left)]
 
 
 def _looks_like_log(path: Path) -> bool:
     return path.name.endswith(ENDINGS) and path.name != EVENTS and path.is_file()
+
+
+_FOREIGN = "not a log of evo; `replay import FORMAT PATH` reads what other tools wrote"
+
+
+def _is_ours(path: Path, left: dict[str, str]) -> bool:
+    """Whether a file begins as our logs do, whole or damaged; another tool's is noted as left."""
+    if path.name == ALLOCATION:
+        return True
+    try:
+        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
+            head = file.read(80)
+    except (OSError, EOFError, zlib.error):
+        return True  # reading it says what is wrong
+    if head and b'"crc"' not in head[:80]:
+        left[str(path)] = _FOREIGN
+        return False
+    return b'"kind":"header"' in head or b'"kind":"' not in head
 
 
 def _arms_or_log(path: Path) -> list[Path]:
@@ -231,6 +275,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         children=[record for record in records if isinstance(record, LeanChild)],
         generations=[record for record in records if isinstance(record, Generation)],
         calls=[record for record in records if isinstance(record, LeanCall)],
+        key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
     )
     _check_order(run, records)
     run.children.sort(key=lambda child: (child.generation, child.index))
@@ -272,7 +317,11 @@ def _lean(record: Any) -> Any:
             metrics=Metrics(metrics.get("objective"), metrics.get("strict_fitness")),
             seconds=evaluation.seconds,
             instances=evaluation.instances,
+            draws=getattr(evaluation, "draws", 1),
+            fitness_sd=getattr(evaluation, "fitness_sd", None),
         ),
+        parents=getattr(record, "parents", ()),
+        operator=getattr(record, "operator", "rewrite"),
     )
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from evo.records import STATUSES
 from replay.effects import time_to_threshold
 from replay.intervals import Interval, interval
-from replay.table import REPORTED, Tables
+from replay.logs import REPORTED, Tables
 
 if TYPE_CHECKING:
     from replay.contest import Contest
@@ -258,8 +258,8 @@ def _statuses(group: Group) -> list[tuple[Any, ...]]:
 
 
 def _costs(group: Group) -> list[tuple[Any, ...]]:
-    children, n = group.tables.children, len(group.tables.runs)
-    cells = [_exact("calls", len(children), n, "count")]
+    runs, n = group.tables.runs, len(group.tables.runs)
+    cells = [_exact("calls", int(runs["n_calls"].sum()), n, "count")]
     for quantity, column, unit in (
         ("attempts", "n_attempts", "count"),
         ("without usage", "n_without_usage", "count"),
@@ -270,9 +270,9 @@ def _costs(group: Group) -> list[tuple[Any, ...]]:
         ("dollars", "dollars", "dollars"),
     ):
         if column in REPORTED:
-            total = children[column].sum(min_count=1)
+            total = runs[column].sum(min_count=1)
         else:
-            total = children[column].sum(skipna=False)
+            total = runs[column].sum(skipna=False)
         cells.append(_exact(quantity, float(total), n, unit))
     seconds = float(group.tables.generations["seconds"].sum(skipna=False))
     cells.append(_exact("wall seconds", seconds, n, "seconds"))

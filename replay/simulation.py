@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,12 @@ from evo.policies import Draws, Policy, PolicyClass, PolicyWarning, find_policy
 from evo.policies.base import Bools, Floats, Ints
 from evo.policies.draws import BLOCK
 from evo.rewards import Reward
+from replay.frames import distinct_runs, one_family, run_lengths
 from replay.hindsight import HINDSIGHT, Hindsight, Logged, Schedule
+from replay.logs import fitness_matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Missing = Literal["close", "stop"]
 
@@ -115,7 +120,7 @@ class LoggedArms:
 
 
 def simulate(
-    fitness: npt.ArrayLike,
+    fitness: npt.ArrayLike | pd.DataFrame,
     policy: str | PolicyClass,
     *,
     rounds: int,
@@ -141,7 +146,8 @@ def simulate(
     same seed are paired.
 
     Args:
-        fitness: (runs, generations + 1), best fitness by generation, generation 0 first. NaN
+        fitness: Rows of `replay.load` of one task, model and N; or (runs, generations + 1), best
+            fitness by generation, generation 0 first. NaN
             before a row's first number: nothing was ok yet, or generation 0 was not logged. NaN
             after its last: the run had ended. A row without any number is a run that found nothing
             in all its generations.
@@ -177,6 +183,10 @@ def simulate(
         ValueError: An argument of the wrong shape or range, NaN between two numbers of a row, or a
             budget that needs a cost that is unknown.
     """
+    if "best_fitness" in getattr(fitness, "columns", ()):
+        frame = distinct_runs(cast("pd.DataFrame", fitness))
+        one_family(frame, "policies are replayed")
+        fitness, lengths = fitness_matrix(frame), run_lengths(frame)
     logged = _logged(fitness, lengths, costs or {})
     if rounds < 1 or replicates < 1:
         raise ValueError(

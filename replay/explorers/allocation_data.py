@@ -26,8 +26,8 @@ from replay.effects import (
     time_to_threshold,
 )
 from replay.intervals import Interval
+from replay.logs import fitness_matrix
 from replay.simulation import Replay, simulate
-from replay.table import fitness_matrix
 
 if TYPE_CHECKING:
     import pandas as pd

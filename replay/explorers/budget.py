@@ -124,7 +124,7 @@ class Budgets:
         if children is not None:
             children = children[(children["task"] == task) & (children["model"] == model)]
         elif _has_logs(part):
-            from replay.table import children as read
+            from replay.logs import children as read
 
             children = read(*part["source"].unique(), progress=False)
         return outlook(part, children)

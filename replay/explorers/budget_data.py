@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from replay.cells import FloatArray, Sweep, sweeps
 from replay.intervals import Interval, curve_band, interval
 from replay.kernel import fit_kernel
+from replay.logs import COSTS
 from replay.style import number
-from replay.table import COSTS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -110,17 +110,17 @@ def load(
     Raises:
         LogError: There is nothing to read, or it is damaged.
     """
-    from replay import table
+    from replay import logs
 
     name = kind(path) if format is None else format
     if name == OWN:
-        return table.load(path, progress=False)
+        return logs.load(path, progress=False)
     place = Path(tempfile.mkdtemp(prefix=f"{name}-") if folder is None else folder)
     written = []
     for imported in read(path, name):
         written.append(place / f"{imported.name}.jsonl")
         write(imported, written[-1])
-    return table.load(written, progress=False)
+    return logs.load(written, progress=False)
 
 
 def kind(path: str | os.PathLike[str]) -> str:

@@ -29,8 +29,8 @@ from replay.forecast import (
 )
 from replay.intervals import interval, pool_interval
 from replay.kernel import fit_kernel
+from replay.logs import fitness_matrix
 from replay.simulation import simulate
-from replay.table import fitness_matrix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from replay.kernel import Kernel, fit_kernel
-from replay.table import children
+from replay.logs import children
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "replay"))
 from synthetic_runs import chain_runs

@@ -9,7 +9,7 @@ import argparse
 import pandas as pd
 from backtests import backtest, summarise
 
-from replay.table import children, load
+from replay.logs import children, load
 
 
 def main() -> None:

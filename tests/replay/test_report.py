@@ -14,9 +14,9 @@ from evo.policies import POLICIES
 from evo.records import Child, Evaluation, Generation, Initial
 from replay.cli import main
 from replay.contest import BASELINES, contest, named_policies
+from replay.logs import load_tables
 from replay.pages import Panel, best_construction, draw_page
 from replay.report import FORMATS, OFFLINE_NOTE, groups, policy_sections, sections
-from replay.table import load_tables
 
 
 def pool(folder, *, runs=6, generations=5, children=3):

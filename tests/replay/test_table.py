@@ -24,8 +24,8 @@ from evo.records import (
 )
 from evo.rounds import AllocationHeader, ArmRecord
 from evo.upkeep import compact
+from replay.logs import load_tables
 from replay.reading import find_logs, name_runs
-from replay.table import load_tables
 
 
 def write_lines(path, lines):
@@ -157,7 +157,10 @@ def test_compact_and_compressed_logs_give_the_same_tables(tmp_path):
     path = write_sample(tmp_path / "full" / "a.jsonl")
     compact(path, tmp_path / "small" / "a.jsonl.gz")
     for read in (replay.load, replay.children, replay.attempts):
-        one, two = (read(tmp_path / name).drop(columns="source") for name in ("full", "small"))
+        one, two = (
+            read(tmp_path / name).drop(columns=["source", "header"], errors="ignore")
+            for name in ("full", "small")
+        )
         pd.testing.assert_frame_equal(one, two)
 
 
@@ -335,7 +338,7 @@ def test_a_failure_with_a_fitness_is_an_error(tmp_path):
 def test_not_strict_leaves_out_what_is_damaged_and_says_so(tmp_path):
     good = write_sample(tmp_path / "good.jsonl")
     bad = tmp_path / "bad.jsonl"
-    bad.write_text("{}\n")
+    bad.write_bytes(good.read_bytes().replace(b'"seed":', b'"sead":', 1))
     with pytest.raises(LogError):
         replay.load(tmp_path)
     with pytest.warns(UserWarning, match="1 of 2 logs were left out"):
@@ -344,6 +347,33 @@ def test_not_strict_leaves_out_what_is_damaged_and_says_so(tmp_path):
     assert [path for path, _ in frame.attrs["skipped"]] == [str(bad)]
     with pytest.raises(LogError, match="none of 1 logs"):
         replay.load(bad, strict=False)
+
+
+def test_what_other_tools_wrote_beside_logs_is_left_and_named(tmp_path):
+    good = write_sample(tmp_path / "good.jsonl")
+    other = tmp_path / "trace.jsonl"
+    other.write_text('{"iteration": 1}\n')
+    for sources in ((tmp_path,), (str(tmp_path / "*.jsonl"),)):
+        with pytest.warns(UserWarning, match="trace.jsonl: not a log of evo; `replay import"):
+            frame = replay.load(*sources)
+        assert set(frame["source"]) == {str(good)}
+        assert [path for path, _ in frame.attrs["skipped"]] == [str(other)]
+    with pytest.raises(LogError, match="not a log of evo"):
+        replay.load(other)
+    good.unlink()
+    with pytest.raises(LogError, match=r"no log in this folder.*replay import"):
+        replay.load(tmp_path)
+
+
+def test_the_table_says_what_a_run_and_a_child_are_known_by(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl")
+    frame, children = replay.load(path), replay.children(path)
+    assert set(frame["search"]) == {"greedy"}
+    assert (frame["forked_from"] == "").all()
+    assert frame["header"].nunique() == 1
+    np.testing.assert_array_equal(children["parent_fitness"], children["best_fitness"])
+    assert set(children["operator"]) == {"rewrite"}
+    assert set(children["draws"]) == {1}
 
 
 @settings(max_examples=150, deadline=None)

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from evo.cost import (
-    TimeoutRule,
-)
+from evo.cost import TimeoutRule
 from evo.journal import LogError
 from evo.log import Log
+from evo.records import Header
 from replay.costs import AttemptColumns, floats
+from replay.frames import GREEDY, distinct_runs
 from replay.reading import (
     LeanChild,
     LeanEvaluation,
     LeanRun,
     Source,
-    find_logs,
+    find_all,
     name_runs,
     read_run,
 )
@@ -57,7 +57,8 @@ def load(
         progress: Show a progress bar; None: for 50 files or more.
 
     Returns:
-        Columns run, task, model, seed, children (N), generation, best_fitness (so far), and of
+        Columns run, task, model, seed, children (N), search, header (hash; with `source` what a
+        run is known by), forked_from, protocol, generation, best_fitness (so far), and of
         that generation alone generation_best, n_calls (those that evaluations made included, as
         in all below; generation 0 has no others), n_ok, n_attempts, n_without_usage,
         prompt_tokens, cached_tokens, completion_tokens (as far as reported), tokens (prompt and
@@ -82,10 +83,12 @@ def children(
     Arguments as for `load`.
 
     Returns:
-        Columns run, task, model, seed, children (N), generation, index, status, fitness (NaN
-        unless ok), parent_fitness, improved (better than the parent), prompt_tokens,
-        cached_tokens, completion_tokens, n_attempts, n_without_usage, finish_reason, tokens,
-        flops, dollars, call_seconds, evaluation_seconds, objective, strict_fitness; source.
+        Columns run, task, model, seed, children (N), search, header, generation, index, status,
+        fitness (NaN unless ok), parent_fitness (NaN where another tool's log does not say),
+        best_fitness (before the generation), improved (better than that), parents (generation and
+        index of each), operator, draws, fitness_sd, prompt_tokens, cached_tokens,
+        completion_tokens, n_attempts, n_without_usage, finish_reason, tokens, flops, dollars,
+        call_seconds, evaluation_seconds, objective, strict_fitness; source.
     """
     [frame] = _collect(sources, [lambda run: _child_rows(run, timeouts)], strict, progress)
     return frame
@@ -99,7 +102,8 @@ def attempts(
     """Reads logs into one row per attempt; arguments as for `load`.
 
     Returns:
-        Columns run, generation, index, attempt (from 0), status, latency (seconds),
+        Columns run, generation, index (-1 for calls that evaluations made), attempt (from 0 in a
+        call), status, latency (seconds),
         prompt_tokens, cached_tokens, completion_tokens, finish_reason, http_status, error.
     """
     [frame] = _collect(sources, [_attempt_rows], strict, progress)
@@ -128,8 +132,9 @@ class Tables(NamedTuple):
 
     Attributes:
         runs: One row per run: run, task, model, seed, children (N), generations (T, complete
-            ones), is_llm, compact, tool (that wrote the original), lost (in an import, in words),
-            configuration (equal where all that identifies a run but N and seed is), source.
+            ones), n_calls and sums of what `children` states over all calls, is_llm, compact, tool
+            (that wrote the original), lost (in an import, in words), configuration (equal where
+            all that identifies a run but N and seed is), source.
         generations: As `load` returns it.
         children: As `children` returns it.
     """
@@ -147,7 +152,7 @@ def load_tables(
 ) -> Tables:
     """Reads logs into all that a report needs; arguments as for `load`."""
     makers = [
-        _run_row,
+        lambda run: _run_row(run, timeouts),
         lambda run: _generation_rows(run, timeouts),
         lambda run: _child_rows(run, timeouts),
     ]
@@ -167,6 +172,7 @@ def fitness_matrix(frame: pd.DataFrame) -> Floats:
 
 
 def _matrix(frame: pd.DataFrame, column: str) -> Floats:
+    frame = distinct_runs(frame)
     rows, _ = pd.factorize(frame["run"], sort=False)
     generation = frame["generation"].to_numpy(dtype=np.int64)
     shape = (int(rows.max()) + 1, int(generation.max()) + 1) if len(frame) else (0, 0)
@@ -227,9 +233,9 @@ def _collect(
     progress: bool | None,
 ) -> list[pd.DataFrame]:
     """Reads each log once and lets every maker make its rows of it."""
-    paths = find_logs(*sources)
+    paths, skipped = find_all(sources)
     parts: list[list[Rows]] = []
-    skipped: list[tuple[str, str]] = []
+    foreign = len(skipped)
     names = name_runs(paths)
     if progress or (progress is None and len(paths) >= 50):
         from tqdm.auto import tqdm
@@ -247,13 +253,14 @@ def _collect(
             skipped.append((str(path), str(error)))
     if not parts:
         raise LogError(
-            f"none of {len(paths)} logs can be read; the first: {skipped[0][1]}"
-            if skipped
+            f"none of {len(paths)} logs can be read; the first: {skipped[foreign][1]}"
+            if len(skipped) > foreign
             else "expected at least one log, got none"
         )
     if skipped:
         warnings.warn(
-            f"{len(skipped)} of {len(paths)} logs were left out; the first: {skipped[0][1]}",
+            f"{len(skipped)} of {len(paths) + foreign} logs were left out; the first: "
+            f"{skipped[0][0] if foreign else 'a log'}: {skipped[0][1]}",
             stacklevel=3,
         )
     frames = [_concatenate(rows) for rows in zip(*parts, strict=True)]
@@ -286,15 +293,28 @@ def _identity(run: LeanRun) -> Rows:
         "model": header.model.name,
         "seed": header.seed,
         "children": header.children,
+        "search": search_of(header),
+        "header": run.key,
     }
 
 
-def _run_row(run: LeanRun) -> Rows:
+def search_of(header: Header) -> str:
+    """Name of a run's search; of another tool's run that of the tool."""
+    stated = getattr(header, "search", None)
+    if stated is None:
+        return GREEDY if header.source == "evo" else header.source
+    return str(stated.name)
+
+
+def _run_row(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     header = run.header
+    calls = _child_rows(_with_calls(run), timeouts)
     sampling = (header.sampling.temperature, header.sampling.top_p, header.sampling.max_tokens)
     return {
         **_identity(run),
         "generations": np.array([len(run.generations)]),
+        "n_calls": np.array([len(calls["generation"])]),
+        **{name: np.array([_total(name, calls[name])]) for name in SUMMED},
         "is_llm": header.model.is_llm,
         "compact": header.compact,
         "tool": header.source,
@@ -312,10 +332,11 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     fitness = floats((child.evaluation.fitness for child in children), count)
     generation = np.array([child.generation for child in children], dtype=np.int64)
     best = _best_by_generation(run)
-    parent = best[np.clip(generation - 1, 0, len(best) - 1)]
+    before = best[np.clip(generation - 1, 0, len(best) - 1)]
+    parent = _parent_fitness(run, fitness, before)
     with np.errstate(invalid="ignore"):
-        better = fitness > parent + run.header.min_improvement
-    improved = better | (np.isnan(parent) & ~np.isnan(fitness))
+        better = fitness > before + run.header.min_improvement
+    improved = better | (np.isnan(before) & ~np.isnan(fitness))
     attempts = np.where(columns.per_child > 0, columns.per_child.astype(float), np.nan)
     last = [child.attempts[-1].finish_reason if child.attempts else None for child in children]
     return {
@@ -325,7 +346,12 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "status": [child.evaluation.status for child in children],
         "fitness": fitness,
         "parent_fitness": parent,
+        "best_fitness": before,
         "improved": improved,
+        "parents": [child.parents for child in children],
+        "operator": [child.operator for child in children],
+        "draws": np.array([child.evaluation.draws for child in children], dtype=np.int64),
+        "fitness_sd": floats((child.evaluation.fitness_sd for child in children), count),
         "prompt_tokens": columns.by_child(columns.prompt),
         "cached_tokens": columns.by_child(columns.cached),
         "completion_tokens": columns.by_child(columns.completion),
@@ -351,10 +377,35 @@ def _best_by_generation(run: LeanRun) -> Floats:
     return floats(stated, len(stated))
 
 
-def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
+def _with_calls(run: LeanRun) -> LeanRun:
+    """The run with the calls that its evaluations made as further children, of index -1."""
     nothing = LeanEvaluation(status="ok")
     calls = [LeanChild(call.generation, -1, call.attempts, nothing) for call in run.calls]
-    child = _child_rows(replace(run, children=[*run.children, *calls]), timeouts)
+    return replace(run, children=[*run.children, *calls])
+
+
+def _total(name: str, values: Floats) -> float:
+    """Sum over calls: NaN where one is unknown; of what endpoints report, where each is."""
+    if name in REPORTED and not np.isnan(values).all():
+        return float(np.nansum(values))
+    return float(values.sum())
+
+
+def _parent_fitness(run: LeanRun, fitness: Floats, before: Floats) -> Floats:
+    """Fitness of what each child rewrote: as its line says, under greedy the best so far."""
+    first = run.initial.evaluation.fitness if run.initial else None
+    known = {(0, 0): np.nan if first is None else first}
+    places = ((child.generation, child.index) for child in run.children)
+    known.update(zip(places, fitness.tolist(), strict=True))
+    greedy = search_of(run.header) == GREEDY
+    stated = [known.get(child.parents[0]) if child.parents else None for child in run.children]
+    rest = before if greedy else np.full(len(fitness), np.nan)
+    found = floats(stated, len(stated))
+    return np.where([bool(child.parents) for child in run.children], found, rest)
+
+
+def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
+    child = _child_rows(_with_calls(run), timeouts)
     last = len(run.generations)
     inside = child["generation"] <= last
     owner = child["generation"][inside]
@@ -385,6 +436,8 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "generation": np.arange(last + 1),
         "best_fitness": best,
         "generation_best": generation_best,
+        "forked_from": str(getattr(run.header, "forked_from", None) or ""),
+        "protocol": str(getattr(run.header, "protocol", "")),
         "n_calls": np.bincount(owner, minlength=last + 1),
         "n_ok": n_ok,
         **{name: total(name) for name in SUMMED},
@@ -409,8 +462,8 @@ def _instance_rows(run: LeanRun) -> Rows:
 
 
 def _attempt_rows(run: LeanRun) -> Rows:
-    columns = AttemptColumns(run)
-    owners = [child for child in run.children for _ in child.attempts]
+    columns = AttemptColumns(_with_calls(run))
+    owners = [child for child in columns.run.children for _ in child.attempts]
     return {
         "run": run.name,
         "generation": np.array([child.generation for child in owners], dtype=np.int64),

@@ -1,0 +1,71 @@
+"""What a frame of runs must be: which rows are one run, and what may stand together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+FAILURES = (
+    "a run's value is the best of its initial program and its children, minus infinity where "
+    "nothing was ever ok; what the endpoint or the toolkit cut short is missing, never scored"
+)
+"""The rule for failures, as tables state it."""
+
+GREEDY = "greedy"
+
+
+def distinct_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in which no name stands for two runs, as where two loads are put together.
+
+    A run of a log is known by its path and its header; where nothing tells of these, the frame's
+    own names are taken at their word.
+    """
+    keys = [name for name in ("source", "header") if name in frame]
+    if "header" not in keys or frame["run"].isna().any():
+        return frame
+    logged = frame["header"].notna()
+    known = frame.loc[logged, ["run", *keys]].drop_duplicates()
+    twice = known["run"].duplicated(keep=False)
+    if not twice.any():
+        return frame
+    named = known["run"].astype(str).where(~twice, known[keys].astype(str).agg("#".join, axis=1))
+    new = frame[["run", *keys]].merge(known.assign(named=named), how="left", on=["run", *keys])
+    run = new["named"].where(new["named"].notna(), new["run"])
+    return frame.assign(run=run.to_numpy())
+
+
+def one_family(frame: pd.DataFrame, what: str) -> None:
+    """Checks that a frame holds one task, model and N.
+
+    Raises:
+        ValueError: It holds several; names them.
+    """
+    for column in ("task", "model", "children"):
+        if column in frame and frame[column].nunique(dropna=False) > 1:
+            found = sorted(map(str, frame[column].unique()))
+            raise ValueError(
+                f"{what} on runs of one {column}, got {', '.join(found)}; "
+                f"select one with frame[frame.{column} == ...]"
+            )
+
+
+def require_greedy(frame: pd.DataFrame, what: str) -> None:
+    """Checks that children are rewrites of the best so far.
+
+    Raises:
+        ValueError: Some runs are of another search, or of another tool.
+    """
+    others = [] if "search" not in frame else sorted({*frame["search"].dropna()} - {GREEDY})
+    if others:
+        raise ValueError(f"{what} needs runs of the search {GREEDY!r}, got {', '.join(others)}")
+
+
+def run_lengths(frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Generations of each run, in order of first appearance, (runs,)."""
+    depth = frame.groupby("run", sort=False)["generation"].max()
+    return depth.to_numpy(dtype=np.int64)

@@ -1,0 +1,133 @@
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import as_frame
+
+import replay
+from replay.frames import distinct_runs
+
+
+def group(mean, n, model, seed=0, generations=4):
+    """Runs that end around a mean."""
+    ends = mean + 0.05 * np.random.default_rng(seed).normal(size=n)
+    best = np.linspace(0, 1, generations + 1) * ends[:, None]
+    frame = as_frame(best, children=8, seeds=range(n)).assign(model=model)
+    frame["run"] = model + " " + frame["run"]
+    return frame
+
+
+def two(difference, n):
+    return pd.concat([group(0.5 + difference, n, "new", seed=1), group(0.5, n, "old", seed=2)])
+
+
+NEW, OLD = {"model": "new"}, {"model": "old"}
+
+
+def arms(n=20, rounds=20):
+    """Runs of which every second climbs while the others stay."""
+    best = np.full((n, rounds + 1), 0.1)
+    best[::2] = np.linspace(0.1, 0.9, rounds + 1)
+    best += 0.01 * np.random.default_rng(0).random((n, 1))
+    return as_frame(best, children=1, seeds=range(n))
+
+
+def test_groups_are_told_apart_where_runs_suffice():
+    frame = two(0.2, 12)
+    better, worse = replay.judge(frame, NEW, OLD), replay.judge(frame, OLD, NEW)
+    assert (better.verdict, worse.verdict) == ("supported", "refuted")
+    assert better.effect == pytest.approx(-worse.effect)
+    assert better.p < 0.01
+    assert worse.p > 0.9
+    assert better.runs_needed == 0
+    assert better.interval.low < better.effect < better.interval.high
+    few = replay.judge(two(0.2, 4), NEW, OLD)
+    assert few.verdict == "undetermined"
+    assert "too small" in few.interval.note
+    assert "undetermined" in few.paragraph
+
+
+def test_an_undetermined_comparison_says_what_would_settle_it():
+    found = replay.judge(two(0.01, 8).assign(n_calls=8.0), NEW, OLD, margin=0.0)
+    assert found.verdict == "undetermined"
+    assert 0 < found.runs_needed < np.inf
+    assert found.cost["calls"] == pytest.approx(found.runs_needed * 32)
+    assert f"{found.runs_needed:,.0f} more runs" in found.paragraph
+    assert found.detectable > abs(found.effect)
+    axes = found.plot()
+    assert axes.get_title(loc="left") == "undetermined"
+
+
+def test_a_margin_makes_equals_no_worse():
+    frame = two(0.0, 30)
+    assert replay.judge(frame, NEW, OLD, margin=0.0).verdict != "supported"
+    assert replay.judge(frame, NEW, OLD, margin=0.1).verdict == "supported"
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.01, -5.0), (100.0, 5.0)])
+def test_verdicts_do_not_depend_on_the_scale(a, b):
+    frame = two(0.05, 10)
+    moved = frame.assign(best_fitness=a * frame["best_fitness"] + b)
+    one, other = replay.judge(frame, NEW, OLD), replay.judge(moved, NEW, OLD)
+    assert (one.verdict, one.runs_needed) == (other.verdict, other.runs_needed)
+    assert one.p == pytest.approx(other.p)
+    for name in ("effect", "margin", "detectable"):
+        assert a * getattr(one, name) == pytest.approx(getattr(other, name))
+
+
+def test_a_policy_that_finds_the_good_arm_beats_chance_and_the_null():
+    found = replay.judge(arms(), "best_arm", "random", margin=0.0)
+    assert found.effect > 0.05
+    assert found.p < 0.05
+    assert found.interval.n == 20
+    assert "K = 4" in found.setting
+    same = replay.judge(arms(), "random", "random")
+    assert same.verdict == "undetermined"
+
+
+def test_one_run_is_judged_against_pools():
+    found = replay.judge(arms(), "single", "random", margin=0.0)
+    assert "disjoint pools" in found.null
+    assert 0 <= found.p <= 1
+
+
+def test_where_arms_are_alike_the_null_is_seldom_rejected():
+    rng = np.random.default_rng(0)
+    ps = []
+    for _ in range(12):
+        best = rng.exponential(size=(10, 13)).cumsum(axis=1)
+        ps.append(replay.judge(as_frame(best, children=1, seeds=range(10)), "ucb1", "random").p)
+    assert np.mean(np.array(ps) < 0.1) <= 0.34
+    assert np.max(ps) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ("ucb1", NEW, "two policies or two"),
+        ({"model": "x"}, OLD, "no run has"),
+        ({"colour": 1}, OLD, "expected columns"),
+        ({"children": 8}, OLD, "runs of one model"),
+        ("ucb1", "random", "runs of one model"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(a, b, message):
+    with pytest.raises(ValueError, match=message):
+        replay.judge(two(0.1, 6), a, b)
+
+
+def test_equal_names_of_two_loads_are_two_runs():
+    one = group(0.5, 3, "m").assign(header="0")
+    one, other = (one.assign(source=folder + one["run"]) for folder in "ab")
+    both = pd.concat([one, other])
+    assert distinct_runs(both)["run"].nunique() == 6
+    assert replay.fitness_matrix(both).shape == (6, 5)
+    assert replay.fitness_matrix(pd.concat([one, one])).shape == (3, 5)
+    told = both.drop(columns="header")  # a table's own names are taken at their word
+    assert replay.fitness_matrix(told).shape == (3, 5)
+    for refused in (
+        lambda frame: replay.simulate(frame, "random", rounds=2),
+        lambda frame: replay.time_to_threshold(frame, 0.4),
+    ):
+        with pytest.raises(ValueError, match="runs of one model, got new, old"):
+            refused(two(0.1, 6))
+    assert replay.simulate(one, "random", rounds=2).pulls.shape == (1000, 2)
