@@ -105,7 +105,7 @@ def plan_selection(
             as the preset says, else 10.
         bounds: Least and largest outcome there is; the closer, the fewer samples. Fitness above,
             as 1.0 is but the best published, is clipped and counted in `clipped`. None: [0, 1],
-            and an outcome far outside is a mistake.
+            in which most outcomes then have to lie.
         failure_value: What a run counts in which nothing is ok, or a problem or row without a
             score; None: the lower bound.
         interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
@@ -205,10 +205,9 @@ def plan_selection(
             races,
             rounds,
             live.outcomes,
-            live.rewards,
+            terms,
             labels=tuple(labelled(mine) for mine in varied),
             selector=name,
-            terms=terms,
             configurations=tuple(found.values),
             logs=logs,
             path=folder,

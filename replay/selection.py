@@ -74,7 +74,7 @@ def select(
         delta: Probability with which the winner may be wrong.
         batch: Samples of a configuration in a round, at least.
         bounds: Least and largest reward there is; what lies outside is clipped and counted. None:
-            [0, 1], and what lies far outside is a mistake.
+            [0, 1], in which most outcomes then have to lie.
         failure_value: What a failure counts; None: the lower bound.
         interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
         c: Standard errors, for `compat`.
@@ -114,7 +114,7 @@ def select(
     parts: list[Races] = []
     rounds: list[Standing] = []
     for first in range(0, count, piece):
-        ordered = np.moveaxis(rewards.values[:, ranks[first : first + piece]], 1, 0)
+        ordered = np.moveaxis(rewards[:, ranks[first : first + piece]], 1, 0)
         chooser = build(ordered.shape[:2], terms, rng=Draws(seed + first, len(ordered)))
         races = race(
             chooser,
@@ -126,10 +126,9 @@ def select(
         parts[0],
         rounds,
         outcomes,
-        rewards,
+        terms,
         labels=_labels(configurations, len(outcomes)),
         selector=selector_name(build),
-        terms=terms,
         more=parts[1:],
     )
 

@@ -32,7 +32,7 @@ from evo.runs.instances import InstanceEvaluator, last_error
 from evo.runs.resources import open_resources
 from evo.runs.session import Goal, Job, bring, open_log, session_line
 from evo.selectors.base import Terms
-from evo.selectors.race import Rewards, Taken, rewards_of
+from evo.selectors.race import Taken, rewards_of
 from evo.sweeping.fields import Configuration
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Session:
         folder: Of its files.
         terms: Of the selection.
         failure_value: What a failure counts; None: the lower bound.
-        stated: Whether the bounds were given; else what lies far outside is a mistake.
+        stated: Whether the bounds were given; if not, most outcomes have to lie in [0, 1].
         budget: Limits by unit.
         settings: How it works.
         control: Says when no further call may begin.
@@ -91,7 +91,6 @@ class LiveSamples(ABC):
 
     Attributes:
         outcomes: (configurations, size), NaN for a failure, or what is not sampled yet.
-        rewards: The same as the selector is told them.
     """
 
     unit = "sample"
@@ -105,7 +104,6 @@ class LiveSamples(ABC):
         self.sizes = np.full(count, size)
         self.outcomes: Floats = np.full((count, size), np.nan)
         self.session = session
-        self.rewards = self._rewarded()
         limits = {unit: limit for unit, limit in session.budget.items() if unit != "samples"}
         self.ledger = Ledger(limits)
         self._left = math.ceil(session.budget.get("samples", count * size))
@@ -127,15 +125,19 @@ class LiveSamples(ABC):
         costs = {unit: np.zeros(self.shape) for unit in self.units}
         prices = np.zeros(self.shape)
         made = self.make(wanted) if wanted else []
-        for (k, i), sample in zip(wanted, made, strict=False):
+        found = rewards_of(
+            np.array([sample.outcome for sample in made]),
+            self.session.terms,
+            self.session.failure_value,
+            stated=self.session.stated,
+        )
+        for (k, i), sample, reward in zip(wanted, made, found, strict=False):
             self.outcomes[k, i] = sample.outcome
+            values[0, k, there[0, k]] = reward
             there[0, k] += 1
             prices[0, k] += sample.price
             for unit in self.units:
                 costs[unit][0, k] += sample.costs.get(unit, math.nan)
-        self.rewards = self._rewarded()
-        for k, i in wanted[: len(made)]:
-            values[0, k, i - int(first[0, k])] = self.rewards.values[k, i]
         self._left -= len(made)
         self._bar.update(len(made))
         return Taken(there, values, costs, prices)
@@ -147,12 +149,6 @@ class LiveSamples(ABC):
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
         """Returns the logs of each configuration's first samples, (configurations,) of them."""
         return ()
-
-    def _rewarded(self) -> Rewards:
-        session = self.session
-        return rewards_of(
-            self.outcomes, session.terms, session.failure_value, stated=session.stated
-        )
 
 
 class RunSamples(LiveSamples):

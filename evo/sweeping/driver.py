@@ -65,6 +65,9 @@ class _Session:
         self._known = known_configurations(folder, self._design, self._events)
         self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
         self._begun: set[Path] = set()
+        preset = find_preset(settings.preset) if settings.preset else None
+        usual = preset is not None and preset.max_concurrent == settings.max_concurrent
+        self._at_once = preset.configurations_in_flight if preset and usual else None
         self._over = threading.Event()
         self._error: Exception | None = None
 
@@ -109,6 +112,7 @@ class _Session:
                 resources,
                 ledger=self._ledger,
                 label=f"sweep {self._folder.name}",
+                at_once=self._at_once,
                 on_generation=self._note,
             )
             for each in done:

@@ -325,7 +325,7 @@ def test_scale_and_sign_decide_nothing(selector: str, a: float, b: float) -> Non
 
 def test_a_scale_that_nobody_stated_is_a_mistake_where_it_does_not_fit() -> None:
     for outcomes in (np.full((2, 3), -4.0), np.full((2, 3), 60.0)):
-        with pytest.raises(ValueError, match=r"taken to lie in \[0.0, 1.0\].*give bounds"):
+        with pytest.raises(ValueError, match=r"in \[0.0, 1.0\], but most do not.*give bounds"):
             replay.select(outcomes)
         assert replay.select(outcomes, bounds=(0.0, 1.0)).clipped.sum() == 6
     assert replay.select(np.full((2, 3), 1.02)).clipped.sum() == 6
