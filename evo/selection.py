@@ -44,7 +44,7 @@ LABEL = 60  # characters of a value, which may be a whole text
 SEEDS = "40:60"  # where nothing says otherwise
 
 
-@takes_options("limits")
+@takes_options("limits", "protocol", "condition")
 def plan_selection(
     choices: Sequence[Values] | Values,
     *,
@@ -67,7 +67,6 @@ def plan_selection(
     seed: int = 0,
     log_dir: str | os.PathLike[str] | None = None,
     generations: int | None = None,
-    statement: str | None = None,
     base: Values | None = None,
     settings: Settings | None = None,
     **options: Any,
@@ -116,7 +115,6 @@ def plan_selection(
         seed: Of the selector; apart from those of the runs.
         log_dir: Folder of the logs and selection.json; None: a new one in logs/local.
         generations: T, where the choices do not say; None: 8.
-        statement: What the prompt says the program is for; None: the task's own words.
         base: Further fields that all configurations share, such as {"limits.seconds": 5}.
         settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
@@ -131,9 +129,9 @@ def plan_selection(
     """
     own = Settings.__dataclass_fields__
     settings, _ = split_settings(settings, {k: v for k, v in options.items() if k in own})
-    given = {"generations": generations, "statement": statement}
-    shared = {**(base or {}), **{k: v for k, v in given.items() if v is not None}}
-    shared |= {k: v for k, v in options.items() if k not in own}
+    shared = {**(base or {}), **{k: v for k, v in options.items() if k not in own}}
+    if generations is not None:
+        shared["generations"] = generations
     if samples not in ("seeds", "problems"):
         raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     per_batch = find_preset(settings.preset or "conservative").problems_per_batch

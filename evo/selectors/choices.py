@@ -17,9 +17,9 @@ import numpy as np
 
 from evo.log import Log
 from evo.selectors.live import Agent, LiveSamples, ProblemSamples, RowSamples, RunSamples, Session
-from evo.sweeping.fields import Configuration, Values, configuration_of, configure, reworded
+from evo.sweeping.fields import Configuration, Values, configuration_of, configure
 from evo.sweeping.space import check_field, parse_space
-from evo.task import Task, load_task, read_instances
+from evo.task import Task, hash_of, load_task, read_instances
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,8 @@ def _with_text(configuration: Configuration, text: str | None) -> Configuration:
     if text is not None and (not isinstance(text, str) or not text.strip()):
         raise ValueError(f"text: expected what the model shall be told, got {text!r}")
     if text is not None and text.strip() != task.files[task.program_file].strip():
-        task = reworded(task, files={**task.files, task.program_file: text})
+        task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
+        task = msgspec.structs.replace(task, hash=hash_of(task))
     return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
 
 

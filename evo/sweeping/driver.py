@@ -17,6 +17,7 @@ from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import unused
+from evo.llm.registry import own_model
 from evo.log import Log, read_log
 from evo.runs.arm import Arm
 from evo.runs.options import takes_options
@@ -293,7 +294,7 @@ def _in_batches(
     return strategy if batch is None else {**options, "batch": batch}
 
 
-@takes_options("limits")
+@takes_options("limits", "protocol", "condition")
 def plan_sweep(
     space: Mapping[str, Any] | str | os.PathLike[str],
     *,
@@ -306,7 +307,6 @@ def plan_sweep(
     log_dir: str | os.PathLike[str] | None = None,
     on_event: Subscriber | None = None,
     generations: int | None = None,
-    statement: str | None = None,
     base: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
     **options: Any,
@@ -332,7 +332,6 @@ def plan_sweep(
         log_dir: Folder; None: a new one in logs/local.
         on_event: Told of every event, see `evo.sweeping.events`.
         generations: T, where the space does not say; None: 8.
-        statement: What the prompt says the program is for; None: the task's own words.
         base: Further fields beside those of the space, such as {"limits.seconds": 5}.
         settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
@@ -348,10 +347,9 @@ def plan_sweep(
     """
     own = Settings.__dataclass_fields__
     settings, _ = split_settings(settings, {k: v for k, v in options.items() if k in own})
-    more = {"generations": generations, "statement": statement}
     fields = {
         **(base or {}),
-        **{name: value for name, value in more.items() if value is not None},
+        **({} if generations is None else {"generations": generations}),
         **{name: value for name, value in options.items() if name not in own},
     }
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
@@ -363,7 +361,7 @@ def plan_sweep(
             raise TypeError(
                 f"{place}: a sweep that exists takes settings and a budget alone, got {extra[0]}"
             )
-        return _plan(place, read_design(place), budget, settings, on_event)
+        return _plan(place, read_design(place), budget, settings, on_event, own=False)
     table: Any = space
     if place is not None:
         folder = folder or LOCAL / f"sweep-{place.stem}"
@@ -386,14 +384,21 @@ def _plan(
     budget: Mapping[str, float] | None,
     settings: Settings,
     on_event: Subscriber | None,
+    *,
+    own: bool = True,
 ) -> Plan[Sweep]:
-    """Checks that the sweep can be made, or gone on with, and writes sweep.json."""
+    """Checks that the sweep can be made, or gone on with, and writes sweep.json.
+
+    Where the design is not the caller's own, but what a folder says, calls go to models of theirs.
+    """
     if is_sweep(folder):
         keep_design(folder, design)  # it says first what differs
     events = read_events(folder)
     made = known_configurations(folder, design, events).values()
     since = len(events.events)
     headers = [each.header for each in [*design.tried_values(), *made] if not isinstance(each, str)]
+    for header in () if own else headers:
+        own_model(header.model, folder)
     limits = check_budget(events.state.budget if budget is None else budget, headers)
     keep_design(folder, design)
     return Plan(

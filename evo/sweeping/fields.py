@@ -13,8 +13,8 @@ import msgspec
 
 from evo.configuration import at_least, identity, make_header
 from evo.llm.registry import find_model
-from evo.records import Header, Limits, Model, TaskRecord
-from evo.task import Task, hash_of, load_task
+from evo.records import Header, Limits, Model
+from evo.task import Task, load_task
 
 Values = Mapping[str, Any]
 """Values of fields by name."""
@@ -29,17 +29,17 @@ R = TypeVar("R", bound=msgspec.Struct)
 def known_fields() -> dict[str, bool]:
     """Returns every field that can be swept, and whether it takes whole numbers.
 
-    `task`, `generations`, `statement` (what the prompt says the program is for) and the arguments
-    of `make_header` but the seed; `sampling.temperature` and so on mean the same as `temperature`;
-    `limits.seconds` and `model.extra_body` reach into an evaluation's limits and into the model.
+    `task`, `generations` and the arguments of `make_header` but the seed and the protocol;
+    `sampling.temperature` and so on mean the same as `temperature`; `limits.seconds` and
+    `model.extra_body` reach into an evaluation's limits and into the model.
     """
     plain = inspect.signature(make_header, eval_str=True).parameters
     fields = {
         name: _whole(parameter.annotation)
         for name, parameter in plain.items()
-        if name not in ("seed", "limits")
+        if name not in ("seed", "limits", "protocol", "condition")
     }
-    fields |= {"generations": True, "statement": False, "model.extra_body": False}
+    fields |= {"generations": True, "model.extra_body": False}
     fields |= {f"sampling.{name}": fields[name] for name in SAMPLING}
     for field in msgspec.structs.fields(Limits):
         fields[f"limits.{field.name}"] = _whole(field.type)
@@ -75,7 +75,8 @@ class Configuration:
 
 def configuration_of(header: Header, generations: int) -> Configuration:
     """Returns the configuration of a header and T."""
-    run = short_hash(identity(header))
+    # Without the number of the schema, so that folders of earlier versions go on.
+    run = short_hash(msgspec.structs.replace(identity(header), schema=1))
     return Configuration(header, generations, run, short_hash([run, generations]))
 
 
@@ -91,10 +92,6 @@ def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
     """
     plain = {canonical(name): value for name, value in values.items()}
     task = tasks.get(str(plain["task"])) or load_task(plain["task"])
-    if (statement := plain.pop("statement", None)) is not None:
-        if not isinstance(statement, str) or not statement.strip():
-            raise ValueError(f"statement: expected what the program is for, got {statement!r}")
-        task = Task(reworded(task.record, statement=statement), task.limits)
     generations = at_least("generations (T)", plain.pop("generations", GENERATIONS), 1)
     model = plain.pop("model", "offline")
     known = msgspec.convert(model, Model) if isinstance(model, Mapping) else find_model(model)
@@ -102,12 +99,6 @@ def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
     limits = _replaced(task.limits, "limits.", plain)
     rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
     return configuration_of(make_header(task, model=known, limits=limits, **rest), generations)
-
-
-def reworded(task: TaskRecord, **changed: Any) -> TaskRecord:
-    """Returns a task with other fields, and the hash that goes with them."""
-    made = msgspec.structs.replace(task, **changed)
-    return msgspec.structs.replace(made, hash=hash_of(made))
 
 
 def _replaced(struct: R, prefix: str, values: Values) -> R:

@@ -1,3 +1,4 @@
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,22 @@ def test_instances_are_samples() -> None:
     assert chosen.failures.tolist() == [1, 0]
     with pytest.raises(ValueError, match="source 1: expected scores on the 2 instances"):
         evo.instance_matrix([one, Evaluation(status="ok", fitness=1.0)])
+
+
+def test_folders_of_earlier_versions_go_on_and_repeat_no_call(tmp_path: Path) -> None:
+    """Made by the version before the one session: a sweep cut by a budget, a whole selection."""
+    with tarfile.open(Path(__file__).parent / "data" / "folders_of_schema_1.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    logs = {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
+    assert replay.load_sweep(tmp_path / "sweep")["done"].tolist() == [1, 1]
+    sweep = evo.sweep(tmp_path / "sweep", budget={"calls": 100}, progress=False)
+    assert (sweep.summary.ended, sweep.summary.completed) == ("completed", 2)
+    choices, seeds = [{"children": 1}, {"children": 2}], [1, 2]
+    found = evo.select_best(
+        choices, task="mmd", generations=1, seeds=seeds, log_dir=tmp_path / "selection",
+        progress=False,
+    )  # fmt: skip
+    assert found.spent["calls"].tolist() == [2, 4]
+    for path, before in logs.items():
+        assert path.read_bytes().startswith(before)
+    assert set(tmp_path.rglob("*.jsonl")) == {*logs}

@@ -117,7 +117,6 @@ def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
         ({"temperature": [3.0]}, {}, "temperature = 3.0: .*in .0, 2."),
         ({"children": [0]}, {}, "children = 0"),
         ({"model": ["offline", "gpt-nope"]}, {}, "unknown model 'gpt-nope'"),
-        ({"statement": [" "]}, {}, "statement = ' ': .*what the program is for"),
         ([1], {}, r"space: expected a table of fields and their values, got \[1\]"),
         ({}, {"base": {"nonsense": 1}}, "unknown field 'nonsense'"),
         ({}, {"seeds": [1, 1]}, "all different"),
@@ -163,7 +162,7 @@ def test_what_is_given_beside_a_file_replaces_what_it_says(tmp_path: Path) -> No
     assert (design.options, design.base["children"]) == ({"top_k": 1}, 1)
     (log, *_) = map(evo.read_log, tmp_path.glob("s/runs/*.jsonl"))
     assert (log.header.children, log.header.seed) == (1, 7)
-    assert log.header.task.statement == "Spread the points."
+    assert log.header.statement == "Spread the points."
     with pytest.raises(ValueError, match="holds a sweep with base"):
         evo.start_sweep(file, log_dir=tmp_path / "s", progress=False)
 
