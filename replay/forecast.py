@@ -1,24 +1,30 @@
 """The planner: from a pilot, how to spend the next budget.
 
 A kernel is estimated from the pilot's children and from bootstrap samples of its runs. Each such
-kernel is one state of the world that the pilot allows; every split is simulated in all of them, and
-a split is as good as it is on average over them. Splits within one standard deviation of the best,
-over worlds, are tied: a pilot cannot tell them apart. Of these the plan takes the one nearest to
-T = N, as far from both corners as the pilot allows.
+kernel is one state of the world that the pilot allows; every way to spend is simulated in all of
+them, and is as good as it is on average over them.
+
+A pilot is noisy and the best of many noisy splits flatters, so the burden of proof lies with what
+departs from the rule: the plan takes T = N unless another split is ahead of it by more than its
+margin, and several arms unless one run is ahead of them by more than its margin. A margin is the
+deviation of the lead over worlds times Student's t, with the pilot's runs less one degrees of
+freedom, at CHANCE shared by all rivals (Bonferroni).
+
+What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`). A
+forecast mixes the kernel's runs, which count as PRIOR_RUNS, with the pilot's own runs of that cell.
+`tests/benchmarks/forecast_scores.py` measures forecasts, `planner_backtest.py` plans.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from replay.cells import one_sweep
-from replay.kernel import FloatArray, IntArray, Kernel, fit_kernel
+from replay.cells import FloatArray, Sweep, one_sweep
+from replay.kernel import Kernel, fit_kernel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,10 +32,12 @@ if TYPE_CHECKING:
 COSTS = ("call", "evaluation", "generation")
 """What costs can be given for: a call of the model, an evaluation, and once per generation."""
 
-PLANNED_POLICIES = ("round_robin", "thompson_nig", "successive_halving", "threshold_ascent")
-ARMS = (2, 4, 8)
-HORIZON = 4
-"""How many budgets ahead the budget for 90 % is looked for."""
+PLANNED_POLICIES = ("round_robin", "ucb1", "thompson_nig", "successive_halving")
+ARMS = (2, 5, 8)
+CHANCE = 0.05
+"""Probability that some split departs from T = N by luck alone."""
+PRIOR_RUNS = 8
+"""How many logged runs of a cell the kernel counts as."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +73,8 @@ class Choice:
         if self.arms == 1:
             return f"one run of T = {self.generations} generations of N = {self.children} children"
         return (
-            f"K = {self.arms} arms of N = {self.children} children under {self.policy}, "
-            f"{self.generations} rounds"
+            f"K = {self.arms} arms of N = {self.children} children under {self.policy}, told the "
+            f"rank, {self.generations} rounds"
         )
 
 
@@ -80,20 +88,22 @@ class Plan:
         budget: In the unit of the costs; calls by default.
         costs: What was counted.
         choice: The recommendation.
+        inside: Whether the recommendation is one run inside what the pilot saw. Elsewhere its
+            outcomes are an extrapolation whose calibration was not measured, and not shown.
         options: One row per way to spend the budget, best first: generations (rounds, if there are
-            several arms), children, arms, policy, cost, value (mean over simulated outcomes), low
-            and high (95 % of the outcomes of one search), error (of value, from simulating), p_tau;
-            of single runs also p_best (share of resampled kernels in which the split is the best),
-            regret (mean over kernels of what their best split gives more), tied (the pilot cannot
-            tell it from the best), extrapolated (share of runs that end where the pilot saw too few
-            parents).
+            several arms), children, arms, policy, cost, value (mean of simulated outcomes), inside
+            (whether it is forecast), low and high (95 % of the outcomes of one search) and p_tau
+            (NaN unless inside), ahead (how much more value than the T = N split or, of arms, than
+            one run of that split) and margin (what `ahead` must exceed to count); of single runs
+            also p_best (share of resampled kernels in which the split is the best) and tied (not
+            behind the best by more than its margin).
         outcomes: Simulated final fitness of the recommendation, (outcomes,).
         tau: The fitness to reach, or None.
-        p_tau: Probability that the recommendation reaches it.
-        budget_for_tau: Budget with which 90 % of outcomes reach tau by the recommended N, arms and
-            policy; infinite if more than HORIZON budgets; None without tau.
-        reached: Share of outcomes that reached tau by budget, (rounds,), for the figure; empty
-            without tau.
+        p_tau: Probability that the recommendation reaches it; NaN unless inside, None without tau.
+        budget_for_tau: Budget with which 90 % of outcomes reach tau by the recommended split;
+            infinite if none that is forecast; None without tau.
+        reached: Share of outcomes that reached tau by generation, (rounds,), NaN where it is not
+            forecast; empty without tau.
         pilot_runs: Runs of the pilot.
         pilot_calls: Their calls.
     """
@@ -103,6 +113,7 @@ class Plan:
     budget: float
     costs: Costs
     choice: Choice
+    inside: bool
     options: pd.DataFrame
     outcomes: FloatArray
     tau: float | None
@@ -116,22 +127,26 @@ class Plan:
         """The recommendation, how sure it is, and the alternatives."""
         singles = self.options[self.options["arms"] == 1]
         split = singles[singles["children"] == self.choice.children].iloc[0]
-        tied = ", ".join(str(N) for N in sorted(singles.loc[singles["tied"] == 1, "children"]))
-        low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95])
+        tied = ", ".join(str(N) for N in sorted(singles.loc[singles["tied"], "children"]))
         lines = [
             f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
             f"{self.pilot_runs} runs, {self.pilot_calls} calls",
             f"  spend it on {self.choice}",
-            f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]; "
-            f"{split['extrapolated']:.0%} end beyond what the pilot saw",
-            f"  this N is the best for one run in {split['p_best']:.0%} of resampled pilots, "
-            f"expected regret {split['regret']:.4f}; the pilot cannot tell apart N = {tied}",
+            f"  this split is ahead of T = N by {split['ahead']:.4f} (margin {split['margin']:.4f})"
+            if split["margin"] > 0
+            else "  T = N: no split is ahead of it by more than its margin",
+            f"  the pilot cannot tell apart N = {tied}",
         ]
+        if not self.inside:
+            why = "several arms" if self.choice.arms > 1 else "beyond what the pilot saw"
+            return "\n".join([*lines, f"  no forecast of the fitness: {why}"])
+        low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95])
+        lines.append(f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
         if self.tau is not None and self.budget_for_tau is not None:
             bound = self.budget_for_tau
             lines.append(
                 f"  reaches {self.tau:g} with probability {self.p_tau:.2f}; 90 % need a budget of "
-                + (f"{bound:.4g}" if np.isfinite(bound) else f"more than {HORIZON * self.budget:g}")
+                + (f"{bound:.4g}" if np.isfinite(bound) else f"more than {self.budget:g}")
             )
         return "\n".join(lines)
 
@@ -143,6 +158,7 @@ def plan(
     children: pd.DataFrame | None = None,
     costs: Mapping[str, float] | None = None,
     tau: float | None = None,
+    best: float = 1.0,
     arms: Sequence[int] = ARMS,
     policies: Sequence[str] = PLANNED_POLICIES,
     kernels: int = 24,
@@ -158,55 +174,64 @@ def plan(
             logs that the frame came from.
         costs: Cost per `call`, `evaluation` and `generation`; None counts calls.
         tau: A fitness that one would like to reach.
+        best: The best known fitness of the task, on the scale of the frame.
         arms: Numbers of arms to try beside a single run; empty for none.
-        policies: Policies to try on them.
+        policies: Policies to try on them; they are told the rank.
         kernels: Resampled kernels, the states of the world that the plan is averaged over.
         seed: Key of the generator.
 
     Raises:
-        ValueError: If the budget does not pay for one call, a cost is unknown or negative, or the
-            frame holds several tasks or models.
+        ValueError: If the budget does not pay for one call, a cost is unknown or negative, `best`
+            is not the best, or the frame holds several tasks or models.
     """
     import pandas as pd
 
-    sweep = one_sweep(frame)
-    if children is None:
-        children = _read_children(frame)
+    pilot = one_sweep(frame)
+    children = _read_children(frame) if children is None else children
     price = _costs(costs)
     rounds = affordable(budget, price)
-    base = fit_kernel(children)
+    base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))
-    options = _rank_splits(worlds, rounds, base, tau, seed)
-    single = _choice(options[options["chosen"]].iloc[0])
-    options = pd.concat(
-        [
-            options.drop(columns="chosen"),
-            _rank_arms(worlds, single, arms, policies, tau, seed),
-        ]
+    options, by_world = _splits(worlds, rounds, base, seed)
+    chosen = choose_split(by_world, rounds, len(pilot.runs))
+    single = Choice(generations=rounds[chosen], children=chosen)
+    alone = by_world[:, list(rounds).index(chosen)]
+    pools, choice = choose_arms(
+        worlds, single, alone, len(pilot.runs), arms=arms, policies=policies, seed=seed
     )
+    options = pd.concat([options, pools])
+    options["inside"] = options["inside"].eq(True)
+    options = options.sort_values("value", ascending=False, kind="stable", ignore_index=True)
     options.insert(4, "cost", [price.of_generation(N) for N in options["children"]])
     options["cost"] *= options["generations"]
-    options = options.sort_values("value", ascending=False, kind="stable", ignore_index=True)
-    choice = _choose(options, single)
-    ahead = choice.generations * (HORIZON if tau is not None else 1)
-    best = simulate_choice(worlds, choice, rounds=ahead, seed=seed + 1)
-    outcomes = best[:, choice.generations - 1]
-    reached = (best >= tau).mean(axis=0) if tau is not None else np.zeros(0)
+    options[["low", "high", "p_tau"]] = [
+        _interval(worlds, pilot, row, tau, seed) if row.inside else (np.nan,) * 3
+        for row in options.itertuples()
+    ]
+    inside = choice.arms == 1 and base.inside(choice.generations, choice.children)
+    if choice.arms == 1:
+        paths = forecast_runs(worlds, pilot, choice, seed=seed + 1)
+    else:
+        paths = simulate_choice(worlds, choice, rounds=choice.generations, seed=seed + 1)
+    reached = np.zeros(0) if tau is None else (paths >= tau).mean(axis=0)
+    known = [base.inside(T + 1, choice.children) for T in range(len(reached))]
+    reached = np.where(known if choice.arms == 1 else False, reached, np.nan)
     enough = np.flatnonzero(reached >= 0.9)
     spent = price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf)
     return Plan(
-        task=sweep.task,
-        model=sweep.model,
+        task=pilot.task,
+        model=pilot.model,
         budget=budget,
         costs=price,
         choice=choice,
+        inside=inside,
         options=options,
-        outcomes=outcomes,
+        outcomes=paths[:, -1],
         tau=tau,
-        p_tau=None if tau is None else float((outcomes >= tau).mean()),
+        p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else float(spent),
         reached=reached,
-        pilot_runs=len(sweep.runs),
+        pilot_runs=len(pilot.runs),
         pilot_calls=len(children),
     )
 
@@ -227,31 +252,6 @@ def affordable(budget: float, costs: Costs) -> dict[int, int]:
             f"expected a budget of at least one call ({costs.of_generation(1):g}), got {budget!r}"
         )
     return rounds
-
-
-def simulate_splits(
-    worlds: Sequence[Kernel], rounds: Mapping[int, int], *, runs: int = 200, seed: int = 0
-) -> Iterator[tuple[int, IntArray, FloatArray]]:
-    """Simulate one run of each N in each world.
-
-    Args:
-        worlds: Kernels.
-        rounds: Generations by N.
-        runs: Runs per kernel.
-        seed: Key of the generator.
-
-    Yields:
-        N, states and best fitness so far, both (kernels, runs, T + 1).
-    """
-    for N, T in rounds.items():
-        states = np.stack(
-            [
-                kernel.simulate_states(T, N, runs=runs, seed=seed + number)
-                for number, kernel in enumerate(worlds)
-            ]
-        )
-        fitness = np.stack([_filled(k)[s] for k, s in zip(worlds, states, strict=True)])
-        yield N, states, fitness
 
 
 def simulate_choice(
@@ -276,9 +276,126 @@ def simulate_choice(
         return fitness[:, 1:]
     rows = np.arange(len(fitness)).reshape(-1, choice.arms)
     replay = simulate(
-        fitness, choice.policy, rounds=rounds, replicates=len(rows), arms=rows, seed=seed
+        fitness,
+        choice.policy,
+        rounds=rounds,
+        replicates=len(rows),
+        arms=rows,
+        seed=seed,
+        reward="rank",
     )
     return np.asarray(replay.best_fitness)
+
+
+def forecast_runs(
+    worlds: Sequence[Kernel], pilot: Sweep, choice: Choice, *, runs: int = 50, seed: int = 0
+) -> FloatArray:
+    """What one run may look like: simulated runs mixed with the pilot's own of that cell.
+
+    Args:
+        worlds: Kernels.
+        pilot: Logged runs; those of the choice's N that are as deep count one each, the kernels
+            together as PRIOR_RUNS.
+        choice: One run.
+        runs: Runs per kernel.
+        seed: Key of the generator.
+
+    Returns:
+        Best fitness so far, (kernels * runs, T).
+    """
+    T = choice.generations
+    paths = simulate_choice(worlds, choice, rounds=T, runs=runs, seed=seed)
+    same = pilot.values[(pilot.children == choice.children) & (pilot.depth >= T)][:, 1 : T + 1]
+    if len(same):
+        rng = np.random.default_rng([seed, T, choice.children])
+        logged = rng.random(len(paths)) < len(same) / (len(same) + PRIOR_RUNS)
+        drawn = same[rng.integers(0, len(same), logged.sum())]
+        paths[logged] = np.where(np.isnan(drawn), paths.min(), drawn)
+    return paths
+
+
+def choose_split(by_world: FloatArray, rounds: Mapping[int, int], runs: int) -> int:
+    """N of the plan: T = N, or the best of the splits that are ahead of it by their margin.
+
+    Args:
+        by_world: Mean fitness of each split in each world, (worlds, splits), in order of `rounds`.
+        rounds: Generations by N.
+        runs: Runs of the pilot.
+    """
+    square = nearest_square(rounds)
+    ahead, margin = lead(by_world, square, runs)
+    proven = np.where(ahead > margin, ahead, 0.0)
+    return list(rounds)[int(proven.argmax()) if proven.any() else square]
+
+
+def nearest_square(rounds: Mapping[int, int]) -> int:
+    """Which of the splits is nearest to T = N in log, the deeper of two."""
+    return int(np.argmin([abs(np.log(T / N)) + 1e-9 * N for N, T in rounds.items()]))
+
+
+def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatArray]:
+    """How far each split is ahead of the `base`-th, and the margin that luck accounts for.
+
+    Args:
+        by_world: As for `choose_split`.
+        base: Column of `by_world`.
+        runs: Runs of the pilot.
+
+    Returns:
+        Mean over worlds of the difference, and its margin, (splits,) each; the margin is 0 for the
+        base and infinite for pilots of one run.
+    """
+    from scipy.special import stdtrit
+
+    difference = by_world - by_world[:, [base]]
+    if runs < 2:
+        margin = np.full(by_world.shape[1], np.inf)
+        margin[base] = 0.0
+        return difference.mean(axis=0), margin
+    rivals = max(by_world.shape[1] - 1, 1)
+    # Resampled runs differ less than new runs would, by n / (n - 1) of the variance.
+    factor = stdtrit(runs - 1, 1 - CHANCE / rivals) * np.sqrt(runs / (runs - 1))
+    return difference.mean(axis=0), factor * difference.std(axis=0, ddof=min(1, len(by_world) - 1))
+
+
+def choose_arms(
+    worlds: Sequence[Kernel],
+    single: Choice,
+    alone: FloatArray,
+    runs: int,
+    *,
+    arms: Sequence[int] = ARMS,
+    policies: Sequence[str] = PLANNED_POLICIES,
+    seed: int = 0,
+) -> tuple[pd.DataFrame, Choice]:
+    """Ways to spend on several arms, and the plan's: the best of them, or one run by its margin.
+
+    Args:
+        worlds: Kernels.
+        single: One run of the plan's split.
+        alone: Its mean fitness in each world, (worlds,).
+        runs: Runs of the pilot.
+        arms: Numbers of arms; those with fewer than two rounds each are left out.
+        policies: Names in `POLICIES`.
+        seed: Key of the generator.
+    """
+    import pandas as pd
+
+    rows, means, choices = [], [], []
+    for K in (K for K in arms if single.generations >= 2 * K):
+        for policy in policies:
+            choice = replace(single, arms=K, policy=policy)
+            final = simulate_choice(worlds, choice, rounds=single.generations, seed=seed)[:, -1]
+            by_world = final.reshape(len(worlds), -1).mean(axis=1)
+            ahead, margin = lead(np.stack([alone, by_world], axis=1), 0, runs)
+            rows.append(_option(choice, final) | {"ahead": ahead[1], "margin": margin[1]})
+            means.append(by_world)
+            choices.append(choice)
+    if not rows:
+        return pd.DataFrame(), single
+    best = int(np.mean(means, axis=1).argmax())
+    ahead, margin = lead(np.stack([means[best], alone], axis=1), 0, runs)
+    return pd.DataFrame(rows), single if ahead[1] > margin[1] else choices[best]
 
 
 def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
@@ -313,118 +430,36 @@ def _filled(kernel: Kernel) -> FloatArray:
     return np.nan_to_num(kernel.fitness, nan=kernel.fitness[1])
 
 
-def _rank_splits(
-    worlds: Sequence[Kernel], rounds: Mapping[int, int], base: Kernel, tau: float | None, seed: int
-) -> pd.DataFrame:
-    """Options of one run, best first."""
+def _splits(
+    worlds: Sequence[Kernel], rounds: Mapping[int, int], base: Kernel, seed: int
+) -> tuple[pd.DataFrame, FloatArray]:
+    """Options of one run, and the mean of each in each world, (worlds, splits)."""
     import pandas as pd
 
     rows, means = [], []
-    for N, states, fitness in simulate_splits(worlds, rounds, seed=seed):
-        final = fitness[:, :, -1]
-        unseen = 1 - base.seen[states[:, :, -1]].mean()
-        option = _option(Choice(generations=rounds[N], children=N), final, tau)
-        rows.append(option | {"extrapolated": unseen})
-        means.append(final.mean(axis=1))
-    by_world = np.stack(means, axis=1)
-    most = by_world.max(axis=1, keepdims=True)
+    for N, T in rounds.items():
+        choice = Choice(generations=T, children=N)
+        final = simulate_choice(worlds, choice, rounds=T, runs=200, seed=seed)[:, -1]
+        rows.append(_option(choice, final) | {"inside": base.inside(T, N)})
+        means.append(final.reshape(len(worlds), -1).mean(axis=1))
+    by_world, runs = np.stack(means, axis=1), len(base.sizes)
     table = pd.DataFrame(rows)
-    table["p_best"] = (by_world == most).mean(axis=0)
-    table["regret"] = (most - by_world).mean(axis=0)
-    table["tied"] = tied_splits(by_world)
-    table["chosen"] = table["children"] == choose_split(by_world, rounds)
-    return table.sort_values("value", ascending=False, ignore_index=True)
+    table["ahead"], table["margin"] = lead(by_world, nearest_square(rounds), runs)
+    table["p_best"] = (by_world == by_world.max(axis=1, keepdims=True)).mean(axis=0)
+    behind, margin = lead(by_world, int(by_world.mean(axis=0).argmax()), runs)
+    table["tied"] = -behind <= margin
+    return table, by_world
 
 
-def tied_splits(by_world: FloatArray) -> NDArray[np.bool_]:
-    """Which splits are within one standard deviation of the best, (splits,).
-
-    Args:
-        by_world: Mean fitness of each split in each world, (worlds, splits). The deviation is that
-            of the difference from the best split, over worlds.
-    """
-    best = int(by_world.mean(axis=0).argmax())
-    short = by_world[:, [best]] - by_world
-    return np.asarray(short.mean(axis=0) <= short.std(axis=0) + 1e-12)
+def _option(choice: Choice, final: FloatArray) -> dict[str, Any]:
+    return asdict(choice) | {"value": float(final.mean())}
 
 
-def choose_split(by_world: FloatArray, rounds: Mapping[int, int]) -> int:
-    """N of the plan: among tied splits the one nearest to T = N in log, else to T = 2 N.
-
-    Args:
-        by_world: See `tied_splits`; splits in the order of `rounds`.
-        rounds: Generations by N.
-    """
-    off = [abs(math.log(T / N)) + 1e-9 * N for N, T in rounds.items()]
-    return list(rounds)[int(np.where(tied_splits(by_world), off, np.inf).argmin())]
-
-
-def _rank_arms(
-    worlds: Sequence[Kernel],
-    single: Choice,
-    arms: Sequence[int],
-    policies: Sequence[str],
-    tau: float | None,
-    seed: int,
-) -> pd.DataFrame:
-    """Options of several arms with the N and rounds of one run."""
-    import pandas as pd
-
-    rows = []
-    for K in arms:
-        if single.generations < 2 * K:
-            continue
-        for policy in policies:
-            choice = replace(single, arms=K, policy=policy)
-            best = simulate_choice(worlds, choice, rounds=choice.generations, seed=seed)
-            rows.append(_option(choice, best[:, -1], tau))
-    return pd.DataFrame(rows)
-
-
-def choose_arms(
-    worlds: Sequence[Kernel],
-    single: Choice,
-    *,
-    arms: Sequence[int] = ARMS,
-    policies: Sequence[str] = PLANNED_POLICIES,
-    seed: int = 0,
-) -> Choice:
-    """The plan's arms and policy where the split is given, as one run."""
-    import pandas as pd
-
-    alone = simulate_choice(worlds, single, rounds=single.generations, seed=seed)[:, -1]
-    pools = _rank_arms(worlds, single, arms, policies, None, seed)
-    options = pd.concat([pd.DataFrame([_option(single, alone, None)]), pools])
-    return _choose(options.sort_values("value", ascending=False, kind="stable"), single)
-
-
-def _option(choice: Choice, final: FloatArray, tau: float | None) -> dict[str, float | int | str]:
+def _interval(
+    worlds: Sequence[Kernel], pilot: Sweep, option: Any, tau: float | None, seed: int
+) -> tuple[float, float, float]:
+    """95 % of the outcomes of one run, and the share of them that reach tau."""
+    choice = Choice(generations=option.generations, children=option.children)
+    final = forecast_runs(worlds, pilot, choice, seed=seed + 1)[:, -1]
     low, high = np.quantile(final, [0.025, 0.975])
-    return {
-        **asdict(choice),
-        "value": float(final.mean()),
-        "low": float(low),
-        "high": float(high),
-        "error": float(final.std() / np.sqrt(final.size)),
-        "p_tau": np.nan if tau is None else float((final >= tau).mean()),
-    }
-
-
-def _choice(option: pd.Series[Any]) -> Choice:
-    return Choice(
-        generations=int(option["generations"]),
-        children=int(option["children"]),
-        arms=int(option["arms"]),
-        policy=str(option["policy"]),
-    )
-
-
-def _choose(options: pd.DataFrame, single: Choice) -> Choice:
-    """The best way to use arms if it gains more than twice the simulation's error, else one run."""
-    arms = options[options["arms"] > 1]
-    if arms.empty:
-        return single
-    alone = options[(options["arms"] == 1) & (options["children"] == single.children)].iloc[0]
-    gain = arms.iloc[0]["value"] - alone["value"]
-    error = math.hypot(arms.iloc[0]["error"], alone["error"])
-    return _choice(arms.iloc[0]) if gain > 2 * error else single
+    return float(low), float(high), np.nan if tau is None else float((final >= tau).mean())

@@ -1,40 +1,44 @@
 """The child-outcome kernel: what children a parent of some fitness has, and what follows from it.
 
-A greedy run is close to a Markov chain in fitness: each child of a parent fails, is no better, or
-is better by so much. The kernel is estimated from logged children, those of every N, and then runs
-cells (T, N) that nobody ran.
+A greedy run is close to a Markov chain in fitness: each child of a parent is better by so much, or
+is not. The kernel is estimated from logged children, those of every N, and then runs cells (T, N).
 
-- Fitness f is seen as z = -log(top - f + RESOLUTION), top = 1 or the best fitness seen: a step in z
-  takes away a share of the gap that remains. States are points of a grid in z. The initial program,
-  which every run starts from, is a state of its own.
+- Fitness f is seen as z = -log((top - f) / width + RESOLUTION): top is the best known fitness or
+  the best logged one if that is higher, width its distance from the lowest parent. A step in z
+  takes away a share of the gap that remains; no scale of fitness changes it. States are points of a
+  grid in z. The initial program, which every run starts from, is a state of its own.
 - A visit is one run's stay at one parent. The probability that a child is better, and the
   distribution of its step in z, are averages over the visits near a state (Gaussian weights). A
   visit with e children counts e / (1 + e / CROWD): they share a parent, so they say less than e
   children of different parents.
-- Parents of equal fitness differ: some programs are dead ends. So each arrival at a state draws its
-  own probability from a beta distribution around the state's mean, with one concentration for all
-  states that maximises the likelihood of the visits (times a wide lognormal prior around 16).
+- Runs differ: each multiplies all its probabilities by a factor of its own, from a gamma
+  distribution of mean 1. Parents of equal fitness differ too, some are dead ends: each arrival at a
+  state draws its probability from a beta distribution around the run's mean. The variance of the
+  one and the concentration of the other have a posterior over a grid (`_spread`).
 - Where little was logged, a straight line takes over: log-odds of a better child linear in z, with
   a prior on the slope (what a rewrite gains gets rarer as the gap closes), and exponential steps.
-  It weighs as much as PRIOR_CHILDREN children. Resampled kernels draw the prior's slope anew.
+  It weighs as much as PRIOR_CHILDREN children.
+
+The pilot's own uncertainty is that of kernels of resampled whole runs, each with its own prior
+slope, its own draw of variance and concentration, and its own level: the mean of n runs' factors is
+itself unknown by variance / n.
 
 The best of N children is one draw, from the N-th power of a child's distribution function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replay.cells import FloatArray, IntArray
+
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 STATES = 400
 RESOLUTION = 1e-3
@@ -42,7 +46,13 @@ CROWD = 64.0
 NEAREST, WIDEST = 20, 0.5
 PRIOR_CHILDREN = 10.0
 SLOPE, SLOPE_DEVIATION = -0.5, 0.4  # of the log-odds by z
-CONCENTRATIONS = np.geomspace(4096, 0.5, 27)
+CONCENTRATIONS = 4.0 ** np.arange(5, -2, -1)
+VARIANCES = np.array([0.01, 0.1, 0.3, 0.8, 2.0])
+ROUNDS = 2  # of estimating the kernel and the runs' factors in turn
+NODES = 7  # of the gamma distribution of a run's factor
+FEWEST = 5
+"""Runs that must have been as deep and as broad as a cell that is predicted."""
+BEYOND = 0.05  # of the way from the lowest fitness to `best` that fitness may lie beyond it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +65,11 @@ class Visits:
         z: Transformed fitness of the parent, (visits,); NaN while nothing is ok.
         tried: Children, (visits,).
         better: Children that were better, (visits,).
-        failed: Children without a fitness, (visits,).
         child: Visit of each better child, (better children,).
         child_z: Its transformed fitness, (better children,).
+        child_fitness: Its fitness, (better children,).
+        top: Upper end of the transform, in fitness.
+        width: Its unit, in fitness.
     """
 
     run: IntArray
@@ -65,9 +77,11 @@ class Visits:
     z: FloatArray
     tried: FloatArray
     better: FloatArray
-    failed: FloatArray
     child: IntArray
     child_z: FloatArray
+    child_fitness: FloatArray
+    top: float
+    width: float
 
 
 @dataclass(frozen=True)
@@ -79,14 +93,16 @@ class _Ground:
         near: Weight of each visit at each state, (states, visits).
         steps: Better children by the length of their step, in points: (visits, states), sparse.
         mean: Mean step in z of better children, those of the initial program aside.
-        seen: As of the kernel, (states,).
+        factor: Posterior mean of each run's factor, (runs,).
+        spread: Posterior over (VARIANCES, CONCENTRATIONS).
     """
 
     grid: FloatArray
     near: FloatArray
     steps: Any
     mean: float
-    seen: NDArray[np.bool_]
+    factor: FloatArray
+    spread: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,29 +114,42 @@ class Kernel:
     Attributes:
         task: Name of the task.
         model: Name of the model.
-        runs: Number of runs that it was estimated from.
+        sizes: N of each run that it was estimated from, (runs,).
+        depths: Generations of each, (runs,).
         fitness: Fitness of each state, (states,); NaN for state 0 if the initial program has none.
-        better: Probability that a child is better than its parent, (states,).
-        failed: Probability that a child has no fitness, (states,).
+        better: Probability that a child of a run of factor 1 is better than its parent, (states,).
         steps: Distribution function of the state that a better child leads to, (states, states).
         concentration: How alike parents of equal fitness are: beta parameters sum to this.
+        variance: Of the runs' factors.
+        level: What all factors are multiplied by; 1 but in resampled kernels.
         seen: Whether parents of at least three runs were logged close to the state, (states,):
             within a fifth of the gap. Elsewhere the kernel extrapolates.
         visits: The data, for resampling.
-        top: Upper end of the transform.
+        ground: Likewise.
     """
 
     task: str
     model: str
-    runs: int
+    sizes: IntArray
+    depths: IntArray
     fitness: FloatArray
     better: FloatArray
-    failed: FloatArray
     steps: FloatArray
     concentration: float
+    variance: float
+    level: float
     seen: NDArray[np.bool_]
     visits: Visits
-    top: float
+    ground: _Ground
+
+    def inside(self, generations: int, children: int) -> bool:
+        """Whether a cell lies inside what was logged.
+
+        It does if FEWEST runs of at least as many children were at least as deep, and some run had
+        no more children.
+        """
+        covered = (self.sizes >= children) & (self.depths >= generations)
+        return bool(covered.sum() >= FEWEST and self.sizes.min() <= children)
 
     def simulate(
         self, generations: int, children: int, *, runs: int = 1000, seed: int = 0
@@ -149,9 +178,10 @@ class Kernel:
             )
         rng = np.random.default_rng([seed, children])
         flat = (self.steps + np.arange(len(self.steps))[:, None]).ravel()
+        factor = self.level * rng.gamma(1 / self.variance, self.variance, runs)
         states = np.zeros((runs, generations + 1), dtype=np.int64)
         alive, at = np.arange(runs), np.zeros(runs, dtype=np.int64)
-        state, better = np.zeros(runs, dtype=np.int64), np.full(runs, self.better[0])
+        state, better = np.zeros(runs, dtype=np.int64), _rate(self.better[0] * factor)
         while len(alive):  # from each run's better child to its next
             none = children * np.log1p(-better)  # log probability that a generation has none
             wait = np.floor(np.log1p(-rng.random(len(alive))) / none) + 1
@@ -163,83 +193,43 @@ class Kernel:
             quantile = np.clip(1 + best / better, 0, 1 - 1e-9)
             state = np.searchsorted(flat, state + quantile, side="right") - state * len(self.steps)
             states[alive, at] = state
-            better = self._rates(state, rng)
+            mean = _rate(self.better[state] * factor[alive])
+            drawn = rng.beta(self.concentration * mean, self.concentration * (1 - mean))
+            better = np.clip(drawn, 1e-12, 1 - 1e-12)
         return np.maximum.accumulate(states, axis=1)
 
     def resampled(self, count: int, *, seed: int = 0) -> Iterator[Kernel]:
-        """Kernels estimated from bootstrap samples of whole runs: the parameters' uncertainty."""
-        rng = np.random.default_rng([seed, self.runs])
-        ground = _ground(self.visits)
+        """Kernels that the pilot allows: see the module's head."""
+        n = len(self.sizes)
+        rng = np.random.default_rng([seed, n])
+        spread = self.ground.spread.ravel()
         for _ in range(count):
-            weights = np.bincount(rng.integers(0, self.runs, self.runs), minlength=self.runs)
+            weights = np.bincount(rng.integers(0, n, n), minlength=n)
             slope = rng.normal(SLOPE, SLOPE_DEVIATION)
-            yield _estimate(self.task, self.model, self.visits, ground, self.top, weights, slope)
-
-    def predict(
-        self,
-        children: int,
-        generations: Sequence[int],
-        *,
-        of_runs: int = 10,
-        kernels: int = 40,
-        level: float = 0.95,
-        seed: int = 0,
-    ) -> pd.DataFrame:
-        """Predict what a mean over runs will be, for cells of one N.
-
-        Args:
-            children: N.
-            generations: T of each cell.
-            of_runs: How many runs that mean will be over.
-            kernels: Resampled kernels that stand for the parameters' uncertainty.
-            level: Nominal coverage of the interval.
-            seed: Key of the generator.
-
-        Returns:
-            One row per cell: generations, children, value, low, high, and extrapolated, the share
-            of runs that end at a fitness at which too few parents were seen.
-        """
-        import pandas as pd
-
-        depths = np.asarray(generations)
-        values, unseen = [], []
-        for number, kernel in enumerate(self.resampled(kernels, seed=seed)):
-            states = kernel.simulate_states(
-                int(depths.max()), children, runs=20 * of_runs, seed=seed + number
-            )[:, depths]
-            values.append(kernel.fitness[states].reshape(20, of_runs, -1).mean(axis=1))
-            unseen.append(1 - self.seen[states].mean(axis=0))
-        drawn = np.concatenate(values)
-        tail = (1 - level) / 2
-        return pd.DataFrame(
-            {
-                "generations": depths,
-                "children": children,
-                "value": drawn.mean(axis=0),
-                "low": np.quantile(drawn, tail, axis=0),
-                "high": np.quantile(drawn, 1 - tail, axis=0),
-                "extrapolated": np.mean(unseen, axis=0),
-            }
-        )
-
-    def _rates(self, state: IntArray, rng: np.random.Generator) -> FloatArray:
-        """A probability of a better child for each arrival at a state."""
-        mean = self.better[state]
-        drawn = rng.beta(self.concentration * mean, self.concentration * (1 - mean))
-        return np.clip(drawn, 1e-12, 1 - 1e-12)
+            drawn = divmod(int(rng.choice(len(spread), p=spread)), len(CONCENTRATIONS))
+            variance = float(VARIANCES[drawn[0]])
+            level = float(rng.gamma(n / variance, variance / n))
+            better, steps = _estimate(self.visits, self.ground, weights, slope)
+            concentration = float(CONCENTRATIONS[drawn[1]])
+            yield replace(
+                self, better=better, steps=steps, variance=variance, level=level,
+                concentration=concentration,
+            )  # fmt: skip
 
 
-def fit_kernel(children: pd.DataFrame) -> Kernel:
+def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
     """Estimate the kernel of one task and one model.
 
     Args:
         children: One row per child, as `replay.children` returns it.
+        best: The best known fitness of the task, on the scale of the table.
 
     Raises:
-        ValueError: If a column is missing, there is no child, several tasks or models are mixed, or
-            nothing has a fitness.
+        ValueError: If a column is missing, there is no child, several tasks or models are mixed,
+            nothing has a fitness, or fitness lies far beyond `best`.
     """
-    needed = {"run", "task", "model", "generation", "fitness", "parent_fitness", "improved"}
+    needed = {"run", "task", "model", "children", "generation", "fitness", "parent_fitness"}
+    needed.add("improved")
     if missing := sorted(needed - set(children.columns)):
         raise ValueError(
             f"expected a table as replay.children makes it, but it has no column {missing!r}; "
@@ -255,14 +245,34 @@ def fit_kernel(children: pd.DataFrame) -> Kernel:
         raise ValueError(
             f"expected a fitness among the {len(children)} children or their parents, got none"
         )
-    top = max(1.0, float(children["fitness"].max()))
-    visits = _visits(children, top)
     task, model = names[0]
-    weights = np.ones(visits.run.max() + 1)
-    return _estimate(task, model, visits, _ground(visits), top, weights, SLOPE)
+    visits = _visits(children, best)
+    ground = _ground(visits)
+    runs = children.groupby("run", sort=False)[["children", "generation"]].max()
+    better, steps = _estimate(visits, ground, np.ones(len(runs)), SLOPE)
+    variance, concentration = np.unravel_index(ground.spread.argmax(), ground.spread.shape)
+    return Kernel(
+        task=task,
+        model=model,
+        sizes=runs["children"].to_numpy(np.int64),
+        depths=runs["generation"].to_numpy(np.int64),
+        fitness=_fitness(visits, ground.grid),
+        better=better,
+        steps=steps,
+        concentration=float(CONCENTRATIONS[concentration]),
+        variance=float(VARIANCES[variance]),
+        level=1.0,
+        seen=_seen(ground.grid, visits),
+        visits=visits,
+        ground=ground,
+    )
 
 
-def _visits(children: pd.DataFrame, top: float) -> Visits:
+def _rate(better: FloatArray) -> FloatArray:
+    return np.clip(better, 1e-12, 0.999)
+
+
+def _visits(children: pd.DataFrame, best: float) -> Visits:
     run = children["run"].factorize()[0]
     order = np.lexsort((children["generation"].to_numpy(), run))
     run = run[order]
@@ -270,66 +280,51 @@ def _visits(children: pd.DataFrame, top: float) -> Visits:
     parent = children["parent_fitness"].to_numpy(np.float64)[order]
     fitness = children["fitness"].to_numpy(np.float64)[order]
     improved = children["improved"].to_numpy(bool)[order]
+    known = np.concatenate([parent, fitness[improved]])
+    lowest, highest = float(np.nanmin(known)), float(np.nanmax(known))
+    if not lowest < best or highest > best + BEYOND * (best - lowest):
+        raise ValueError(
+            f"expected best= to be the best known fitness, got {best!r} where {lowest:g} to "
+            f"{highest:g} was logged; pass best= of this task"
+        )
+    top = max(best, highest)
+
+    def z(values: FloatArray) -> FloatArray:
+        # Rounded, so that no scale of fitness moves a value across a point of the grid.
+        return -np.log(np.round((top - values) / (top - lowest), 9) + RESOLUTION)
+
     same = (run[1:] == run[:-1]) & (
         (parent[1:] == parent[:-1]) | (np.isnan(parent[1:]) & np.isnan(parent[:-1]))
     )
     visit = np.concatenate([[0], np.cumsum(~same)])
     begin = np.flatnonzero(np.concatenate([[True], ~same]))
-    count = len(begin)
     return Visits(
         run=run[begin],
         first=generation[begin] == 1,
-        z=_z(parent[begin], top),
-        tried=_total(visit, np.ones(len(visit)), count),
-        better=_total(visit, improved, count),
-        failed=_total(visit, np.isnan(fitness), count),
+        z=z(parent[begin]),
+        tried=np.bincount(visit).astype(np.float64),
+        better=np.bincount(visit, improved),
         child=visit[improved],
-        child_z=_z(fitness[improved], top),
+        child_z=z(fitness[improved]),
+        child_fitness=fitness[improved],
+        top=top,
+        width=top - lowest,
     )
-
-
-def _total(visit: IntArray, values: NDArray[Any], count: int) -> FloatArray:
-    return np.bincount(visit, values, minlength=count).astype(np.float64)
-
-
-def _z(fitness: FloatArray, top: float) -> FloatArray:
-    return np.asarray(-np.log(top - fitness + RESOLUTION))
 
 
 def _estimate(
-    task: str,
-    model: str,
-    visits: Visits,
-    ground: _Ground,
-    top: float,
-    run_weights: FloatArray | IntArray,
-    slope: float,
-) -> Kernel:
-    """The kernel of visits whose runs count `run_weights` times each, (runs,)."""
-    later = ~visits.first
-    initial, grid = float(visits.z[visits.first][0]), ground.grid
+    visits: Visits, ground: _Ground, run_weights: FloatArray | IntArray, slope: float
+) -> tuple[FloatArray, FloatArray]:
+    """`better` and `steps` of a kernel whose runs count `run_weights` times each, (runs,)."""
+    grid, initial = ground.grid, float(visits.z[visits.first][0])
     crowd = run_weights[visits.run] / (1 + visits.tried / CROWD)
     weights = ground.near * crowd
-    line = _line(visits, crowd, slope)
+    exposed = visits.tried * ground.factor[visits.run]  # children, as of a run of factor 1
+    line = _line(visits, crowd, np.maximum(exposed, visits.better), slope)
     prior = line(np.concatenate([[initial if np.isfinite(initial) else grid[0]], grid]))
-    tried = weights @ visits.tried + PRIOR_CHILDREN
-    better = (weights @ visits.better + PRIOR_CHILDREN * prior) / tried
-    at = 1 + np.clip(np.searchsorted(grid, visits.z[later]), 0, len(grid) - 1)
-    return Kernel(
-        task=task,
-        model=model,
-        runs=len(run_weights),
-        fitness=top + RESOLUTION - np.exp(-np.concatenate([[initial], grid])),
-        better=better,
-        failed=(weights @ visits.failed + visits.failed.mean()) / (tried + 1 - PRIOR_CHILDREN),
-        steps=_steps(ground, weights, PRIOR_CHILDREN * prior),
-        concentration=_concentration(
-            better[at], visits.tried[later], visits.better[later], run_weights[visits.run[later]]
-        ),
-        seen=ground.seen,
-        visits=visits,
-        top=top,
-    )
+    better = weights @ visits.better + PRIOR_CHILDREN * prior
+    steps = _steps(ground, weights, PRIOR_CHILDREN * prior)
+    return _rate(better / (weights @ exposed + PRIOR_CHILDREN)), steps
 
 
 def _ground(visits: Visits) -> _Ground:
@@ -340,20 +335,78 @@ def _ground(visits: Visits) -> _Ground:
     spacing = grid[1] - grid[0]
     start = visits.first[visits.child]
     origin = np.where(start, grid[0], visits.z[visits.child])
-    size = np.clip((visits.child_z - origin) / spacing, 0, STATES - 2)
-    lower = np.floor(size).astype(np.int64)
-    share = size - lower
-    # A step that ends between two points is shared between them, so that the mean of z is kept.
-    values = np.concatenate([1 - share, share])
-    columns = np.concatenate([lower, np.minimum(lower + 1, STATES - 1)])
-    rows = np.tile(visits.child, 2)
-    return _Ground(
+    size = np.clip(np.rint((visits.child_z - origin) / spacing), 0, STATES - 2)
+    placed = (np.ones(len(size)), (visits.child, size.astype(np.int64)))
+    runs = int(visits.run.max()) + 1
+    ground = _Ground(
         grid=grid,
         near=np.vstack([visits.first.astype(np.float64), _weights(grid, visits)]),
-        steps=csr_array((values, (rows, columns)), shape=(len(visits.z), STATES)),
+        steps=csr_array(placed, shape=(len(visits.z), STATES)),
         mean=float((size[~start].sum() * spacing + 0.5) / ((~start).sum() + 1)),
-        seen=_seen(grid, visits),
+        factor=np.ones(runs),
+        spread=np.ones((len(VARIANCES), len(CONCENTRATIONS))),
     )
+    at = 1 + np.clip(np.searchsorted(grid, visits.z), 0, len(grid) - 1)
+    at = np.where(visits.first, 0, at)
+    for _ in range(ROUNDS):
+        better, _ = _estimate(visits, ground, np.ones(runs), SLOPE)
+        factor, spread = _spread(visits, better[at])
+        ground = replace(ground, factor=factor, spread=spread)
+    return ground
+
+
+def _fitness(visits: Visits, grid: FloatArray) -> FloatArray:
+    """Fitness of each state: where programs were logged, what was logged there most often.
+
+    Models give the same program again and again; thresholds often lie on its very fitness.
+    """
+    initial = visits.z[visits.first][:1]
+    fitness = visits.top + visits.width * (RESOLUTION - np.exp(-np.concatenate([initial, grid])))
+    state = 1 + np.rint((visits.child_z - grid[0]) / (grid[1] - grid[0])).astype(np.int64)
+    pairs, counts = np.unique(np.stack([state, visits.child_fitness]), axis=1, return_counts=True)
+    order = np.argsort(counts, kind="stable")
+    fitness[pairs[0, order].astype(np.int64)] = pairs[1, order]  # the most frequent one comes last
+    return fitness
+
+
+def _spread(visits: Visits, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Posterior means of the runs' factors, and the posterior of how they and parents differ.
+
+    Given its run's factor, a visit's better children are binomial at the initial program, which is
+    the same for all runs, and beta-binomial elsewhere. The factor is integrated over NODES
+    quantiles of its distribution.
+
+    Args:
+        visits: The data.
+        mean: Probability of a better child for a run of factor 1, (visits,).
+
+    Returns:
+        Factors, (runs,), and the posterior over (VARIANCES, CONCENTRATIONS).
+    """
+    from scipy.special import betaln, gammaincinv, logsumexp, xlog1py, xlogy
+
+    tried, better, runs = visits.tried, visits.better, int(visits.run.max()) + 1
+    order = np.argsort(visits.run, kind="stable")
+    begin = np.searchsorted(visits.run[order], np.arange(runs))
+    later = ~visits.first
+    prior = -0.5 * (np.log(CONCENTRATIONS / 16) / 1.5) ** 2
+    likelihood = np.tile(prior, (len(VARIANCES), 1))
+    factors = np.empty((*likelihood.shape, runs))
+    for row, variance in enumerate(VARIANCES):
+        nodes = gammaincinv(1 / variance, (np.arange(NODES) + 0.5) / NODES)
+        nodes = nodes[:, None] / nodes.mean()
+        rate = _rate(nodes * mean)
+        of_visit = xlogy(better, rate) + xlog1py(tried - better, -rate)
+        for column, s in enumerate(CONCENTRATIONS):
+            a, b = s * rate[:, later], s * (1 - rate[:, later])
+            of_visit[:, later] = betaln(a + better[later], b + (tried - better)[later])
+            of_visit[:, later] -= betaln(a, b)
+            of_run = np.add.reduceat(of_visit[:, order], begin, axis=1)  # (nodes, runs)
+            total = logsumexp(of_run, axis=0)
+            likelihood[row, column] += total.sum()
+            factors[row, column] = (nodes * np.exp(of_run - total)).sum(axis=0)
+    spread = np.exp(likelihood - logsumexp(likelihood))
+    return np.tensordot(spread, factors, 2), spread
 
 
 def _weights(grid: FloatArray, visits: Visits) -> FloatArray:
@@ -369,13 +422,15 @@ def _weights(grid: FloatArray, visits: Visits) -> FloatArray:
     return np.asarray(np.exp(-0.5 * (distance / width[:, None]) ** 2))
 
 
-def _line(visits: Visits, crowd: FloatArray, slope: float) -> Callable[[FloatArray], FloatArray]:
+def _line(
+    visits: Visits, crowd: FloatArray, exposed: FloatArray, slope: float
+) -> Callable[[FloatArray], FloatArray]:
     """Probability of a better child by z: logistic regression with a normal prior on the slope."""
     from scipy.special import expit
 
     known = np.isfinite(visits.z)
     z, weight = visits.z[known], crowd[known]
-    tried, better = weight * visits.tried[known], weight * visits.better[known]
+    tried, better = weight * exposed[known], weight * visits.better[known]
     # A resample may hold no run that found anything: then there is the prior alone.
     centre = float(np.average(z, weights=tried) if tried.any() else visits.child_z.mean())
     # One more child, half better, keeps the odds finite where no child or every child is better.
@@ -402,30 +457,14 @@ def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArra
     offsets = (ground.steps.T @ weights.T).T
     edges = np.exp(-spacing / ground.mean * np.arange(states + 1))
     offsets[1:] += prior[1:, None] * (edges[:-1] - edges[1:])
-    placed = np.zeros((states, states))
-    placed[0, 1:] = offsets[0, :-1]
-    for state in range(1, states):
-        room = states - state
-        placed[state, state:] = offsets[state, :room]
-        placed[state, -1] += offsets[state, room:].sum()
+    later = np.arange(states)[None, :] - np.arange(states)[:, None]  # points above each state
+    placed = np.where(later < 0, 0.0, np.take_along_axis(offsets, np.maximum(later, 0), axis=1))
+    placed[:, -1] += offsets.sum(axis=1) - placed.sum(axis=1)  # beyond the last point
+    placed[0, 0], placed[0, 1:] = 0.0, offsets[0, :-1]
     if not placed[0].any():
         placed[0] = placed[1]
     cumulated = np.cumsum(placed, axis=1)
     return np.asarray(cumulated / cumulated[:, -1:])
-
-
-def _concentration(
-    mean: FloatArray, tried: FloatArray, better: FloatArray, weights: FloatArray | IntArray
-) -> float:
-    """Beta-binomial concentration of the largest posterior."""
-    from scipy.special import betaln
-
-    s = CONCENTRATIONS[:, None]
-    likelihood = betaln(s * mean + better, s * (1 - mean) + tried - better) - betaln(
-        s * mean, s * (1 - mean)
-    )
-    prior = -0.5 * (np.log(CONCENTRATIONS / 16) / 1.5) ** 2
-    return float(CONCENTRATIONS[(likelihood @ weights + prior).argmax()])
 
 
 def _seen(grid: FloatArray, visits: Visits) -> NDArray[np.bool_]:

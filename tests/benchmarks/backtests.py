@@ -25,7 +25,7 @@ from replay.forecast import (
     Choice,
     choose_arms,
     choose_split,
-    simulate_splits,
+    simulate_choice,
 )
 from replay.intervals import interval, pool_interval
 from replay.kernel import fit_kernel
@@ -154,7 +154,7 @@ def backtest_arms(
     runs: int = 4,
     pilots: int = 4,
     arms: Sequence[int] = (2, 4, 5, 8, 10),
-    policies: Sequence[str] = ("random", "ucb1", *PLANNED_POLICIES),
+    policies: Sequence[str] = ("random", *PLANNED_POLICIES),
     replicates: int = 200,
     kernels: int = 12,
     seed: int = 0,
@@ -276,6 +276,7 @@ def _judge_arms(
                     arms=K,
                     replace=False,
                     seed=seed,
+                    reward="rank",
                 )
             final = np.nan_to_num(played.best_fitness[:, -1], nan=nothing)
             values[replace(single, arms=K, policy=policy)] = float(final.mean())
@@ -288,8 +289,12 @@ def _planned(
     """What the planner chooses from a pilot; one run if nothing in the pilot has a fitness."""
     if not children["fitness"].notna().any():
         return single
-    worlds = list(fit_kernel(children).resampled(kernels, seed=seed))
-    return choose_arms(worlds, single, arms=[K for K in ARMS if K in sizes], seed=seed)
+    kernel = fit_kernel(children)
+    worlds = list(kernel.resampled(kernels, seed=seed))
+    alone = simulate_choice(worlds, single, rounds=single.generations, runs=200, seed=seed)[:, -1]
+    by_world = alone.reshape(kernels, -1).mean(axis=1)
+    arms = [K for K in ARMS if K in sizes]
+    return choose_arms(worlds, single, by_world, len(kernel.sizes), arms=arms, seed=seed)[1]
 
 
 def _prefix(table: pd.DataFrame, design: Mapping[int, int]) -> pd.DataFrame:
@@ -315,17 +320,22 @@ def _choices(
     frame: pd.DataFrame, children: pd.DataFrame, budgets: Sequence[int], kernels: int, seed: int
 ) -> Iterator[tuple[int, str, Split]]:
     """What each rule chooses for each budget, from a pilot."""
-    worlds = list(fit_kernel(children).resampled(kernels, seed=seed))
+    kernel = fit_kernel(children)
+    worlds = list(kernel.resampled(kernels, seed=seed))
     most = max(budgets)
-    deepest = {N: most // N for N in _sizes(most)}
-    means = {N: best.mean(axis=1) for N, _, best in simulate_splits(worlds, deepest, seed=seed)}
+    means = {}
+    for N in _sizes(most):
+        one = Choice(generations=most // N, children=N)
+        paths = simulate_choice(worlds, one, rounds=most // N, runs=200, seed=seed)
+        means[N] = paths.reshape(kernels, -1, most // N).mean(axis=1)
     fitted = fit_bilinear(frame, resamples=100).coefficients
     for C in budgets:
         for rule in RULES:
             yield C, rule, fixed_split(rule, C)
         yield C, "corner", corner_split(fitted, C)
         rounds = {N: C // N for N in _sizes(C)}
-        N = choose_split(np.stack([means[n][:, T] for n, T in rounds.items()], axis=1), rounds)
+        by_world = np.stack([means[n][:, T - 1] for n, T in rounds.items()], axis=1)
+        N = choose_split(by_world, rounds, len(kernel.sizes))
         yield C, "plan", (C // N, N)
 
 

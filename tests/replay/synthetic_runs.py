@@ -62,6 +62,7 @@ def chain_runs(
     hardening=0.5,
     step=0.3,
     frailty=None,
+    luck=None,
     rng=None,
     task="toy",
 ):
@@ -70,14 +71,16 @@ def chain_runs(
     A child of a parent with gap g = 1 - fitness fails with probability `failed`, is better with
     probability rate * g**hardening, and is otherwise a copy; the gap that a better child leaves is
     g * exp(-step * E), E standard exponential. With `frailty` s, each parent's probability is drawn
-    anew from a beta distribution of that mean and concentration s.
+    anew from a beta distribution of that mean and concentration s. With `luck` v, each run's rate
+    is multiplied by a factor of its own, gamma distributed with mean 1 and variance v.
     """
     rng = rng or np.random.default_rng(0)
     frames, rows = [], []
     for N in sizes:
         best = np.full((len(seeds), budget // N + 1), start)
         for at, seed in enumerate(seeds):
-            fitness, better = start, rate * (1 - start) ** hardening
+            own = min(rate * (rng.gamma(1 / luck, luck) if luck else 1), 0.99 - failed)
+            fitness, better = start, own * (1 - start) ** hardening
             for generation in range(1, budget // N + 1):
                 kind = rng.random(N)
                 ok = rng.random(N) >= failed
@@ -87,7 +90,7 @@ def chain_runs(
                 rows += [(N, seed, generation, i, fitness, child[i]) for i in range(N)]
                 top = np.nanmax(child, initial=fitness)
                 if top > fitness + 1e-9:
-                    fitness, better = top, rate * (1 - top) ** hardening
+                    fitness, better = top, own * (1 - top) ** hardening
                     if frailty:
                         better = rng.beta(frailty * better, frailty * (1 - better))
                 best[at, generation] = fitness

@@ -1,0 +1,263 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t as student
+from synthetic_runs import chain_runs
+
+from replay.cells import one_sweep
+from replay.forecast import (
+    PLANNED_POLICIES,
+    PRIOR_RUNS,
+    Choice,
+    Costs,
+    affordable,
+    choose_arms,
+    choose_split,
+    forecast_runs,
+    lead,
+    plan,
+    simulate_choice,
+)
+from replay.kernel import fit_kernel
+
+FAST = {"kernels": 6, "arms": (2,), "policies": ("round_robin",)}
+
+
+@pytest.fixture(scope="module")
+def pilot():
+    return chain_runs(sizes=(1, 4), budget=8, seeds=range(4), frailty=8)
+
+
+@pytest.fixture(scope="module")
+def made(pilot):
+    frame, children = pilot
+    return plan(frame, children=children, budget=64, tau=0.6, **FAST)
+
+
+def test_options_spend_the_budget_and_come_best_first(made):
+    options = made.options
+    assert (options["cost"] <= 64).all()
+    assert (options["generations"] * options["children"] == options["cost"]).all()
+    assert options["value"].is_monotonic_decreasing
+    singles = options[options["arms"] == 1]
+    assert sorted(singles["children"]) == [1, 2, 4, 8, 16, 32, 64]
+    assert singles["p_best"].sum() == pytest.approx(1)
+    assert set(options.loc[options["arms"] > 1, "policy"]) == {"round_robin"}
+
+
+def test_the_choice_is_among_the_options(made):
+    choice = made.choice
+    rows = made.options[["generations", "children", "arms", "policy"]].itertuples(index=False)
+    assert (choice.generations, choice.children, choice.arms, choice.policy) in set(
+        map(tuple, rows)
+    )
+    text = str(made)
+    assert str(choice) in text
+    assert "8 runs, 64 calls" in text
+
+
+def test_nothing_is_forecast_beyond_what_the_pilot_saw(made):
+    assert not made.inside
+    assert np.isnan(made.p_tau)
+    assert np.isnan(made.reached).all()
+    assert made.budget_for_tau == np.inf
+    outside = made.options[~made.options["inside"]]
+    assert outside[["low", "high", "p_tau"]].isna().all(axis=None)
+    assert "no forecast" in str(made)
+    assert "probability" not in str(made)
+    assert np.isfinite(made.outcomes).all()
+
+
+@pytest.fixture(scope="module")
+def swept():
+    return chain_runs(sizes=(1, 2, 4, 8, 16), budget=16, seeds=range(6))
+
+
+def test_inside_the_way_to_tau_is_forecast(swept):
+    frame, children = swept
+    easy, hard = (
+        plan(frame, children=children, budget=16, tau=tau, arms=(), kernels=6) for tau in (0.3, 0.9)
+    )
+    assert easy.inside
+    assert 0 < hard.p_tau < easy.p_tau < 1
+    assert (np.diff(easy.reached) >= 0).all()
+    assert easy.reached[-1] == easy.p_tau
+    assert easy.budget_for_tau <= 16 < hard.budget_for_tau
+    assert f"probability {easy.p_tau:.2f}" in str(easy)
+    option = easy.options.set_index("children").loc[easy.choice.children]
+    assert option["p_tau"] == pytest.approx(easy.p_tau, abs=0.1)
+    assert option["low"] < option["value"] < option["high"]
+
+
+def test_a_forecast_mixes_the_kernel_with_the_runs_of_the_cell(swept):
+    """n logged runs of a cell weigh n, the kernel PRIOR_RUNS; a cell never run has the kernel's."""
+    frame, children = swept
+    worlds = list(fit_kernel(children).resampled(8))
+    far = frame.assign(best_fitness=frame["best_fitness"] + 10)  # marks what was logged
+    pilot = one_sweep(far)
+    paths = forecast_runs(worlds, pilot, Choice(generations=4, children=4), runs=400)
+    assert paths.shape == (3200, 4)
+    assert (paths > 5).mean() == pytest.approx(6 / (6 + PRIOR_RUNS), abs=0.03)
+    logged = pilot.values[pilot.children == 4][:, 1:5]
+    assert {tuple(row) for row in paths[paths[:, 0] > 5]} == {tuple(row) for row in logged}
+    assert forecast_runs(worlds, pilot, Choice(generations=4, children=3), runs=9).max() < 5
+    assert forecast_runs(worlds, pilot, Choice(generations=8, children=4), runs=9).max() < 5
+
+
+def test_one_run_of_one_child_forecasts_nothing():
+    frame, children = chain_runs(sizes=(1,), budget=32, seeds=[3])
+    made = plan(frame, children=children, budget=16, tau=0.4, arms=(), kernels=4)
+    assert not made.options["inside"].any()
+    assert np.isnan(made.p_tau)
+    assert made.choice == Choice(generations=4, children=4)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    a=st.sampled_from([0.01, 1.0, 100.0]),
+    b=st.sampled_from([-5.0, 0.0, 5.0]),
+)
+def test_scale_and_origin_of_fitness_change_no_plan(seed, a, b):
+    frame, children = chain_runs(
+        sizes=(1, 4), budget=8, seeds=range(5), rng=np.random.default_rng(seed)
+    )
+    other = frame.assign(best_fitness=a * frame["best_fitness"] + b)
+    columns = ("fitness", "parent_fitness")
+    moved = children.assign(**{name: a * children[name] + b for name in columns})
+    small = {"budget": 16, "kernels": 3, "arms": (2,), "policies": ("ucb1", "thompson_nig")}
+    one = plan(frame, children=children, tau=0.5, **small)
+    two = plan(other, children=moved, tau=a * 0.5 + b, best=a + b, **small)
+    assert two.choice == one.choice
+    assert two.p_tau == pytest.approx(one.p_tau, nan_ok=True)
+    np.testing.assert_allclose(two.outcomes, a * one.outcomes + b, rtol=1e-6, atol=1e-6 * a)
+    order = ["generations", "children", "arms", "policy", "inside", "tied"]
+    pd.testing.assert_frame_equal(two.options[order], one.options[order])
+    for name in ("ahead", "margin"):
+        np.testing.assert_allclose(
+            two.options[name], a * one.options[name], rtol=1e-6, atol=1e-9 * a
+        )
+
+
+def test_equal_seeds_give_equal_plans(pilot, made):
+    frame, children = pilot
+    again = plan(frame, children=children, budget=64, tau=0.6, **FAST)
+    pd.testing.assert_frame_equal(again.options, made.options)
+    np.testing.assert_array_equal(again.outcomes, made.outcomes)
+
+
+def test_dear_generations_favour_breadth_and_dear_calls_depth(pilot):
+    frame, children = pilot
+
+    def breadth(costs, budget):
+        made = plan(frame, children=children, budget=budget, costs=costs, arms=(), kernels=6)
+        return made.options["children"].iloc[0]
+
+    assert breadth({"generation": 60, "call": 1}, 512) > breadth(None, 64)
+
+
+def test_affordable_generations():
+    assert affordable(8, Costs()) == {1: 8, 2: 4, 4: 2, 8: 1}
+    assert affordable(10, Costs(call=1, evaluation=1, generation=2)) == {1: 2, 2: 1, 4: 1}
+    assert affordable(0.3, Costs(call=0.1)) == {1: 3, 2: 1}
+    with pytest.raises(ValueError, match="at least one call"):
+        affordable(0.5, Costs())
+
+
+def test_several_arms_are_the_best_of_runs_that_share_the_rounds(pilot):
+    """Round robin over K arms of R rounds is the best of K runs of R / K generations."""
+    kernel = fit_kernel(pilot[1])
+    choice = Choice(generations=16, children=2, arms=4, policy="round_robin")
+    arms = simulate_choice([kernel], choice, rounds=16, runs=2000)[:, -1]
+    runs = kernel.simulate(4, 2, runs=8000, seed=9)[:, -1].reshape(-1, 4).max(axis=1)
+    error = np.hypot(arms.std(), runs.std()) / np.sqrt(2000)
+    assert abs(arms.mean() - runs.mean()) < 4 * error
+
+
+def test_without_children_the_logs_must_be_known(pilot):
+    with pytest.raises(ValueError, match="pass children="):
+        plan(pilot[0], budget=8)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"budget": 0}, "at least one call"),
+        ({"budget": 8, "costs": {"tokens": 1}}, "'call', 'evaluation', 'generation'"),
+        ({"budget": 8, "costs": {"call": -1}}, "at least 0"),
+        ({"budget": 8, "costs": {"generation": 1}}, "above 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(pilot, settings, words):
+    with pytest.raises(ValueError, match=words):
+        plan(pilot[0], children=pilot[1], **settings)
+
+
+ROUNDS = {1: 16, 2: 8, 4: 4, 8: 2, 16: 1}
+
+
+def worlds_of(ahead, spread, count=400):
+    """Means of the splits of ROUNDS by world: each ahead of N = 4 by so much, give or take."""
+    noise = np.random.default_rng(0).normal(0, spread, (count, 5))
+    noise = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1) * spread
+    noise[:, 2] = 0
+    return 0.5 + np.array(ahead) + noise
+
+
+@pytest.mark.parametrize("runs", [4, 12])
+def test_the_margin_is_students_shared_by_all_rivals(runs):
+    factor = student.ppf(1 - 0.05 / 4, runs - 1) * np.sqrt(runs / (runs - 1))
+    ahead, margin = lead(worlds_of([0.3, 0.2, 0, 0, 0], 0.1), 2, runs)
+    np.testing.assert_allclose(ahead, [0.3, 0.2, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(margin, 0.1 * factor * np.array([1, 1, 0, 1, 1]))
+
+
+def test_the_plan_leaves_the_middle_for_more_than_the_margin_alone():
+    """T = N is N = 4; of the splits beyond their margins the best is taken."""
+    factor = student.ppf(1 - 0.05 / 4, 7) * np.sqrt(8 / 7)
+    for share, N in ((0.95, 4), (1.05, 1)):
+        by_world = worlds_of([share * factor * 0.1, 0.01, 0, -0.2, 0], 0.1)
+        assert choose_split(by_world, ROUNDS, 8) == N
+    both = worlds_of([0.5, 0.6, 0, 0, -0.9], 0.1)
+    assert choose_split(both, ROUNDS, 8) == 2
+    noisy = both + np.random.default_rng(1).normal(0, 9, both.shape) * [0, 1, 0, 0, 0]
+    assert choose_split(noisy, ROUNDS, 8) == 1
+    assert choose_split(both, ROUNDS, 1) == 4
+    assert choose_split(both[:, :2], {1: 8, 2: 4}, 8) == 2
+
+
+def test_noise_alone_seldom_leaves_the_middle():
+    """Worlds that scatter around one draw of the pilot's luck, five splits of equal worth."""
+    rng = np.random.default_rng(3)
+    left = 0
+    for _ in range(400):
+        luck = rng.normal(0, 0.1, 5)  # of eight runs each
+        by_world = luck + rng.normal(0, 0.1 * np.sqrt(7 / 8), (24, 5))
+        left += choose_split(by_world, ROUNDS, 8) != 4
+    assert left / 400 < 0.07
+
+
+def test_one_run_must_win_by_its_margin_to_be_chosen_over_arms(swept):
+    worlds = list(fit_kernel(swept[1]).resampled(6))
+    single = Choice(generations=8, children=2)
+    small = {"arms": (2, 5), "policies": ("ucb1",)}
+    alone = simulate_choice(worlds, single, rounds=8, runs=50)[:, -1].reshape(6, -1).mean(axis=1)
+    table, chosen = choose_arms(worlds, single, alone, 6, **small)
+    assert table["arms"].tolist() == [2]  # five arms would have less than two rounds each
+    assert (chosen.arms, chosen.policy) == (2, "ucb1")
+    margin = table["margin"].item()
+    # One rival: the pool against one run, both simulated in the same worlds.
+    for lead_of_one, arms in ((0.9 * margin, 2), (1.1 * margin, 1)):
+        shifted = alone + table["ahead"].item() + lead_of_one
+        assert choose_arms(worlds, single, shifted, 6, **small)[1].arms == arms
+
+
+def test_five_arms_and_ucb1_are_among_the_options(swept):
+    frame, children = swept
+    made = plan(frame, children=children, budget=256, kernels=2)
+    pools = made.options[made.options["arms"] > 1]
+    assert set(pools["arms"]) == {2, 5, 8}
+    assert set(pools["policy"]) == set(PLANNED_POLICIES)
+    assert "ucb1" in PLANNED_POLICIES
