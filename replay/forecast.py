@@ -10,8 +10,7 @@ margin, and several arms unless one run is ahead of them by more than its margin
 deviation of the lead over worlds times Student's t, with the pilot's runs less one degrees of
 freedom, at CHANCE shared by all rivals (Bonferroni).
 
-What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`). A
-forecast mixes the kernel's runs, which count as PRIOR_RUNS, with the pilot's own runs of that cell.
+What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`).
 `tests/benchmarks/forecast_scores.py` measures forecasts, `planner_backtest.py` plans.
 """
 
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay.cells import FloatArray, Sweep, one_sweep
+from replay.cells import FloatArray, one_sweep
 from replay.kernel import Kernel, fit_kernel
 
 if TYPE_CHECKING:
@@ -34,10 +33,12 @@ COSTS = ("call", "evaluation", "generation")
 
 PLANNED_POLICIES = ("round_robin", "ucb1", "thompson_nig", "successive_halving")
 ARMS = (2, 5, 8)
+_OPTIONS = (
+    *("generations", "children", "arms", "policy", "cost", "value", "inside", "low", "high"),
+    *("p_tau", "ahead", "margin", "p_best", "tied"),
+)
 CHANCE = 0.05
 """Probability that some split departs from T = N by luck alone."""
-PRIOR_RUNS = 8
-"""How many logged runs of a cell the kernel counts as."""
 
 
 @dataclass(frozen=True)
@@ -192,27 +193,20 @@ def plan(
     rounds = affordable(budget, price)
     base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))
-    options, by_world = _splits(worlds, rounds, base, seed)
+    options, by_world = _splits(worlds, rounds, base, tau, seed)
     chosen = choose_split(by_world, rounds, len(pilot.runs))
     single = Choice(generations=rounds[chosen], children=chosen)
     alone = by_world[:, list(rounds).index(chosen)]
     pools, choice = choose_arms(
         worlds, single, alone, len(pilot.runs), arms=arms, policies=policies, seed=seed
     )
-    options = pd.concat([options, pools])
+    options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
     options["inside"] = options["inside"].eq(True)
     options = options.sort_values("value", ascending=False, kind="stable", ignore_index=True)
-    options.insert(4, "cost", [price.of_generation(N) for N in options["children"]])
-    options["cost"] *= options["generations"]
-    options[["low", "high", "p_tau"]] = [
-        _interval(worlds, pilot, row, tau, seed) if row.inside else (np.nan,) * 3
-        for row in options.itertuples()
-    ]
+    generation = [price.of_generation(N) for N in options["children"]]
+    options["cost"] = options["generations"] * np.array(generation)
     inside = choice.arms == 1 and base.inside(choice.generations, choice.children)
-    if choice.arms == 1:
-        paths = forecast_runs(worlds, pilot, choice, seed=seed + 1)
-    else:
-        paths = simulate_choice(worlds, choice, rounds=choice.generations, seed=seed + 1)
+    paths = simulate_choice(worlds, choice, rounds=choice.generations, runs=50, seed=seed + 1)
     reached = np.zeros(0) if tau is None else (paths >= tau).mean(axis=0)
     known = [base.inside(T + 1, choice.children) for T in range(len(reached))]
     reached = np.where(known if choice.arms == 1 else False, reached, np.nan)
@@ -285,33 +279,6 @@ def simulate_choice(
         reward="rank",
     )
     return np.asarray(replay.best_fitness)
-
-
-def forecast_runs(
-    worlds: Sequence[Kernel], pilot: Sweep, choice: Choice, *, runs: int = 50, seed: int = 0
-) -> FloatArray:
-    """What one run may look like: simulated runs mixed with the pilot's own of that cell.
-
-    Args:
-        worlds: Kernels.
-        pilot: Logged runs; those of the choice's N that are as deep count one each, the kernels
-            together as PRIOR_RUNS.
-        choice: One run.
-        runs: Runs per kernel.
-        seed: Key of the generator.
-
-    Returns:
-        Best fitness so far, (kernels * runs, T).
-    """
-    T = choice.generations
-    paths = simulate_choice(worlds, choice, rounds=T, runs=runs, seed=seed)
-    same = pilot.values[(pilot.children == choice.children) & (pilot.depth >= T)][:, 1 : T + 1]
-    if len(same):
-        rng = np.random.default_rng([seed, T, choice.children])
-        logged = rng.random(len(paths)) < len(same) / (len(same) + PRIOR_RUNS)
-        drawn = same[rng.integers(0, len(same), logged.sum())]
-        paths[logged] = np.where(np.isnan(drawn), paths.min(), drawn)
-    return paths
 
 
 def choose_split(by_world: FloatArray, rounds: Mapping[int, int], runs: int) -> int:
@@ -431,7 +398,11 @@ def _filled(kernel: Kernel) -> FloatArray:
 
 
 def _splits(
-    worlds: Sequence[Kernel], rounds: Mapping[int, int], base: Kernel, seed: int
+    worlds: Sequence[Kernel],
+    rounds: Mapping[int, int],
+    base: Kernel,
+    tau: float | None,
+    seed: int,
 ) -> tuple[pd.DataFrame, FloatArray]:
     """Options of one run, and the mean of each in each world, (worlds, splits)."""
     import pandas as pd
@@ -440,7 +411,12 @@ def _splits(
     for N, T in rounds.items():
         choice = Choice(generations=T, children=N)
         final = simulate_choice(worlds, choice, rounds=T, runs=200, seed=seed)[:, -1]
-        rows.append(_option(choice, final) | {"inside": base.inside(T, N)})
+        option = _option(choice, final) | {"inside": base.inside(T, N)}
+        if option["inside"]:
+            low, high = np.quantile(final, [0.025, 0.975])
+            reached = np.nan if tau is None else np.mean(final >= tau)
+            option |= {"low": low, "high": high, "p_tau": reached}
+        rows.append(option)
         means.append(final.reshape(len(worlds), -1).mean(axis=1))
     by_world, runs = np.stack(means, axis=1), len(base.sizes)
     table = pd.DataFrame(rows)
@@ -453,13 +429,3 @@ def _splits(
 
 def _option(choice: Choice, final: FloatArray) -> dict[str, Any]:
     return asdict(choice) | {"value": float(final.mean())}
-
-
-def _interval(
-    worlds: Sequence[Kernel], pilot: Sweep, option: Any, tau: float | None, seed: int
-) -> tuple[float, float, float]:
-    """95 % of the outcomes of one run, and the share of them that reach tau."""
-    choice = Choice(generations=option.generations, children=option.children)
-    final = forecast_runs(worlds, pilot, choice, seed=seed + 1)[:, -1]
-    low, high = np.quantile(final, [0.025, 0.975])
-    return float(low), float(high), np.nan if tau is None else float((final >= tau).mean())

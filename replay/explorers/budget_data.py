@@ -1,9 +1,9 @@
 """Numbers of the budget explorer: what was logged of each split, and what the kernel predicts.
 
-A split (T, N) that was logged is shown by its runs. One that was not, because nobody ran that N or
-not that deep, is shown by runs that the child-outcome kernel of `replay.kernel` simulates: KERNELS
-kernels resampled over whole runs, GROUPS groups of RUNS runs each, so that its interval is that of
-what RUNS logged runs would show.
+A split (T, N) that was logged is shown by its runs. One that was not, though runs as deep and as
+broad were (`Kernel.inside`), is shown by runs that the child-outcome kernel of `replay.kernel`
+simulates: KERNELS kernels resampled over whole runs, GROUPS groups of RUNS runs each, so that its
+interval is that of what RUNS logged runs would show.
 """
 
 from __future__ import annotations
@@ -131,9 +131,8 @@ class Outlook:
 
     @functools.cached_property
     def largest(self) -> int:
-        """The largest budget that is shown, in calls: a doubling beyond the logs, if predicted."""
-        logged = max(N * depth for N, depth in self.depths.items())
-        return logged * (1 if self.kernel is None else 2)
+        """The largest budget that is shown, in calls."""
+        return max(N * depth for N, depth in self.depths.items())
 
     @functools.cached_property
     def _kernels(self) -> list[Kernel]:
@@ -163,7 +162,7 @@ class Outlook:
         """Mean best fitness of a split and whether it was logged; None if neither is known."""
         if generations <= self.depths.get(children, 0):
             return float(self._logged(children)[0][generations]), True
-        if self.kernel is None or generations * children > self.largest:
+        if self.kernel is None or not self.kernel.inside(generations, children):
             return None
         return float(self._predicted(children, None)[0][generations]), False
 
@@ -174,7 +173,7 @@ class Outlook:
             fitness.append(tuple(column[1 : depth + 1] for column in self._logged(N)))
             reached.append(tuple(column[1 : depth + 1] for column in self._reached(N, tau)))
         if depth < T:
-            if self.kernel is None or self.largest < N * T:
+            if self.kernel is None or not self.kernel.inside(T, N):
                 return None
             fitness.append(tuple(column[depth + 1 : T + 1] for column in self._predicted(N, None)))
             share = self._predicted(N, tau)
@@ -219,8 +218,13 @@ class Outlook:
         """Mean over simulated runs of best fitness, or of having reached tau, by generation."""
         runs = self._simulated(N) if tau is None else self._simulated(N) >= tau
         groups = runs.mean(axis=1)
+        value, n = groups.mean(axis=0), np.full(groups.shape[1], float(RUNS))
         low, high = np.quantile(groups, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        return groups.mean(axis=0), low, high, np.full(groups.shape[1], float(RUNS))
+        if tau is not None:  # a share of RUNS runs is never a certainty
+            value = (RUNS * value + 0.5) / (RUNS + 1)
+            least, most = wilson(RUNS * value, n, level=LEVEL)
+            low, high = np.minimum(low, least), np.maximum(high, most)
+        return value, low, high, n
 
     def _add_up(self, N: int, axis: CostAxis) -> FloatArray | None:
         """Cost so far after generations 1, 2, ... of N children."""
@@ -278,7 +282,7 @@ def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
     if children is not None and len(children):
         try:
             kernel = fit_kernel(children)
-        except ValueError:  # nothing has a fitness: nothing to predict from
+        except ValueError:  # nothing has a fitness, or it lies beyond 1: nothing to predict from
             kernel = None
     return Outlook(fitness, costs, kernel)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from replay.depth import DepthBreadth, Envelope
     from replay.forecast import Plan
 
+NO_FORECAST = "No forecast: beyond what the pilot saw, or several arms."
 LIKELY = 0.1
 """Least probability of being best that is marked."""
 
@@ -213,32 +214,36 @@ def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
 
 
 def _draw_splits(ax: Axes, plan: Plan, theme: Theme) -> None:
-    """Predicted fitness of one run by N, the recommended N filled."""
+    """How far each N is ahead of T = N, against its margin, the recommended N filled."""
     table = plan.options[plan.options["arms"] == 1].sort_values("children")
-    N, value = (table[name].to_numpy(np.float64) for name in ("children", "value"))
-    ax.vlines(N, table["low"], table["high"], color=PALETTE[0], lw=1, zorder=2)
+    N, ahead, margin = (table[name].to_numpy(float) for name in ("children", "ahead", "margin"))
+    ax.axhline(0, color=THEMES[theme].faint, lw=0.8, zorder=1)
+    ax.vlines(N, ahead - margin, ahead + margin, color=PALETTE[0], lw=1, zorder=2)
     chosen = plan.choice.children == N
-    ax.scatter(N, value, s=20 + 300 * table["p_best"], color=PALETTE[0], alpha=0.5, zorder=3)
+    ax.scatter(N, ahead, s=20 + 300 * table["p_best"], color=PALETTE[0], alpha=0.5, zorder=3)
     edge = THEMES[theme].text
-    ax.scatter(N[chosen], value[chosen], s=40, color=PALETTE[1], edgecolors=edge, zorder=4)
+    ax.scatter(N[chosen], ahead[chosen], s=40, color=PALETTE[1], edgecolors=edge, zorder=4)
     style.doublings(ax, N.max())
     ax.margins(x=0.05)
-    style.label_axes(ax, theme, x="children per generation N", y=FITNESS)
+    style.label_axes(ax, theme, x="children per generation N", y="fitness ahead of T = N")
     text = (
         f"{plan.task}, {plan.model}; pilot of {plan.pilot_runs} runs, {plan.pilot_calls} calls. "
-        "Mean and 95 % of single searches, simulated; the larger a disc, the likelier its split is "
+        "Simulated means, and what luck accounts for; the larger a disc, the likelier its split is "
         "the best; filled: the plan's N."
     )
     style.head(ax, theme, f"One run with a budget of {number(plan.budget)}", text)
 
 
 def _draw_outcomes(ax: Axes, plan: Plan, theme: Theme) -> None:
-    """Distribution of the final fitness under the recommendation."""
+    """Distribution of the final fitness under the recommendation, where it is forecast."""
+    style.label_axes(ax, theme, x=FITNESS, y="share of searches that reach it")
+    ax.set_ylim(0, 1.02)
+    if not plan.inside:
+        style.head(ax, theme, "What to expect", f"{plan.choice}. {NO_FORECAST}")
+        return
     ordered = np.sort(plan.outcomes)
     share = 1 - np.arange(len(ordered)) / len(ordered)
     ax.step(ordered, share, where="post", color=PALETTE[1], lw=1.6)
-    ax.set_ylim(0, 1.02)
-    style.label_axes(ax, theme, x=FITNESS, y="share of searches that reach it")
     low, high = np.quantile(ordered, [0.05, 0.95])
     if plan.tau is not None:
         ax.axvline(plan.tau, color=THEMES[theme].text, lw=0.8, ls=":")
@@ -258,6 +263,7 @@ def _draw_way(ax: Axes, plan: Plan, theme: Theme) -> None:
     bound = plan.budget_for_tau
     far = "beyond this axis" if bound is None or not np.isfinite(bound) else f"at {number(bound)}"
     about = f"{plan.p_tau:.0%} at the budget (dotted); 90 % is {far}."
+    about = about if plan.inside else NO_FORECAST
     style.head(ax, theme, f"The way to {plan.tau:g}", about)
 
 

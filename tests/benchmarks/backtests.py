@@ -207,7 +207,7 @@ def backtest_arms(
             drawn = rng.permutation(np.delete(np.arange(len(names)), left_out))
             values = _judge_arms(fitness, drawn[runs:], single, sizes, policies, replicates, number)
             pilot = logged[logged["run"].isin(names[drawn[:runs]])]
-            plan = _planned(pilot, single, sizes, kernels, seed + number)
+            plan = _planned(pilot, single, sizes, policies, kernels, seed + number)
             best = max(values.values())
             rules = {_label(choice): choice for choice in values} | {"plan": plan}
             for rule, choice in rules.items():
@@ -284,7 +284,12 @@ def _judge_arms(
 
 
 def _planned(
-    children: pd.DataFrame, single: Choice, sizes: Sequence[int], kernels: int, seed: int
+    children: pd.DataFrame,
+    single: Choice,
+    sizes: Sequence[int],
+    policies: Sequence[str],
+    kernels: int,
+    seed: int,
 ) -> Choice:
     """What the planner chooses from a pilot; one run if nothing in the pilot has a fitness."""
     if not children["fitness"].notna().any():
@@ -293,8 +298,9 @@ def _planned(
     worlds = list(kernel.resampled(kernels, seed=seed))
     alone = simulate_choice(worlds, single, rounds=single.generations, runs=200, seed=seed)[:, -1]
     by_world = alone.reshape(kernels, -1).mean(axis=1)
-    arms = [K for K in ARMS if K in sizes]
-    return choose_arms(worlds, single, by_world, len(kernel.sizes), arms=arms, seed=seed)[1]
+    offered = {"arms": [K for K in ARMS if K in sizes], "seed": seed}
+    offered["policies"] = [name for name in PLANNED_POLICIES if name in policies]
+    return choose_arms(worlds, single, by_world, len(kernel.sizes), **offered)[1]
 
 
 def _prefix(table: pd.DataFrame, design: Mapping[int, int]) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from paper_ledger import sources
 
 from replay.cells import FloatArray, Sweep, cells, one_sweep
-from replay.forecast import Choice, forecast_runs
+from replay.forecast import Choice, simulate_choice
 from replay.kernel import Kernel, fit_kernel
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -86,7 +86,7 @@ def _forecast(
     if not T:
         return None
     at = np.array([2**power for power in range(T.bit_length())])
-    paths = forecast_runs(worlds, pilot, Choice(generations=T, children=N), runs=runs)
+    paths = simulate_choice(worlds, Choice(generations=T, children=N), rounds=T, runs=runs)
     same = pilot.values[pilot.children == N]
 
     def reach(values: FloatArray) -> NDArray[np.bool_]:

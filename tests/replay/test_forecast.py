@@ -6,16 +6,13 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from synthetic_runs import chain_runs
 
-from replay.cells import one_sweep
 from replay.forecast import (
     PLANNED_POLICIES,
-    PRIOR_RUNS,
     Choice,
     Costs,
     affordable,
     choose_arms,
     choose_split,
-    forecast_runs,
     lead,
     plan,
     simulate_choice,
@@ -89,21 +86,6 @@ def test_inside_the_way_to_tau_is_forecast(swept):
     option = easy.options.set_index("children").loc[easy.choice.children]
     assert option["p_tau"] == pytest.approx(easy.p_tau, abs=0.1)
     assert option["low"] < option["value"] < option["high"]
-
-
-def test_a_forecast_mixes_the_kernel_with_the_runs_of_the_cell(swept):
-    """n logged runs of a cell weigh n, the kernel PRIOR_RUNS; a cell never run has the kernel's."""
-    frame, children = swept
-    worlds = list(fit_kernel(children).resampled(8))
-    far = frame.assign(best_fitness=frame["best_fitness"] + 10)  # marks what was logged
-    pilot = one_sweep(far)
-    paths = forecast_runs(worlds, pilot, Choice(generations=4, children=4), runs=400)
-    assert paths.shape == (3200, 4)
-    assert (paths > 5).mean() == pytest.approx(6 / (6 + PRIOR_RUNS), abs=0.03)
-    logged = pilot.values[pilot.children == 4][:, 1:5]
-    assert {tuple(row) for row in paths[paths[:, 0] > 5]} == {tuple(row) for row in logged}
-    assert forecast_runs(worlds, pilot, Choice(generations=4, children=3), runs=9).max() < 5
-    assert forecast_runs(worlds, pilot, Choice(generations=8, children=4), runs=9).max() < 5
 
 
 def test_one_run_of_one_child_forecasts_nothing():

@@ -28,27 +28,45 @@ def test_logged_splits_are_those_of_the_grid(sweep):
         assert split.fitness.x[-1] == row.calls
 
 
-def test_splits_never_run_are_predicted_and_say_so(sweep):
-    frame, children = sweep
-    known = outlook(frame, children)
-    value, logged = known.value(8, 8)
+def without(sweep, N):
+    return [table[table["children"] != N] for table in sweep]
+
+
+def test_splits_never_run_are_predicted_inside_what_was_logged(sweep):
+    known = outlook(*without(sweep, 4))
+    value, logged = known.value(4, 4)
     assert not logged
-    assert known.value(8, 4)[0] - 0.05 < value <= 1
-    assert known.value(16, 8) is None  # four times what was logged
-    assert outlook(frame, None).value(8, 8) is None
-    split = known.split(8, 8, axis="tokens", tau=0.5)
-    assert split.fitness.logged == 4
+    assert known.value(4, 2)[0] - 0.05 < value < known.value(4, 8)[0] + 0.05
+    assert known.value(8, 4) is None  # nobody was as deep with so many children
+    assert known.value(4, 32) is None
+    assert outlook(without(sweep, 4)[0], None).value(4, 4) is None
+    split = known.split(4, 4, axis="tokens", tau=0.5)
+    assert split.fitness.logged == 0
     assert not split.logged
-    assert split.costs["tokens"].value == pytest.approx(150 * 64)
+    assert split.costs["tokens"].value == pytest.approx(150 * 16)
     assert math.isnan(split.costs["tokens"].low)
 
 
-def test_the_probability_to_reach_tau_falls_with_tau(sweep):
-    known = outlook(*sweep)
-    shares = [known.split(8, 8, axis="calls", tau=tau).reached.value for tau in (0.3, 0.6, 0.9)]
-    for lower, higher in itertools.pairwise(shares):
-        assert (lower >= higher).all()
-    assert (np.diff(shares[1][4:]) >= 0).all()
+def test_one_run_fills_no_heatmap(sweep):
+    frame, children = (
+        table[(table["children"] == 1) & (table["run"].str.endswith("-0"))] for table in sweep
+    )
+    known = outlook(frame, children)
+    assert known.value(32, 1)[1]
+    assert all(known.value(T, N) is None for T in (1, 2, 4) for N in (2, 4, 8))
+
+
+def test_the_probability_to_reach_tau_falls_with_tau_and_is_no_certainty(sweep):
+    known = outlook(*without(sweep, 4))
+    reached = [
+        known.split(4, 4, axis="calls", tau=tau).reached for tau in (-9.0, 0.3, 0.6, 0.9, 9.0)
+    ]
+    for easy, hard in itertools.pairwise(reached):
+        assert (easy.value >= hard.value).all()
+    assert (np.diff(reached[2].value) >= 0).all()
+    for sure in (reached[0], reached[-1]):
+        assert (sure.high - sure.low > 0.2).all()
+        assert ((sure.value > 0) & (sure.value < 1)).all()
 
 
 def test_no_hits_are_no_certainty():
