@@ -303,7 +303,7 @@ def _visits(children: pd.DataFrame, best: float) -> Visits:
         first=generation[begin] == 1,
         z=z(parent[begin]),
         tried=np.bincount(visit).astype(np.float64),
-        better=np.bincount(visit, improved),
+        better=np.bincount(visit, improved).astype(np.float64),
         child=visit[improved],
         child_z=z(fitness[improved]),
         child_fitness=fitness[improved],
@@ -361,7 +361,8 @@ def _fitness(visits: Visits, grid: FloatArray) -> FloatArray:
     Models give the same program again and again; thresholds often lie on its very fitness.
     """
     initial = visits.z[visits.first][:1]
-    fitness = visits.top + visits.width * (RESOLUTION - np.exp(-np.concatenate([initial, grid])))
+    gap = np.exp(-np.concatenate([initial, grid])) - RESOLUTION
+    fitness: FloatArray = visits.top - visits.width * gap
     state = 1 + np.rint((visits.child_z - grid[0]) / (grid[1] - grid[0])).astype(np.int64)
     pairs, counts = np.unique(np.stack([state, visits.child_fitness]), axis=1, return_counts=True)
     order = np.argsort(counts, kind="stable")

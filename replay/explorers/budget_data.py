@@ -222,7 +222,7 @@ class Outlook:
         low, high = np.quantile(groups, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
         if tau is not None:  # a share of RUNS runs is never a certainty
             value = (RUNS * value + 0.5) / (RUNS + 1)
-            least, most = wilson(RUNS * value, n, level=LEVEL)
+            least, most = share_limits(RUNS * value, n)
             low, high = np.minimum(low, least), np.maximum(high, most)
         return value, low, high, n
 
