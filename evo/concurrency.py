@@ -29,27 +29,18 @@ class Preset:
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
-        "conservative": Preset(
-            max_concurrent=5,
-            requests_per_minute=2000,
-            problems_per_batch=10,
-            configurations_per_batch=5,
-            configurations_in_flight=3,
-        ),
-        "balanced": Preset(
-            max_concurrent=10,
-            requests_per_minute=3500,
-            problems_per_batch=20,
-            configurations_per_batch=10,
-            configurations_in_flight=5,
-        ),
-        "aggressive": Preset(
-            max_concurrent=15,
-            requests_per_minute=3500,
-            problems_per_batch=30,
-            configurations_per_batch=15,
-            configurations_in_flight=8,
-        ),
+        name: Preset(
+            max_concurrent=slots,
+            requests_per_minute=rate,
+            problems_per_batch=problems,
+            configurations_per_batch=proposed,
+            configurations_in_flight=in_flight,
+        )
+        for name, slots, rate, problems, proposed, in_flight in (
+            ("conservative", 5, 2000, 10, 5, 3),
+            ("balanced", 10, 3500, 20, 10, 5),
+            ("aggressive", 15, 3500, 30, 15, 8),
+        )
     }
 )
 
@@ -85,19 +76,16 @@ class ConcurrencyPlan:
         return self.max_concurrent - self.arms * self.children
 
     def __str__(self) -> str:
-        return (
-            f"{self.arms} x {self.children} of {self.max_concurrent} slots"
-            f"{f', {self.wasted} wasted' if self.wasted else ''}"
-        )
+        wasted = f", {self.wasted} wasted" if self.wasted else ""
+        return f"{self.arms} x {self.children} of {self.max_concurrent} slots{wasted}"
 
 
 def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
     """Returns the split of slots between arms and the children of one of them.
 
-    As many children at once as a batch has, and as many such batches as fit, so that arms x
-    children never exceeds the slots. Nothing in this package splits its slots so: `Slots` hands
-    each to whichever call is next. The split says how many arms are needed to fill the slots, and
-    what a limit per level would waste.
+    As many children at once as a batch has, and as many such batches as fit. Nothing in this
+    package splits its slots so: `Slots` hands each to whichever call is next. The split says how
+    many arms are needed to fill the slots, and what a limit per level would waste.
 
         plan_concurrency(20, 5)      # 4 x 5
         plan_concurrency(20, 11)     # 1 x 11, 9 slots wasted
@@ -113,6 +101,5 @@ def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
         if value < 1:
             raise ValueError(f"{name}: expected at least 1, got {value!r}")
     children = min(batch_size, max_concurrent)
-    return ConcurrencyPlan(
-        max_concurrent=max_concurrent, arms=max_concurrent // children, children=children
-    )
+    arms = max_concurrent // children
+    return ConcurrencyPlan(max_concurrent=max_concurrent, arms=arms, children=children)

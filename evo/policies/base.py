@@ -65,7 +65,13 @@ class PolicyClass(Protocol):
 
 
 class BasePolicy(ABC):
-    """Settings that all policies share; a policy adds `ask`, `tell` and its state."""
+    """What all policies share; a policy adds `ask`, `tell`, its state and parameters of its own.
+
+    Args:
+        shape: (replicates, arms).
+        rounds: Planned rounds.
+        rng: Where to draw from.
+    """
 
     tries_each_arm: ClassVar[int] = 0
     """Pulls of each arm before the policy adapts: fewer rounds than this allows is a warning."""

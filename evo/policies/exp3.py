@@ -116,9 +116,6 @@ class EXP3P(ExponentialWeights):
     rounds half of the pulls are therefore random.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds, n.
-        rng: Where to draw from.
         eta: Learning rate.
         gamma: Share of uniform play, above 0 and below 1.
         beta: Weight of the bonus.
@@ -168,9 +165,6 @@ class EXP3IX(ExponentialWeights):
     eta = 2 gamma = sqrt(2 ln K / (K n)). The loss is 1 - gain.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds, n.
-        rng: Where to draw from.
         eta: Learning rate.
         gamma: Implicit exploration, 0 or more; None: eta / 2.
         reward_range: Rewards that count as gains 0 and 1.
@@ -208,9 +202,6 @@ class EXP3Mixed(ExponentialWeights):
     that the P stands for, and here it has a name of its own.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds, n.
-        rng: Where to draw from.
         gamma: Share of uniform play; None: min(1/2, sqrt(K ln K / ((e - 1) n))).
         eta: Learning rate; None: gamma / K.
         reward_range: Rewards that count as gains 0 and 1.

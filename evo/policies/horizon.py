@@ -75,9 +75,6 @@ class ThresholdAscent(IndexPolicy):
     / n with a = ln(2 rounds K / delta).
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Not used.
         s: How many rewards may lie at or above the threshold; None: a tenth of the rounds, at
             least 5. The authors used 100 with many thousand rounds.
         delta: Probability with which a bound may fail; the larger, the less exploration.

@@ -79,9 +79,6 @@ class EpsilonGreedy(MeanPolicy):
     where epsilon does not say otherwise.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Where to draw from.
         epsilon: Probability of a random arm.
     """
 

@@ -16,9 +16,6 @@ class Thompson(IndexPolicy):
     to what an arm is expected to reach, or use reward `scaled` or `rank`.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Where to draw from.
         prior_mean: Expected reward of an arm not yet pulled.
         prior_std: Spread of that expectation.
         noise_std: Spread of an arm's rewards around its mean.
@@ -73,9 +70,6 @@ class ThompsonNIG(IndexPolicy):
     (Bailey 1994), which takes two uniforms whatever the degrees of freedom.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Where to draw from.
         prior_mean: Expected reward of an arm not yet pulled.
         prior_pulls: How many pulls that expectation is worth.
         prior_shape: Half the number of pulls that the expected spread is worth.

@@ -19,9 +19,6 @@ class UCB1(MeanPolicy):
     more.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Not used.
         c: Weight of the confidence term, in units of the reward.
     """
 
@@ -49,9 +46,6 @@ class DiscountedUCB(IndexPolicy):
     default, 1 - 1 / (4 sqrt(rounds)). With a discount of 1 this is `UCB1`.
 
     Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Not used.
         c: Weight of the confidence term, in units of the reward.
         discount: Weight of a round relative to the next, above 0, at most 1.
     """

@@ -1,13 +1,10 @@
 """Presets and the two-level split."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import evo
-from evo.concurrency import PRESETS
 from evo.configuration import Settings
 
 
@@ -38,17 +35,6 @@ def test_a_split_never_exceeds_the_slots_and_no_further_arm_would_fit(slots, bat
 def test_splits_of_nothing_are_refused(numbers):
     with pytest.raises(ValueError, match="expected at least 1"):
         evo.plan_concurrency(*numbers)
-
-
-def test_the_table_of_presets():
-    rows = {name: dataclasses.astuple(preset) for name, preset in PRESETS.items()}
-    assert rows == {
-        "conservative": (5, 2000, 10, 5, 3),
-        "balanced": (10, 3500, 20, 10, 5),
-        "aggressive": (15, 3500, 30, 15, 8),
-    }
-    with pytest.raises(TypeError):
-        PRESETS["reckless"] = PRESETS["aggressive"]
 
 
 def test_a_preset_stands_in_for_what_is_not_given():

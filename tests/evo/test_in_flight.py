@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_search import timeless
 
 import evo
 import replay
@@ -257,13 +256,6 @@ def test_one_pull_exceeds_a_budget_whatever_is_in_flight() -> None:
         assert max(flying) == in_flight  # until then nothing waits
 
 
-def test_bounds_in_hindsight_know_no_delay() -> None:
-    with pytest.raises(ValueError, match="bound for one round in flight"):
-        simulate(trajectories(3, 5), "oracle_arm", rounds=5, in_flight=2)
-    with pytest.raises(ValueError, match="in_flight: expected at least 1"):
-        simulate(trajectories(3, 5), "random", rounds=5, in_flight=0)
-
-
 # Live, on a task whose evaluation takes no time.
 
 TASK_FILES = {
@@ -339,17 +331,6 @@ def test_a_replay_in_the_order_told_repeats_the_live_allocation(live: evo.Alloca
     digests = [digest for what, *_, digest in notes.lines if what == "told"]
     assert digests == [record.digest for record in told.values()]
     assert [line[:3] for line in notes.lines] == interleaving(live.path)
-
-
-def test_arms_in_flight_are_the_runs_of_their_seeds(
-    live: evo.Allocation, task: evo.Task, tmp_path: Path
-) -> None:
-    for k, log in enumerate(live.arms[:2]):
-        made = len(log.generations)
-        if made:
-            path = tmp_path / f"{k}.jsonl"
-            run = evo.run(task, generations=made, children=2, seed=40 + k, log=path, progress=False)
-            assert timeless(run.children) == timeless(log.children)
 
 
 @pytest.mark.parametrize("kept", [1, 3, 4, 9, 20, 28])

@@ -299,10 +299,3 @@ def test_mistakes_leave_nothing(tmp_path: Path, mistake: dict[str, Any], message
     with pytest.raises((ValueError, TypeError), match=message):
         evo.allocate_live("mmd", arms=2, **arguments)
     assert not (tmp_path / "a").exists()
-
-
-def test_an_alias_names_the_same_allocation(tmp_path: Path) -> None:
-    arguments = {"log_dir": tmp_path, **SMALL, "rounds": 2}
-    first = evo.allocate_live("mmd", "ucb", arms=np.arange(2), **arguments)
-    again = evo.allocate_live("mmd", "ucb1", arms=[0, 1], **arguments)
-    assert first.pulls.tolist() == again.pulls.tolist()

@@ -156,18 +156,6 @@ def test_exp3_survives_100_000_rounds(name):
 
 
 @pytest.mark.parametrize("name", ["exp3p", "exp3ix", "exp3_mixed"])
-def test_exp3_survives_rewards_far_outside_its_range(name):
-    policy = build(name, (70, 4))
-    open_arms = np.ones((70, 4), dtype=bool)
-    for reward in (1e6, -1e6, 0.0, 3.0) * 20:
-        arm = policy.ask(open_arms)
-        policy.tell(arm, np.full(70, reward))
-    probability = policy.inspect()["probability"]
-    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
-    assert (probability >= 0).all()
-
-
-@pytest.mark.parametrize("name", ["exp3p", "exp3ix", "exp3_mixed"])
 def test_reward_range_only_rescales(name):
     fitness = np.maximum.accumulate(np.random.default_rng(0).random((4, 40)), axis=1)
     plain = simulate(fitness, name, rounds=60, replicates=50)
@@ -213,13 +201,6 @@ def test_replicates_never_mix(name):
     assert (play(200)[:, :7] == play(7)).all()
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_flat_identical_arms_make_all_policies_equal(name):
-    replay = simulate(np.full((5, 20), 0.375), name, rounds=30, replicates=10)
-    assert (replay.best_fitness == 0.375).all()
-    assert (replay.pulls >= 0).all()
-
-
 @pytest.mark.parametrize("name", [*STOCHASTIC, "threshold_ascent"])
 def test_permuting_arms_permutes_pulls_in_distribution(name):
     arms = np.array([np.linspace(0.3, top, 30) for top in (0.4, 0.7, 1.1)])
@@ -240,24 +221,6 @@ def test_discounted_ucb_without_discount_is_ucb1():
     plain = simulate(fitness, "ucb1", rounds=100, replicates=1)
     kept = functools.partial(DiscountedUCB, discount=1.0)
     assert (simulate(fitness, kept, rounds=100, replicates=1).pulls == plain.pulls).all()
-
-
-def test_discounted_ucb_follows_a_change_sooner_than_ucb1():
-    """After 150 rounds in which arm 0 is better, arm 1 is."""
-
-    def share_of_the_better(policy):
-        open_arms = np.ones((1, 2), dtype=bool)
-        picks = []
-        for round_ in range(300):
-            arm = policy.ask(open_arms)
-            good = arm == (round_ >= 150)
-            policy.tell(arm, np.where(good, 1.0, 0.0))
-            picks.append(int(arm[0]))
-        return np.mean(picks[150:250])
-
-    settings_ = {"rounds": 300, "rng": Draws(0, 1), "c": 0.3}
-    plain = share_of_the_better(UCB1((1, 2), **settings_))
-    assert share_of_the_better(DiscountedUCB((1, 2), discount=0.95, **settings_)) > 0.8 > plain
 
 
 def test_baselines_do_what_they_say():

@@ -17,7 +17,6 @@ from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import LogWriter
 from evo.records import Child
 from evo.runs.arm import child_seed, choose_child
-from evo.runs.verbs import powers_of_two
 from evo.task import TaskError
 
 QUIET = {"progress": False}
@@ -69,11 +68,6 @@ def test_one_call_at_a_time_gives_the_same_log(short: evo.Log, tmp_path: Path) -
     assert [msgspec.structs.replace(g, seconds=0) for g in one.generations] == [
         msgspec.structs.replace(g, seconds=0) for g in short.generations
     ]
-
-
-def test_seeds_differ(short: evo.Log, tmp_path: Path) -> None:
-    other = evo.run("mmd", generations=3, children=4, seed=6, log=tmp_path / "o.jsonl", **QUIET)
-    assert timeless(other.children) != timeless(short.children)
 
 
 def test_resume_extends_a_finished_run(short: evo.Log, tmp_path: Path) -> None:
@@ -130,14 +124,6 @@ def test_rescore_takes_another_metric(short: evo.Log, tmp_path: Path) -> None:
         evo.resume(strict.path, **QUIET)
     with pytest.raises(ValueError, match="the evaluations have objective, strict_fitness"):
         evo.rescore(short.path, metric="beauty", log=tmp_path / "x.jsonl")
-
-
-def test_same_rescore_gives_the_same_fitness(short: evo.Log, tmp_path: Path) -> None:
-    again = evo.rescore(short.path, log=tmp_path / "again.jsonl")
-    assert [o.evaluation.fitness for o in again.outcomes] == [
-        o.evaluation.fitness for o in short.outcomes
-    ]
-    assert again.trajectory.tolist() == short.trajectory.tolist()
 
 
 def test_run_many_equals_single_runs(short: evo.Log, tmp_path: Path) -> None:
@@ -271,11 +257,7 @@ def test_choice_needs_a_strict_improvement_and_ignores_last_bits() -> None:
     assert choose_child([a, b, c], 0.5, 1e-9) is None
     assert choose_child([a, b, c], None, 1e-9) is a
     assert choose_child([c], None, 1e-9) is None
-
-
-def test_grid_runs_are_powers_of_two() -> None:
-    assert powers_of_two(8) == [1, 2, 4, 8]
-    assert powers_of_two(9) == [1, 2, 4, 8]
+    assert choose_child([a, b, sample_child(1, 2, 0.65)], 0.5, 0.1).index == 2  # a high bar
 
 
 def test_grid_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -287,12 +269,6 @@ def test_grid_goes_on_where_it_was(tmp_path: Path) -> None:
     shapes = [(len(log.generations), log.header.children) for log in again]
     assert shapes == [(8, 1), (4, 2), (2, 4), (1, 8)]
     assert all(path.stat().st_size > size for path, size in stamps.items())
-
-
-def test_choice_with_a_high_bar_is_still_the_best_child() -> None:
-    low, middle, top = (sample_child(1, i, f) for i, f in enumerate((0.52, 0.62, 0.65)))
-    assert choose_child([low, middle, top], 0.5, 0.1) is top
-    assert choose_child([low], 0.5, 0.1) is None
 
 
 def test_resume_needs_a_goal_if_a_kill_left_only_the_header(short: evo.Log, tmp_path: Path) -> None:
