@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 FILE_CAP = 1 << 20  # bytes of one embedded file
+_SHOWN = 20  # of what is left out
 TOTAL_CAP = 8 << 20  # bytes of all embedded files
 KINDS = (
     ".bin .c .cfg .cpp .csv .dat .h .ini .ipynb .j2 .jl .json .jsonl .mat .md .npy .npz .parquet "
@@ -145,8 +146,9 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
         total += size
     if left_out:
         warnings.warn(
-            f"{folder}: not embedded in the task: {', '.join(left_out)}; a list `files` in "
-            "task.toml says what is",
+            f"{folder}: not embedded in the task: {', '.join(left_out[:_SHOWN])}"
+            f"{f' and {len(left_out) - _SHOWN} more' if len(left_out) > _SHOWN else ''}; a list "
+            "`files` in task.toml says what is",
             stacklevel=4,
         )
     contents.files = dict(sorted(contents.files.items()))

@@ -91,7 +91,9 @@ def tell_of_initial(task: str, evaluation: Evaluation) -> None:
     last = said.rpartition("\n")[2]
     if "the package " in last and "pip install" in last:
         raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
-    if evaluation.status == "error" and said.startswith(EVALUATOR_FAILED):
+    # Many evaluators catch what they raise and return it as their word for a failure.
+    misses_file = "No such file or directory" in said and '"program.py"' not in said
+    if evaluation.status == "error" and (said.startswith(EVALUATOR_FAILED) or misses_file):
         lines = re.findall(r'File "([^"]+)", line (\d+)', said)
         where = " ({}, line {})".format(*lines[-1]) if lines else ""
         reason = last.removeprefix(EVALUATOR_FAILED).lstrip(": ")

@@ -49,6 +49,12 @@ def test_a_failing_sandbox_stops_the_run_and_nothing_paid_for_is_lost(
     ("evaluator", "says"),
     [
         ("open('missing.csv')\ndef evaluate(path): return {'combined_score': 1}", "missing.csv"),
+        (
+            "def evaluate(path):\n    try:\n        open('missing.csv')\n"
+            "    except Exception as error:\n"
+            "        return {'combined_score': 0.0, 'error': str(error)}",
+            "No such file or directory: 'missing.csv'",
+        ),
         ("def evaluate(path, other, more): return {'combined_score': 1}", "TypeError"),
         ("def evaluate(path):\n    return 1 / 0", r"evaluator.py, line 2.*ZeroDivisionError"),
         ("def evaluate(path):\n    return 3", "must return a dict"),
