@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evo.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
-from evo.journal import LogError, write_new
+from evo.journal import LogError, file_name, write_new
 from evo.log import Log
 from evo.records import Attempt, Outcome
 
@@ -41,7 +41,8 @@ def export_paper(log: Log, folder: Path) -> Path:
     task = ALIASES.get(log.header.task.name, log.header.task.name)
     total, n = len(log.generations), log.header.children
     name = f"greedy_C{total * n}_T{total}_N{n}_seed{log.header.seed}.json"
-    target = folder / task / log.header.model.name.replace("/", "_") / name
+    model = file_name(log.header.model.name.replace("/", "_"))
+    target = folder / file_name(task) / model / name
     result = _result(log, task)
     write_new(target, json.dumps(result, indent=1, allow_nan=False).encode() + b"\n")
     return target
