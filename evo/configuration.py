@@ -10,6 +10,7 @@ import platform
 import re
 import threading
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -183,6 +184,12 @@ def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -
                 _promised.add(path.absolute())
                 return path
     raise AssertionError("there is no end of names")
+
+
+def keep_promises(paths: Iterable[Path]) -> None:
+    """Promises these paths no longer: their runs have begun, or never will."""
+    with _promising:
+        _promised.difference_update(path.absolute() for path in paths)
 
 
 def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Path | None:

@@ -17,6 +17,7 @@ from evo.configuration import (
     at_least,
     default_path,
     find_run,
+    keep_promises,
     make_header,
     split_settings,
 )
@@ -293,7 +294,10 @@ def _plan_jobs(
     limits = check_budget(budget, [job.header for job in jobs])
 
     def work(control: Control) -> Logs:
-        return Logs(run_jobs(jobs, settings, control, budget=limits, label=label))
+        try:
+            return Logs(run_jobs(jobs, settings, control, budget=limits, label=label))
+        finally:
+            keep_promises(job.path for job in jobs)
 
     return Plan([job.path for job in jobs], work, many=True)
 

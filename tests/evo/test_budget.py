@@ -65,6 +65,7 @@ def test_runs_that_share_a_budget_come_out_as_if_one_after_another(
     again = evo.run_many("mmd", budget={unit: 2 * limit}, resume=True, **setting)
     assert len(again[0].generations) == 3  # a larger budget goes on
     assert [log.path for log in again][: len(logs)] == [log.path for log in logs]
+    assert all(log.path.stem.endswith(f"-s{log.header.seed}") for log in again)  # none begun twice
 
 
 def test_generation_0_counts_where_it_costs_calls(tmp_path: Path) -> None:
