@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
 import resource
 import signal
 import sys
@@ -19,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from evo.records import Limits
-from evo.sandbox import kernel, landlock, root, seccomp
+from evo.sandbox import kernel, landlock, proc, root, seccomp
 from evo.sandbox.messages import Setup
 
 LAYERS: dict[str, str] = {
@@ -38,8 +37,6 @@ LAYERS: dict[str, str] = {
 SWITCHED_OFF = "switched off"
 
 _MIB = 2**20
-_OWN_MEMORY = (b"RssAnon", b"RssShmem")
-_STATUS = re.compile(rb"^(PPid|Threads|RssAnon|RssShmem):\s*(\d+)", re.MULTILINE)
 _MAX_FILES = 10_000
 _MAX_DESCRIPTORS = 256
 _NOBODY = 65534
@@ -68,7 +65,6 @@ class Jail:
         self._memory_mb = setup.memory_mb
         self._user_namespace = False
         self._own_proc = False
-        self._own_kib = 0
         self._leftover: list[str] = []
         self._pid_namespace = -1
         self._limits: tuple[str, ...] = ()
@@ -181,9 +177,7 @@ class Jail:
     def _find_memory(self) -> None:
         if not kernel.LINUX or ("pid" in self.active and not self._own_proc):
             raise OSError("what a program starts cannot be seen in /proc")
-        with open("/proc/self/status", "rb") as file:
-            fields = dict(_STATUS.findall(file.read()))
-        self._own_kib = sum(int(fields.get(kind, 0)) for kind in _OWN_MEMORY)
+        proc.read_status("self")
 
     def _find_users(self) -> None:
         if self._user_namespace:
@@ -289,10 +283,9 @@ class Jail:
 
     def _enter_landlock(self, folder: str) -> None:
         kernel.no_new_privileges()
-        proc = ["/proc"] if self._own_proc else []
         landlock.restrict(
             self._landlock,
-            readable=[*self._readable, *proc],
+            readable=[*self._readable, *(("/proc",) if self._own_proc else ())],
             writable=[folder, *root.DEVICES],
         )
 
@@ -319,13 +312,13 @@ class Jail:
         """
         if "memory" in self.missing:
             return ""
-        found = descendants(spared)
+        found = proc.descendants(spared)
         count = sum(threads for threads, _ in found.values())
         if count > limits.processes and self.missing.get("processes", SWITCHED_OFF) != SWITCHED_OFF:
             return f"the program started more than {limits.processes} processes and threads"
         most = max(self._memory_mb, limits.memory_mb)
-        # What a fork shares with this process is not counted.
-        held = sum(max(memory - self._own_kib, 0) for _, memory in found.values())
+        shared = proc.memory_of(proc.read_status("self"))  # with what was forked from here
+        held = sum(max(memory - shared, 0) for _, memory in found.values())
         if held > most * 1024:
             return f"the program ran out of memory: its processes hold over {most} MiB together"
         return ""
@@ -337,7 +330,7 @@ class Jail:
         if self._user_namespace:
             return limits.processes + 4  # server, scorer and the like
         user = self._users[0] if self._users else os.geteuid()
-        return limits.processes + _count_threads(user)
+        return limits.processes + proc.count_threads(user)
 
 
 def remove_tree(folder: str) -> None:
@@ -416,34 +409,6 @@ def _become_reader(user: int) -> None:
     _become(user)
     with open(os.__file__, "rb"), open(sys.executable, "rb"):
         pass
-
-
-def descendants(spared: set[int]) -> dict[int, tuple[int, int]]:
-    """Processes that this one started, directly or not, orphans included.
-
-    Returns:
-        By number, how many threads each has, and how much memory that is no file's, KiB.
-    """
-    seen: dict[int, dict[bytes, int]] = {}
-    for name in os.listdir("/proc") if kernel.LINUX else ():
-        with suppress(OSError, ValueError), open(f"/proc/{int(name)}/status", "rb") as file:
-            seen[int(name)] = {key: int(number) for key, number in _STATUS.findall(file.read())}
-    found = {os.getpid()}
-    while more := {pid for pid in seen.keys() - found - spared if seen[pid][b"PPid"] in found}:
-        found |= more
-    return {
-        pid: (seen[pid][b"Threads"], sum(seen[pid].get(kind, 0) for kind in _OWN_MEMORY))
-        for pid in found - {os.getpid()}
-    }
-
-
-def _count_threads(user: int) -> int:
-    count = 0
-    for name in os.listdir("/proc") if kernel.LINUX else ():
-        with suppress(OSError):
-            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
-                count += len(os.listdir(f"/proc/{name}/task"))
-    return count or 256
 
 
 def _limit(name: str, value: int) -> None:

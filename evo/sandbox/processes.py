@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from evo.records import Limits
-from evo.sandbox.jail import Jail, descendants
+from evo.sandbox.jail import Jail
+from evo.sandbox.proc import descendants
 
 _CHANNEL, _TROUBLE = 3, 4  # in the child
 _FRAME_SLACK = 1 << 16  # a message is larger than the value in it
