@@ -334,7 +334,7 @@ _MISSING = {"fitness": "none", "difference": "", "pulls": ""}
 
 def plain(sections: Sequence[Section]) -> str:
     """Tables for a terminal, those of one task and model under one title."""
-    from evo.commands import table
+    from evo.commands.tables import table
 
     return _render(
         sections,

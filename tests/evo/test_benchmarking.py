@@ -58,7 +58,7 @@ def test_a_probe_ends_where_the_endpoint_limits() -> None:
 
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, text in (
-        (["--endpoint", "http://localhost:1/v1"], "goes with --model NAME"),
+        (["--endpoint", "http://localhost:1/v1"], "--model requires an argument"),
         (["--model", "nobody"], "unknown model 'nobody'"),
         (["--endpoint", "localhost", "--model", "x"], "looks like https://host/v1"),
     ):

@@ -1,0 +1,224 @@
+"""Commands that spend a budget by choosing: allocations, sweeps, selections."""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from evo.commands.options import Arms, Count, Flag, Making, Parameters, Varied, made_from
+from evo.commands.tables import FAILURE, read_text, table
+from evo.live import allocate_live
+from evo.selection import select_best
+from evo.sweeping.driver import sweep as run_sweep
+
+if TYPE_CHECKING:
+    from evo.sweeping.summary import Sweep
+
+
+@made_from(allocate_live, without=["arms"])
+def allocate(
+    make: Making,
+    *,
+    policy: str,
+    parameters: Parameters = None,
+    arms: Count = None,
+    own_arms: Arms = None,
+) -> int:
+    """Lets a policy spend rounds over parallel runs.
+
+    Args:
+        policy: ucb1, thompson, exp3p, ...
+        parameters: Of the policy, such as c=0.1.
+        arms: K, parallel runs; 10 by default.
+        own_arms: Instead of --arms, once per arm: what differs for it, such as
+            model=gpt-4o,temperature=0.2,children=8; or a log to go on from.
+    """
+    from evo.policies import find_policy
+
+    if own_arms and arms is not None:
+        raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
+    known: Any = find_policy(policy)
+    build = functools.partial(known, **parameters) if parameters else policy
+    allocation = make(policy=build, arms=own_arms or arms or 10)
+    pulls = allocation.pulls.tolist()
+    rows = [
+        (
+            k,
+            log.header.model.name,
+            log.header.children,
+            log.header.seed,
+            pulls.count(k),
+            f"{log.trajectory[-1]:.5f}",
+            log.path,
+        )
+        for k, log in enumerate(allocation.arms)
+    ]
+    print(table(rows, ("arm", "model", "N", "seed", "pulls", "best fitness", "log")))
+    spent = ", ".join(f"{amount[-1]:.6g} {unit}" for unit, amount in allocation.spent.items())
+    print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}; {allocation.path}")
+    return 0
+
+
+@made_from(
+    run_sweep, without=["space", "on_event", "strategy", "base", "task", "generations", "children"]
+)
+def sweep(make: Making, file: str) -> int:
+    """Tries many configurations on the same seeds.
+
+    Args:
+        file: sweep.toml, or the folder of a sweep to go on with.
+    """
+    given = {name: value for name, value in make.keywords.items() if value is not None}
+    return print_sweep(run_sweep(file, **given))
+
+
+def go_on(folders: Sequence[str], options: Mapping[str, Any]) -> int:
+    """Goes on with sweeps by their folders, and returns the exit code."""
+    return max(print_sweep(run_sweep(folder, **options)) for folder in folders)
+
+
+def print_sweep(done: Sweep) -> int:
+    """Prints what each configuration came to, the best first, and how the sweep stands."""
+    from evo.sweeping.summary import standings
+
+    def shown(value: float) -> str:
+        return f"{value:.5f}" if math.isfinite(value) else "none"
+
+    rows = []
+    for configuration, values, found in standings(done.folder):
+        known = found or [-math.inf]
+        figures = (sum(known) / len(known), statistics.median(known), min(known), max(known))
+        what = " ".join(f"{name}={value}" for name, value in values.items()) or "base"
+        rows.append((configuration, what, len(found), *map(shown, figures)))
+    heads = ("configuration", "values", "runs", "mean fitness", "median", "lowest", "highest")
+    print(table(rows, heads))
+    print(done.summary)
+    return FAILURE if done.summary.failed else 0
+
+
+@made_from(
+    select_best,
+    without=[
+        "choices",
+        "evaluate",
+        "data",
+        "cost_weight",
+        "samples",
+        "bounds",
+        "orders",
+        "base",
+        "c",
+    ],
+)
+def select(
+    make: Making,
+    *,
+    vary: Varied = None,
+    problems: Flag = False,
+    texts: Annotated[list[Path] | None, Parameter(name="--text")] = None,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> int:
+    """Finds which configuration is best, in few runs, at a stated confidence.
+
+    Args:
+        vary: Values of a field, such as children=4,16; several fields make a grid.
+        problems: A sample is a problem of the task's data set, not a run: -T, -N, --seeds are idle.
+        texts: With --problems: a text to try, or a log whose best text is taken.
+        low: Least fitness there is.
+        high: Largest, for clipping.
+    """
+    varied = dict(vary or {})
+    if texts and not problems:
+        raise ValueError("--text: what a run evolves is the task's own; texts need --problems")
+    if texts:
+        varied["text"] = [_text(path) for path in texts]
+    if not varied:
+        raise ValueError("expected --vary FIELD=VALUE,... or, with --problems, --text FILE")
+    if problems:
+        for name in ("generations", "children", "seeds"):
+            make.keywords.pop(name, None)
+    what = "problems" if problems else "runs"
+    given = {name: value for name, value in make.keywords.items() if name not in varied}
+    found = select_best(
+        varied,
+        samples="problems" if problems else "seeds",
+        bounds=(low, high),
+        **given,
+    )
+    rows = [
+        (
+            found.labels[k],
+            "yes" if k in found.survivors else "no",
+            int(found.samples[k]),
+            int(found.failures[k]),
+            f"{found.mean[k]:.5f}",
+            f"{found.lower[k]:.5f}",
+            f"{found.upper[k]:.5f}",
+            f"{found.spent['calls'][k]:.0f}",
+        )
+        for k in found.frame().index
+    ]
+    mean = "mean score" if problems else "mean fitness"
+    heads = ("configuration", "left", what, "failed", mean, "lower", "upper", "calls")
+    print(table(rows, heads))
+    winner = "none is left" if found.winner is None else f"winner: {found.labels[found.winner]}"
+    clipped = int(found.clipped.sum())
+    above = f"; {clipped} outside the bounds, clipped" if clipped else ""
+    print(
+        f"{winner} ({found.end}, delta {found.terms.delta:g}, {found.terms.interval}); "
+        f"{int(found.samples.sum())} of {found.samples.size * found.terms.size} {what}{above}; "
+        f"{found.path}"
+    )
+    return 0
+
+
+def _text(path: Path) -> Any:
+    """Returns a text, or the log that holds it."""
+    from evo.log import read_log
+
+    return read_log(path) if path.name.endswith((".jsonl", ".jsonl.gz")) else read_text(path)
+
+
+def pause(folders: Annotated[list[Path], Parameter(name="DIR", negative=())]) -> int:
+    """Pauses sweeps, on whatever machine: calls in flight finish.
+
+    Args:
+        folders: Of sweeps.
+    """
+    from evo.sweeping.events import request
+
+    for folder in folders:
+        request(folder, "pause")
+        print(f"{folder}: asked to pause; `evo resume {folder}` goes on")
+    return 0
+
+
+def stop(paths: Annotated[list[Path], Parameter(name="PATH", negative=())]) -> int:
+    """Stops sweeps, allocations, or the sessions that write logs.
+
+    Args:
+        paths: Folders of sweeps or allocations, or logs.
+    """
+    from evo.rounds import ALLOCATION
+    from evo.sweeping.design import is_sweep
+    from evo.sweeping.events import request
+    from evo.upkeep import stop as stop_log
+
+    for path in paths:
+        again = f"`evo resume {path}`"
+        if is_sweep(path):
+            request(path, "stop")
+        elif (journal := path / ALLOCATION).is_file():
+            stop_log(journal)
+            again = f"the same `evo allocate` with --log-dir {path}"
+        else:
+            stop_log(path)
+        print(f"{path}: asked to stop; {again} goes on")
+    return 0

@@ -1,0 +1,128 @@
+"""Commands that make runs, go on with them, and evaluate programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evo.commands.options import (
+    Flag,
+    Limits,
+    LogPaths,
+    Making,
+    Output,
+    Seed,
+    Seeds,
+    made_from,
+)
+from evo.commands.tables import FAILURE, number, print_logs, read_text, table
+from evo.runs.playback import rescore as rescore_log
+from evo.runs.verbs import evaluate as evaluate_program
+from evo.runs.verbs import resume_many, run_grid, run_many
+from evo.runs.verbs import run as run_one
+
+if TYPE_CHECKING:
+    from evo.log import Log
+
+
+@made_from(run_many)
+def run(
+    make: Making,
+    *,
+    seeds: Seeds = None,
+    seed: Seed = 0,
+    log: Path | None = None,
+) -> int:
+    """Runs searches, one per seed, and logs them.
+
+    Args:
+        seeds: Such as 40:50, which is 40 ... 49.
+        seed: One seed.
+        log: Path of the log of one run.
+    """
+    if log is None:
+        print_logs(make(seeds=seeds or [seed]))
+        return 0
+    given = dict(make.keywords)
+    if seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None:
+        raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
+    print_logs([run_one(seed=seed, log=log, **given)])
+    return 0
+
+
+@made_from(resume_many, without=["paths"])
+def resume(make: Making, logs: LogPaths) -> int:
+    """Goes on with logs: finishes killed runs, or extends finished ones; or with sweeps.
+
+    Args:
+        logs: Logs, or folders of sweeps alone.
+    """
+    from evo.commands.choosing import go_on
+    from evo.sweeping.design import is_sweep
+
+    sweeps = [path for path in logs if is_sweep(path)]
+    if not sweeps:
+        print_logs(make(logs))
+        return 0
+    given = {name: value for name, value in make.keywords.items() if value is not None}
+    if len(sweeps) < len(logs) or "generations" in given:
+        raise ValueError("expected logs, or folders of sweeps alone and without -T")
+    return go_on(sweeps, given)
+
+
+@made_from(run_grid, without=["budget"])
+def grid(make: Making, *, budget: Limits = None) -> int:
+    """Makes the runs behind a full T x N sweep.
+
+    Args:
+        budget: C, calls of each run, as a number; or limits of all runs together, by unit.
+    """
+    by_children: dict[int, list[Log]] = {}
+    for log in make(budget=budget):
+        by_children.setdefault(log.header.children, []).append(log)
+    rows = []
+    for children, group in sorted(by_children.items()):
+        finals = sorted(float(log.trajectory[-1]) for log in group)
+        middle = f"{finals[len(finals) // 2]:.4f}"
+        rows.append((len(group[0].generations), children, len(group), middle, f"{finals[-1]:.4f}"))
+    print(table(rows, ("T", "N", "runs", "median fitness", "best fitness")))
+    return 0
+
+
+@made_from(evaluate_program, without=["program"])
+def evaluate(make: Making, *, program: Path | None = None, prompt: Flag = False) -> int:
+    """Shows what a task makes of a program.
+
+    Args:
+        program: File with the program; by default the task's initial one.
+        prompt: Show the messages that ask for its rewrite, too.
+    """
+    from evo.prompt import build_messages
+
+    task = make.keywords["task"]
+    text = task.initial_program if program is None else read_text(program)
+    found = make(program=text)
+    print(f"{task.name}: {found.status}, fitness {number(found.fitness, '.10g', 'none')}")
+    rows = [(name, f"{value:.10g}") for name, value in found.metrics.items()]
+    rows.append(("seconds", number(found.seconds, ".3f", "unknown")))
+    print(table(rows, ("metric", "value")))
+    if found.error:
+        print(found.error)
+    if prompt:
+        for message in build_messages(task.record, text, found.fitness):
+            print(f"\n--- {message['role']}\n{message['content']}")
+    return 0 if found.status == "ok" else FAILURE
+
+
+@made_from(rescore_log, without=["path", "log"])
+def rescore(make: Making, logs: LogPaths, *, output: Output = None) -> int:
+    """Evaluates logged programs again, jailed, and writes new logs.
+
+    Args:
+        logs: Logs with programs.
+        output: Path of the new log, of one log.
+    """
+    if output and len(logs) > 1:
+        raise ValueError("--output: goes with one log")
+    print_logs([make(path, log=output) for path in logs])
+    return 0

@@ -1,0 +1,279 @@
+"""What the commands of `replay` do."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from evo.commands.options import Costs, Count, Flag, Needed, Number, Seed, many
+from evo.commands.tables import table, writable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from replay.contest import Contest
+    from replay.report import Group, Section
+
+    Settings = dict[str, dict[str, list[float]]] | None
+else:
+
+    def _settings(texts: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+        """Parses POLICY.PARAMETER=NUMBER[,NUMBER...]."""
+        found: dict[str, dict[str, list[float]]] = {}
+        for text in texts:
+            place, _, given = text.partition("=")
+            policy, _, parameter = place.partition(".")
+            try:
+                values = [float(each) for each in given.split(",")]
+            except ValueError:
+                values = []
+            if not (policy and parameter and values):
+                raise ValueError(
+                    "expected POLICY.PARAMETER=NUMBER such as ucb1.c=0.1 or ucb1.c=0.1,1, "
+                    f"got {text!r}"
+                )
+            found.setdefault(policy, {}).setdefault(parameter, []).extend(values)
+        return found
+
+    Settings = many(_settings, "--set", metavar="POLICY.PARAMETER=NUMBER")
+
+PICTURES = (".png", ".svg", ".pdf")
+Theme = Literal["light", "dark", "neutral"]
+Logs = Annotated[list[str], Parameter(name="LOGS", negative=())]
+
+
+def _picture(path: Path) -> Path:
+    """Returns the path of a figure to write, before any work is done for it."""
+    if path.suffix.lower() not in PICTURES:
+        raise ValueError(
+            f"--output: expected a file name that ends in {', '.join(PICTURES)}, got {str(path)!r}"
+        )
+    return writable(path)
+
+
+def report(
+    logs: Logs,
+    *,
+    output: Annotated[Path, Parameter(name=("-o", "--output"))] = Path("report.png"),
+    tau: Number = None,
+    theme: Theme = "light",
+    skip_damaged: Flag = False,
+    json: Flag = False,
+    csv: Flag = False,
+    markdown: Flag = False,
+    policies: str | None = None,
+    rounds: Count = None,
+    arms: Count = None,
+    reward: str | None = None,
+    replicates: Count = None,
+    seed: Seed | None = None,
+    settings: Settings = None,
+) -> int:
+    """Makes tables and a page of figures about logged runs.
+
+    Args:
+        logs: Logs, folders or glob patterns.
+        output: The page of figures: .png, .svg or .pdf.
+        tau: Show the time to reach this fitness.
+        theme: Of the figures.
+        skip_damaged: Leave out logs that cannot be read, and say so.
+        json: Write the tables as JSON.
+        csv: Write the tables as CSV.
+        markdown: Write the tables as Markdown.
+        policies: Replay these over the runs: ucb1,thompson,... or all.
+        rounds: Pulls; by default the generations of the shortest run.
+        arms: K, drawn per replicate; by default half the runs, 10 at most.
+        reward: best_fitness by default, improvement, improved, rank, ...
+        replicates: 1000 by default.
+        seed: Of all draws; 0 by default.
+        settings: Such as ucb1.c=0.1; ucb1.c=0.1,1 tries both.
+    """
+    from replay.pages import Panel, best_construction, draw_page
+    from replay.report import FORMATS, groups, policy_sections, sections
+    from replay.style import save
+    from replay.logs import load_tables
+
+    how = {
+        "rounds": rounds, "arms": arms, "reward": reward, "replicates": replicates, "seed": seed
+    }  # fmt: skip
+    given: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
+    if not policies and (given or settings):
+        option = f"--{next(iter(given))}" if given else "--set"
+        raise ValueError(f"{option} goes with --policies, such as --policies ucb1,thompson")
+    wanted = {"json": json, "csv": csv, "markdown": markdown}
+    forms = [name for name, chosen in wanted.items() if chosen] or ["plain"]
+    if len(forms) > 1:
+        raise ValueError(f"--{forms[0]} and --{forms[1]}: the tables are written in one form")
+    form = forms[0]
+    output = _picture(output)
+    tables = load_tables(*logs, strict=not skip_damaged)
+    found: list[Section] = []
+    panels = []
+    for group in groups(tables):
+        found += sections(group, tau=tau)
+        contests = []
+        if policies:
+            if tau is not None:
+                given["tau"] = tau
+            contests = _contests(group, policies.split(","), settings or {}, given)
+        for _, contest in contests:
+            found += policy_sections(group, contest)
+        construction, reason = best_construction(group)
+        if reason:
+            warnings.warn(reason, stacklevel=2)
+        panels.append(Panel(group, construction, contests))
+    if policies and not any(panel.contests for panel in panels):
+        raise ValueError("no group of runs is large enough to compare policies on")
+    print(FORMATS[form](found))
+    path = save(draw_page(panels, theme=theme), output)
+    print(f"\nfigures: {path}", file=sys.stdout if form == "plain" else sys.stderr)
+    return 0
+
+
+def _contests(
+    group: Group,
+    names: list[str],
+    settings: dict[str, dict[str, list[float]]],
+    given: dict[str, Any],
+) -> list[tuple[str, Contest]]:
+    """Policies on the group's runs of each N; a size with too few runs is left out, and said."""
+    from replay.contest import LEAST_RUNS, contest, named_policies
+
+    policies = named_policies(names, settings)
+    made = []
+    for children, part in group.sizes():
+        if len(part.tables.runs) < LEAST_RUNS:
+            warnings.warn(
+                f"{group.title}, N = {children}: policies are compared on at least {LEAST_RUNS} "
+                f"runs, there are {len(part.tables.runs)}",
+                stacklevel=2,
+            )
+            continue
+        outcome = contest(part.tables.generations, policies, **given)
+        made.append((f"{group.title}, N = {children}: {outcome.setting}", outcome))
+    return made
+
+
+def plan(
+    logs: Logs,
+    *,
+    budget: Needed,
+    tau: Number = None,
+    cost: Costs = None,
+    seed: Seed = 0,
+    output: Annotated[Path, Parameter(name=("-o", "--output"))] = Path("plan.png"),
+    theme: Theme = "light",
+) -> int:
+    """Says from a pilot how to spend the next budget.
+
+    Args:
+        logs: Logs, folders or glob patterns.
+        budget: Calls that may be spent.
+        tau: A fitness that one would like to reach.
+        cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
+        seed: Of all draws.
+        output: The figure: .png, .svg or .pdf.
+        theme: Of the figure.
+    """
+    from evo.journal import file_name
+    from replay.forecast import plan as make
+    from replay.plots import planner_card
+    from replay.report import OFFLINE_NOTE, groups
+    from replay.style import save
+    from replay.logs import load_tables
+
+    output = _picture(output)
+    parts = groups(load_tables(*logs))
+    for group in parts:
+        made = make(
+            group.tables.generations,
+            budget=budget,
+            children=group.tables.children,
+            costs=cost,
+            tau=tau,
+            seed=seed,
+        )
+        print(made)
+        if not group.is_llm:
+            print(f"  {OFFLINE_NOTE}")
+        print(_options(made.options))
+        path = output
+        if len(parts) > 1:
+            path = path.with_stem(f"{path.stem}-{file_name(f'{group.task}-{group.model}')}")
+        print(f"figure: {save(planner_card(made, theme=theme)[0], path)}\n")
+    return 0
+
+
+def _options(options: pd.DataFrame) -> str:
+    """The ten best ways to spend a budget."""
+    rows = [
+        (
+            row.generations,
+            row.children,
+            row.arms,
+            row.policy,
+            f"{row.value:.4f}",
+            f"[{row.low:.4f}, {row.high:.4f}]",
+        )
+        for row in options.head(10).itertuples()
+    ]
+    heads = ("rounds", "N", "K", "policy", "mean fitness", "95% of searches")
+    return table(rows, heads)
+
+
+def import_runs(
+    format: str,  # noqa: A002
+    path: Path,
+    *,
+    output: Annotated[Path, Parameter(name=("-o", "--output"))] = Path("logs/local"),
+) -> int:
+    """Writes another tool's runs as compact logs.
+
+    Args:
+        format: openevolve, shinkaevolve, ...; auto recognises it.
+        path: File or folder, as the tool wrote it.
+        output: Folder of the new logs.
+    """
+    from evo.journal import file_name
+    from replay.importers import read, write
+
+    found = read(path, None if format == "auto" else format)
+    rows = []
+    for run in found:
+        target = output / f"{file_name(run.name)}.jsonl"
+        write(run, target)
+        best = run.generations[-1].best_fitness if run.generations else None
+        shown = "none" if best is None else f"{best:.5g}"
+        rows.append((len(run.generations), run.header.children, shown, target))
+    print(table(rows, ("T", "N", "best fitness", "log")))
+    for lost in sorted({run.lost for run in found}):
+        print(f"not carried over: {lost}")
+    print("compact logs: replies and programs are left out")
+    return 0
+
+
+def export_runs(
+    format: Literal["paper"],  # noqa: A002
+    logs: Logs,
+    *,
+    output: Annotated[Path, Parameter(name=("-o", "--output"))],
+) -> int:
+    """Writes logs in another tool's layout.
+
+    Args:
+        format: The layout of the paper's code.
+        logs: Logs, folders or glob patterns.
+        output: Folder of the files.
+    """
+    from evo.log import read_log
+    from replay.importers.paper_export import export_paper
+    from replay.reading import find_logs
+
+    for path in find_logs(*logs):
+        print(export_paper(read_log(path), output))
+    return 0
