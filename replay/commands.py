@@ -93,10 +93,10 @@ def report(
         seed: Of all draws; 0 by default.
         settings: Such as ucb1.c=0.1; ucb1.c=0.1,1 tries both.
     """
+    from replay.logs import load_tables
     from replay.pages import Panel, best_construction, draw_page
     from replay.report import FORMATS, groups, policy_sections, sections
     from replay.style import save
-    from replay.logs import load_tables
 
     how = {
         "rounds": rounds, "arms": arms, "reward": reward, "replicates": replicates, "seed": seed
@@ -182,10 +182,10 @@ def plan(
     """
     from evo.journal import file_name
     from replay.forecast import plan as make
+    from replay.logs import load_tables
     from replay.plots import planner_card
     from replay.report import OFFLINE_NOTE, groups
     from replay.style import save
-    from replay.logs import load_tables
 
     output = _picture(output)
     parts = groups(load_tables(*logs))
