@@ -35,18 +35,16 @@ HELP = (
     "A selector samples the configurations until it knows the best of them. Focus the slider of "
     "rounds: the arrow keys play the race."
 )
-SHUFFLES = 100
-"""Other orders of the samples, of few configurations."""
+SHUFFLES, PAIRS = 100, 500_000
+"""Other orders of the samples, and pairs of configurations over orders, that are raced at most."""
 
-PAIRS = 500_000
-"""Pairs of configurations, over orders, that are raced at most."""
+NAMED, KEPT = 16, 16
+"""Configurations that are drawn at most, and races that are kept in memory."""
 
-NAMED = 16
-"""Configurations that are drawn at most."""
-
-KEPT = 16
-"""Races that are kept in memory."""
-
+USUAL: dict[str, Any] = {
+    "selector": "arm_elimination", "interval": "anytime", "delta": 0.05, "batch": 1,
+    "threshold": None,
+}  # fmt: skip
 DELTAS = (0.01, 0.05, 0.1, 0.2)
 BATCHES = (1, 2, 5, 10, 20)
 
@@ -134,39 +132,31 @@ class Race:
     def __init__(self, data: pd.DataFrame | npt.ArrayLike, given: dict[str, Any]) -> None:
         self._data, self._given = data, given
         self._select = functools.lru_cache(maxsize=KEPT)(self._run)
-        whole, _ = self._select("brute_force", "anytime", 0.05, 1, 0, None)
+        whole, _ = self._select(0, **{**USUAL, "selector": "brute_force"})
         self.middle = float(np.nanmean(whole.mean))
         self._shuffles = min(SHUFFLES, PAIRS // len(whole.labels) ** 2)
 
     def view(
-        self,
-        *,
-        selector: str = "arm_elimination",
-        interval: str = "anytime",
-        delta: float = 0.05,
-        batch: int = 1,
-        threshold: float | None = None,
-        rounds: int | None = None,
-        shuffled: bool = False,
+        self, *, rounds: int | None = None, shuffled: bool = False, **chosen: Any
     ) -> SelectionView:
-        """The race after some rounds; None: all. With `shuffled`, under other orders too."""
-        if selector != "threshold":
-            threshold = None
-        shuffles = self._shuffles if shuffled else 0
-        found, notes = self._select(selector, interval, delta, batch, shuffles, threshold)
+        """The race after some rounds; None: all.
+
+        Args:
+            rounds: How many.
+            shuffled: Whether it is run under other orders of the samples too.
+            chosen: Selector, interval, delta, batch and threshold, where they are not the usual.
+        """
+        chosen = {**USUAL, **chosen}
+        if chosen["selector"] != "threshold":
+            chosen["threshold"] = None
+        found, notes = self._select(self._shuffles if shuffled else 0, **chosen)
         shown = len(found.rounds) if rounds is None else rounds
         if not 1 <= shown <= len(found.rounds):
             raise ValueError(f"rounds: expected from 1 to {len(found.rounds)}, got {rounds!r}")
         return SelectionView(selection=found, rounds=shown, notes=notes)
 
     def _run(
-        self,
-        selector: str,
-        interval: Any,
-        delta: float,
-        batch: int,
-        shuffles: int,
-        threshold: float | None,
+        self, shuffles: int, *, selector: str, threshold: float | None, **rest: Any
     ) -> tuple[Selection, tuple[str, ...]]:
         parameters = {}
         if selector == "threshold":
@@ -174,15 +164,9 @@ class Race:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = select(
-                self._data,
-                selector=selector,
-                parameters=parameters,
-                interval=interval,
-                delta=delta,
-                batch=batch,
-                shuffles=shuffles,
-                **self._given,
-            )
+                self._data, selector=selector, parameters=parameters, shuffles=shuffles,
+                **rest, **self._given,
+            )  # fmt: skip
         return found, tuple(f"Note: {each.message}." for each in caught)
 
 

@@ -33,7 +33,6 @@ from replay.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 HELP = (
@@ -79,10 +78,8 @@ class SweepView:
         ]
         if counts.get("completed", 0):
             table = by_configuration(self.rows, ["fitness"]).dropna(subset=["fitness"])
-            if table.empty:
-                text.append("No run has a fitness.")
-            else:
-                text.append(_best(table, swept_fields(self.rows)))
+            none = "No run has a fitness."
+            text.append(none if table.empty else _best(table, swept_fields(self.rows)))
         return " ".join(text)
 
     def table(self) -> pd.DataFrame:
@@ -122,31 +119,25 @@ def _by_cost(view: SweepView) -> pd.DataFrame:
     return table.assign(front=table.index.isin(pareto_front(table, view.cost).index))
 
 
-Drawing = Callable[[SweepView, "Axes", Theme], object]
-Tabling = Callable[[SweepView], "pd.DataFrame"]
-FIGURES: dict[str, tuple[Drawing, Tabling]] = {
+FIGURES: dict[str, tuple[Callable[..., object], Callable[[SweepView], pd.DataFrame]]] = {
     "main effects": (
-        lambda view, ax, theme: plots.main_effects(
-            view.rows, column=view.measure, ax=ax, theme=theme
-        ),
+        lambda view, **on: plots.main_effects(view.rows, column=view.measure, **on),
         lambda view: main_effects(view.rows, column=view.measure),
     ),
     "configurations": (
-        lambda view, ax, theme: plots.parallel_coordinates(view.rows, ax=ax, theme=theme),
+        lambda view, **on: plots.parallel_coordinates(view.rows, **on),
         lambda view: by_configuration(view.rows),
     ),
     "depth and breadth": (
-        lambda view, ax, theme: plots.depth_breadth_slice(view.rows, ax=ax, theme=theme),
+        lambda view, **on: plots.depth_breadth_slice(view.rows, **on),
         _by_depth,
     ),
     "cost and fitness": (
-        lambda view, ax, theme: plots.cost_and_fitness(
-            view.rows, cost=view.cost, ax=ax, theme=theme
-        ),
+        lambda view, **on: plots.cost_and_fitness(view.rows, cost=view.cost, **on),
         _by_cost,
     ),
 }
-"""By name: what draws a view, and the table of what is drawn."""
+"""By name: what draws a view on `ax` in a `theme`, and the table of what is drawn."""
 
 
 class Filters:
@@ -309,7 +300,9 @@ def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
 
 
 def _picture(theme: Theme) -> WholePicture:
-    return WholePicture(lambda view, ax: FIGURES[view.figure][0](view, ax, theme), _height, theme)
+    return WholePicture(
+        lambda view, ax: FIGURES[view.figure][0](view, ax=ax, theme=theme), _height, theme
+    )
 
 
 def _height(view: SweepView) -> float:
