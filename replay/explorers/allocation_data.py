@@ -210,6 +210,11 @@ class AllocationView:
     effects: dict[str, Interval]
 
     @property
+    def interval(self) -> str:
+        """What the intervals are called."""
+        return self.played["random"].curve.label
+
+    @property
     def words(self) -> str:
         """Threshold times and effects in sentences."""
         text = [
@@ -225,9 +230,14 @@ class AllocationView:
             if name != "pool"
         ]
         best = self.played[self.shown].best_arm
+        limits = f" [{100 * max(best.low, 0):.0f}, {100 * min(best.high, 1):.0f}]"
+        known = limits if math.isfinite(best.low) else ""
         text.append(
-            f"{self.shown} gives its best arm {100 * best.value:.0f} % "
-            f"[{100 * max(best.low, 0):.0f}, {100 * min(best.high, 1):.0f}] of the pulls."
+            f"{self.shown} gives its best arm {100 * best.value:.0f} %{known} of the pulls."
+        )
+        note = self.effects["pool"].note
+        text.append(
+            f"In brackets: {self.interval} over runs." if not note else f"No interval: {note}."
         )
         text.append(f"n = {self.pools.runs} runs, {self.replicates:,} replicates.")
         if any(np.isnan(each.replay.best_fitness).any() for each in self.played.values()):
@@ -264,12 +274,13 @@ def _when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
             f"{name} with {arms} arms does not reach {time.tau:g} in {rounds} rounds: "
             f"{100 * time.share_reached:.3g} % of the replicates do, {100 * SHARE:g} % should."
         )
+    text = f"{name} with {arms} arms reaches {time.tau:g} after {time.time:g} rounds"
+    if math.isnan(time.low):
+        return f"{text}."
     high = f"{time.high:g}" if math.isfinite(time.high) else f"beyond {rounds}"
-    return (
-        f"{name} with {arms} arms reaches {time.tau:g} after {time.time:g} rounds, 95 % interval "
-        f"{time.low:g} to {high}."
-    )
+    return f"{text}, interval {time.low:g} to {high}."
 
 
 def _signed(found: Interval) -> str:
-    return f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+    limits = f" [{found.low:+.4f}, {found.high:+.4f}]" if math.isfinite(found.low) else ""
+    return f"{found.value:+.4f}{limits}"

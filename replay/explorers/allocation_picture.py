@@ -41,11 +41,16 @@ class AllocationPicture:
         if not width / 8 < view.rounds <= width:
             width = 2 ** math.ceil(math.log2(max(view.rounds, 2)))
         widest = max(
-            (abs(limit) for each in view.effects.values() for limit in (each.low, each.high)),
+            (
+                abs(limit)
+                for each in view.effects.values()
+                for limit in (each.value, each.low, each.high)
+                if math.isfinite(limit)
+            ),
             default=0.0,
         )
         fits = 0.1 * self._reach <= widest <= self._reach
-        ground = (view.pools, tuple(view.played), width, view.shown)
+        ground = (view.pools, tuple(view.played), width, view.shown, view.interval)
         fresh = ground != self._ground or not fits
         if fresh:
             self._ground, self._width = ground, width
@@ -109,7 +114,7 @@ class AllocationPicture:
             ax,
             self.theme,
             "Best fitness over the arms",
-            f"mean, 95 % interval over n = {view.pools.runs} runs",
+            f"mean, {view.interval}, n = {view.pools.runs} runs",
         )
         self._lines: list[tuple[Any, Any]] = []
         for row, (name, colour) in enumerate(colours.items()):
@@ -156,7 +161,7 @@ class AllocationPicture:
         style.label_axes(ax, self.theme, x="rounds", y="")
         style.head(
             ax, self.theme, "Rounds to reach τ",
-            f"{100 * SHARE:g} % of replicates, 95 % interval; arrow: later or never",
+            f"{100 * SHARE:g} % of replicates, {view.interval}; arrow: later or never",
         )  # fmt: skip
         self._spans, self._dots = _spans(ax, every, 2.2, 0.6), _dots(ax, every, "o")
         self._arrows = _dots(ax, every, ">")

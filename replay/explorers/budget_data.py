@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.cells import FloatArray, Sweep, sweeps
-from replay.intervals import Interval, curve_band, interval
+from replay.intervals import LEAST, Interval, curve_band, interval, measured
 from replay.kernel import fit_kernel
 from replay.logs import COSTS
 from replay.style import number
@@ -134,6 +134,13 @@ class Outlook:
         """The largest budget that is shown, in calls."""
         return max(N * depth for N, depth in self.depths.items())
 
+    @property
+    def interval(self) -> str:
+        """What the intervals of means are called, by the fewest runs of an N."""
+        n = min(len(self.fitness.depth[rows]) for rows in self.strata.values())
+        held = measured("mean", n, LEVEL)
+        return "no interval" if n < LEAST or math.isnan(held) else f"{100 * held:.0f} % interval"
+
     @functools.cached_property
     def _kernels(self) -> list[Kernel]:
         return [] if self.kernel is None else list(self.kernel.resampled(KERNELS))
@@ -201,9 +208,10 @@ class Outlook:
         """Share of the runs of N that have reached tau, with its interval."""
         rows = self.strata[N]
         matrix = self.fitness.values[rows, : self.depths[N] + 1]
-        n = (self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])).sum(axis=0)
-        hits = (matrix >= tau).sum(axis=0)
-        return (hits / n, *share_limits(hits, n), n.astype(np.float64))
+        deep = self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])
+        reached = np.where(deep, matrix >= tau, np.nan)
+        found = interval(reached, "share", LEVEL, missing="omit")
+        return found.value, found.low, found.high, deep.sum(axis=0).astype(np.float64)
 
     def _simulate(self, N: int) -> NDArray[np.float32]:
         """Best fitness of simulated runs of N, (groups, RUNS, generations + 1)."""
@@ -298,15 +306,6 @@ def known_costs(frame: pd.DataFrame) -> dict[str, Sweep]:
             if np.isfinite(sweep.values[inside]).all():
                 costs[unit] = sweep
     return costs
-
-
-def share_limits(hits: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Interval of a share (Clopper and Pearson 1934), which no hits at all do not make sure."""
-    from scipy.special import betaincinv
-
-    low = betaincinv(np.maximum(hits, 1), n - hits + 1, (1 - LEVEL) / 2)
-    high = betaincinv(hits + 1, np.maximum(n - hits, 1), (1 + LEVEL) / 2)
-    return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
 
 
 def _curve(

@@ -87,7 +87,7 @@ class BudgetPicture:
             self._fitness,
             self.theme,
             "Best fitness so far",
-            "mean, 95 % interval over runs; dashed: predicted",
+            f"mean, {view.outlook.interval} over runs; dashed: predicted",
         )
         style.head(self._reached, self.theme, "Probability to reach τ", "")
         moving: list[Artist] = []

@@ -40,23 +40,19 @@ class RunData:
 
     def __init__(self, log: Log) -> None:
         self.log = log
-        evaluations: list[Evaluation] = []
-        self.places: list[Place] = []
+        found = {(each.generation, each.index): each.evaluation for each in log.outcomes}
         if log.initial is not None:
-            evaluations.append(log.initial.evaluation)
-            self.places.append((0, 0))
-        for outcome in log.outcomes:
-            evaluations.append(outcome.evaluation)
-            self.places.append((outcome.generation, outcome.index))
+            found = {(0, 0): log.initial.evaluation, **found}
+        self.places: list[Place] = list(found)
         if not self.places:
             raise ValueError(f"{log.path.name}: no program was evaluated yet")
         winners = {each.best for each in log.generations if each.improved}
         self.generation = np.array([place[0] for place in self.places])
         self.index = np.array([place[1] for place in self.places])
         self.fitness = np.array(
-            [np.nan if each.fitness is None else each.fitness for each in evaluations]
+            [np.nan if each.fitness is None else each.fitness for each in found.values()]
         )
-        self.status = np.array([STATUSES.index(each.status) for each in evaluations])
+        self.status = np.array([STATUSES.index(each.status) for each in found.values()])
         self.improved = np.array([place in winners for place in self.places])
         self.trajectory = log.trajectory
         self._numbers = {place: number for number, place in enumerate(self.places)}
@@ -108,11 +104,8 @@ class RunData:
     @functools.cached_property
     def counts(self) -> str:
         """Number of children by status, in words."""
-        found = Counter(
-            STATUSES[number]
-            for number, place in zip(self.status.tolist(), self.places, strict=True)
-            if place != (0, 0)
-        )
+        first = 1 if self.places[0] == (0, 0) else 0
+        found = Counter(STATUSES[number] for number in self.status[first:].tolist())
         return ", ".join(f"{found[name]:,} {name}" for name in STATUSES if found[name])
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -76,25 +77,24 @@ def diff(view: RunView) -> str:
         return _note(str(error))
     if not lines:
         return _note(f"The same text as {name(view.parent)}.")
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
-    shown, left = _cut_lines(lines)
-    body = "".join(map(_diff_line, shown))
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    size = itertools.accumulate(map(len, lines))
+    shown = sum(each <= LONGEST for each in size)
+    body = "".join(map(_diff_line, lines[:shown]))
+    left = f"{len(lines) - shown:,} further lines are not shown."
     return (
         _note(f"{added} lines added, {removed} removed, against {name(view.parent)}.")
         + f"<pre tabindex='0' style='{_BLOCK};white-space:pre'>"
         + f"<span style='display:inline-block;min-width:100%'>{body}</span></pre>"
-        + left
+        + (_note(left) if shown < len(lines) else "")
     )
 
 
 def program(view: RunView) -> str:
     """The program."""
-    return (
-        _note(_no_text(view, "program"))
-        if view.program is None
-        else _text(view.program, wrap=False)
-    )
+    if view.program is None:
+        return _note(_no_text(view, "program"))
+    return _text(view.program, wrap=False)
 
 
 def reply(view: RunView) -> str:
@@ -123,15 +123,11 @@ def attempts(view: RunView) -> str:
 def _attempt(number: int, attempt: Attempt) -> tuple[str, ...]:
     tokens = usage_tokens(attempt.usage)
     counts = ("unknown",) * 3 if tokens is None else tuple(f"{count:,}" for count in tokens)
-    status = attempt.status if attempt.http_status is None else _with_code(attempt)
+    status = attempt.status + (f" ({attempt.http_status})" if attempt.http_status else "")
+    status += " (from the response cache)" if attempt.cached else ""
     seconds = "unknown" if attempt.latency is None else f"{attempt.latency:.3g}"
-    cached = " (from the response cache)" if attempt.cached else ""
-    error = attempt.error or ""
-    return (str(number), status + cached, seconds, *counts, attempt.finish_reason or "", error)
-
-
-def _with_code(attempt: Attempt) -> str:
-    return f"{attempt.status} ({attempt.http_status})"
+    said = attempt.finish_reason or "", attempt.error or ""
+    return (str(number), status, seconds, *counts, *said)
 
 
 def _no_text(view: RunView, what: str) -> str:
@@ -147,18 +143,6 @@ def _diff_line(line: str) -> str:
     colour = {"+": _ADDED, "-": _REMOVED, "@": _PLACE}.get(line[:1])
     ground = f"background:rgba({colour},.2);" if colour else ""
     return f"<span style='display:block;min-height:1.35em;{ground}'>{clean(line)}</span>"
-
-
-def _cut_lines(lines: Sequence[str]) -> tuple[list[str], str]:
-    """As many lines as are shown, and a word on the rest."""
-    shown: list[str] = []
-    size = 0
-    for line in lines:
-        size += len(line)
-        if size > LONGEST:
-            return shown, _note(f"{len(lines) - len(shown):,} further lines are not shown.")
-        shown.append(line)
-    return shown, ""
 
 
 def _text(text: str, *, wrap: bool = True) -> str:

@@ -62,6 +62,8 @@ def trajectories(
     Raises:
         ValueError: A column is missing, or the cost of a run is unknown.
     """
+    import pandas as pd
+
     if x not in COSTS:
         raise ValueError(f"expected x to be one of {', '.join(COSTS)}, got {x!r}")
     label, cost_columns = COSTS[x]
@@ -75,17 +77,17 @@ def trajectories(
     style.label_axes(ax, theme, x=label, y=FITNESS)
     if frame["best_fitness"].isna().all():
         return style.sentence(ax, theme, "No run has a program that is ok.")
-    ends, counts, dashed, banded = [], [], False, False
+    ends, counts, bands, dashed = [], [], [], False
     groups = frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)]
     for order, (values, part) in enumerate(groups):
         colour, dashes = look(order)
         curves = [_curve(run, cost_columns) for _, run in part.groupby("run", sort=False)]
         for position, fitness in curves:
             ax.step(position, fitness, where="post", color=colour, lw=0.7, alpha=0.45)
-        height, all_known, has_band = _median(ax, curves, colour, dashes)
+        height, all_known, band = _median(ax, curves, colour, dashes)
         counts.append(len(curves))
         dashed |= not all_known
-        banded |= has_band
+        bands.append(band)
         name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
         nothing = ", nothing ok" if math.isnan(height) else ""
         ends.append((height, f"{name} (n = {len(curves)}{nothing})", colour))
@@ -94,7 +96,7 @@ def trajectories(
     if x == "generation":
         style.whole_numbers(ax)
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if c not in keys]
-    about = _about(counts, dashed=dashed, banded=banded)
+    about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed)
     style.head(ax, theme, ", ".join(fixed) or "Runs", about)
     return ax
 
@@ -117,11 +119,11 @@ def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, Float
 
 def _median(
     ax: Axes, curves: Sequence[tuple[FloatArray, FloatArray]], colour: str, dashes: str
-) -> tuple[float, bool, bool]:
+) -> tuple[float, bool, pd.DataFrame]:
     """Draw median and band of step functions.
 
     Returns:
-        Where the median ends, whether every run has a value everywhere, whether there is a band.
+        Where the median ends, whether every run has a value everywhere, and the band.
     """
     grid = np.unique(np.concatenate([position for position, _ in curves]))
     if len(grid) > MOST_POINTS:
@@ -138,7 +140,7 @@ def _median(
     ax.step(grid, band["value"].where(everyone), where="post", color=colour, lw=2.2, ls=dashes)
     known_values = band["value"].dropna()
     end = float(known_values.iloc[-1]) if len(known_values) else math.nan
-    return end, bool(everyone.all()), bool(band["low"].notna().any())
+    return end, bool(everyone.all()), band
 
 
 def _value(column: str, value: Any) -> str:
@@ -147,19 +149,14 @@ def _value(column: str, value: Any) -> str:
     return f"N = {value}" if column == "children" else str(value)
 
 
-def _about(counts: Sequence[int], *, dashed: bool, banded: bool) -> str:
+def _about(counts: Sequence[int], drawn: str, *, dashed: bool) -> str:
     """Say what `trajectories` drew of groups with these numbers of runs."""
     if max(counts) == 1:
         return "A single run" + (" each, so" if len(counts) > 1 else ",") + " no interval"
-    drawn = "Median and 95 % interval over runs"
-    if not banded:
-        drawn = "Median; too few runs for an interval"
     drawn += ", dashed where only some have a value" if dashed else ""
-    same = len(set(counts)) == 1
     each = " each" if len(counts) > 1 else ""
-    return f"{drawn}; thin: every run; " + (
-        f"n = {counts[0]}{each}" if same else "n beside each line"
-    )
+    same = f"n = {counts[0]}{each}" if len(set(counts)) == 1 else "n beside each line"
+    return f"{drawn}; thin: every run; {same}"
 
 
 def construction(

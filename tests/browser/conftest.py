@@ -36,3 +36,20 @@ def screenshots() -> Path:
     folder = Path(tempfile.gettempdir()) / "explorer-screenshots"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture
+def opened(notebooks, request):
+    """Open a notebook (cells, whether dark); afterwards nothing may have complained."""
+    url, folder, log = notebooks
+    cells, dark = request.param
+    name = f"{request.node.name.split('[')[0]}{'-dark' if dark else ''}.ipynb"
+    lab.write_notebook(folder / name, cells)
+    with lab.browser(width=900 if dark else 1280) as (page, errors):
+        lab.open_notebook(page, url, name, dark=dark)
+        lab.shown(page)
+        yield page
+        page.wait_for_timeout(600)  # for what might still go wrong at rest
+        expected = "Cannot send" if "kernel" in name else "favicon"  # to a kernel that is gone
+        assert not [error for error in errors if expected not in error]
+    assert "Traceback" not in log.read_text()

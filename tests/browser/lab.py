@@ -220,3 +220,28 @@ def handle(page, label: str):
     """The handle of the slider with a label."""
     described = page.get_by_text(label, exact=True)
     return page.locator(".widget-hslider", has=described).first.locator(".noUi-handle")
+
+
+def sees(page, words) -> None:
+    """The words line says this, a text or a pattern."""
+    page.get_by_role("status").filter(has_text=words).first.wait_for()
+
+
+def fits(page) -> None:
+    """Nothing of what is shown is cropped on the right."""
+    outside = page.evaluate(
+        """() => {
+          const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
+          const parts = 'img.widget-image, .widget-hslider, .widget-tab, .widget-button';
+          return [...document.querySelectorAll(parts)].filter(e => e.offsetParent)
+            .map(e => e.getBoundingClientRect().right - cell.right).filter(d => d > 1);
+        }"""
+    )
+    assert not outside
+
+
+def both_themes(*cells: str):
+    """A notebook of these cells in a wide light and in a narrow dark page."""
+    import pytest
+
+    return pytest.mark.parametrize("opened", [(cells, False), (cells, True)], indirect=True)

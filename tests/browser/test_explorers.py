@@ -16,81 +16,59 @@ frame, children = chain_runs(budget=64)
 """
 
 
-@pytest.fixture
-def opened(notebooks, request):
-    """Open a notebook with an explorer; afterwards nothing may have complained."""
-    url, folder, log = notebooks
-    call, dark = request.param
-    name = f"{request.node.name.split('[')[0]}{'-dark' if dark else ''}.ipynb"
-    lab.write_notebook(folder / name, [DATA, f"e = explorers.{call}\ne"])
-    with lab.browser(width=900 if dark else 1280) as (page, errors):
-        lab.open_notebook(page, url, name, dark=dark)
-        lab.shown(page)
-        yield page
-        page.wait_for_timeout(600)  # for what might still go wrong at rest
-        expected = "Cannot send" if "kernel" in name else "favicon"  # to a kernel that is gone
-        assert not [error for error in errors if expected not in error]
-    assert "Traceback" not in log.read_text()
+BUDGET = (DATA, "e = explorers.explore_budget(frame, child_table=children)\ne")
+ALLOCATION = (DATA, "e = explorers.explore_allocation(frame)\ne")
 
 
-BUDGET = "explore_budget(frame, child_table=children)"
-ALLOCATION = "explore_allocation(frame)"
-
-
-def sees(page, words: str) -> None:
-    """The words line says this."""
-    page.get_by_role("status").filter(has_text=words).first.wait_for()
-
-
-@pytest.mark.parametrize("opened", [(BUDGET, False), (BUDGET, True)], indirect=True)
+@lab.both_themes(*BUDGET)
 def test_budget(opened, screenshots, request):
     page, name = opened, request.node.name
     assert "generations=8, children=8, calls=64" in lab.shown(page)["Source"]
     lab.handle(page, "generations T").press("ArrowRight")
     lab.wait_for(page, "generations=16, children=4, calls=64")
-    sees(page, "T = 16 generations of N = 4 children (C = 64 calls)")
+    lab.sees(page, "T = 16 generations of N = 4 children (C = 64 calls)")
     lab.handle(page, "calls C").press("ArrowRight")
     lab.wait_for(page, "generations=32, children=4, calls=128")
-    sees(page, "never run")
+    lab.sees(page, "never run")
     box = lab.handle(page, "children N").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
     page.mouse.move(box["x"] - 300, box["y"], steps=8)
     page.mouse.up()
     lab.wait_for(page, "generations=128, children=1, calls=128")
-    fits(page)
+    lab.fits(page)
     page.screenshot(path=screenshots / f"{name}.png")
 
 
 def test_in_notebook_7(tmp_path, screenshots):
-    lab.write_notebook(tmp_path / "seven.ipynb", [DATA, f"e = explorers.{BUDGET}\ne"])
+    lab.write_notebook(tmp_path / "seven.ipynb", BUDGET)
     with lab.server(tmp_path, "notebook") as (url, log), lab.browser() as (page, _):
         lab.open_notebook(page, url, "seven.ipynb", under="notebooks")
         lab.shown(page)
         lab.handle(page, "generations T").press("ArrowRight")  # a shortcut of Notebook's, too
         lab.wait_for(page, "generations=16, children=4, calls=64")
-        sees(page, "T = 16 generations of N = 4 children (C = 64 calls)")
+        lab.sees(page, "T = 16 generations of N = 4 children (C = 64 calls)")
         page.get_by_label("Cost axis").select_option("generation")
         lab.wait_for(page, "axis='generation'")
-        fits(page)
+        lab.fits(page)
         page.screenshot(path=screenshots / "notebook-7.png")
         assert "Traceback" not in log.read_text()
 
 
-@pytest.mark.parametrize("opened", [(ALLOCATION, False), (ALLOCATION, True)], indirect=True)
+@lab.both_themes(*ALLOCATION)
 def test_allocation(opened, screenshots, request):
     page, name = opened, request.node.name
     before = lab.shown(page)["Source"]
     assert "policies=('ucb1', 'thompson')" in before
     lab.handle(page, "arms K").press("ArrowRight")
     lab.wait_for(page, "arms=6")
-    sees(page, "ucb1 with 6 arms")
+    lab.sees(page, "ucb1 with 6 arms")
     lab.handle(page, "c").press("ArrowRight")
     lab.wait_for(page, ", c=0")
     page.get_by_label("Reward").select_option("rank")
     lab.wait_for(page, "reward='rank'")
-    sees(page, "1,000 replicates")  # at rest
-    fits(page)
+    lab.sees(page, "1,000 replicates")  # at rest
+    lab.fits(page)
     page.screenshot(path=screenshots / f"{name}.png")
 
 
@@ -110,19 +88,6 @@ def test_a_scrub_needs_no_kernel(opened, screenshots):
     page.screenshot(path=screenshots / "scrub.png")
 
 
-def fits(page) -> None:
-    """Nothing of the explorer is cropped on the right."""
-    outside = page.evaluate(
-        """() => {
-          const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
-          return [...document.querySelectorAll('img.widget-image, .widget-hslider')]
-            .filter(e => e.offsetParent)
-            .map(e => e.getBoundingClientRect().right - cell.right).filter(d => d > 1);
-        }"""
-    )
-    assert not outside
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_picker(notebooks, screenshots, request, dark):
     url, folder, log = notebooks
@@ -136,9 +101,9 @@ def test_picker(notebooks, screenshots, request, dark):
         page.locator(".widget-select select").select_option(label=f"logs-{dark}/")
         page.get_by_role("button", name="Open").focus()
         page.keyboard.press("Enter")
-        sees(page, "3 runs in the format of evo, task min_max_distance")
+        lab.sees(page, "3 runs in the format of evo, task min_max_distance")
         lab.shown(page)
-        fits(page)
+        lab.fits(page)
         page.screenshot(path=screenshots / f"{request.node.name}.png")
         assert not [error for error in errors if "favicon" not in error]
     assert "Traceback" not in log.read_text()

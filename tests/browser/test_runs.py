@@ -29,24 +29,6 @@ def run(notebooks):
     )  # fmt: skip
 
 
-def sees(page, words: str | re.Pattern[str]) -> None:
-    """The words line says this."""
-    page.get_by_role("status").filter(has_text=words).first.wait_for()
-
-
-def fits(page) -> None:
-    """Nothing is cropped on the right."""
-    outside = page.evaluate(
-        """() => {
-          const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
-          return [...document.querySelectorAll('img.widget-image, .widget-tab, .widget-button')]
-            .filter(e => e.offsetParent)
-            .map(e => e.getBoundingClientRect().right - cell.right).filter(d => d > 1);
-        }"""
-    )
-    assert not outside
-
-
 def named(place: tuple[int, int]) -> str:
     """As the words line begins."""
     return f"Child {place[1]} of generation {place[0]}:"
@@ -61,32 +43,31 @@ def test_the_run_browser(notebooks, run, screenshots, dark):
         lab.open_notebook(page, url, f"{name}.ipynb", dark=dark)
         lab.shown(page)
         best = (run.best.generation, run.best.index)
-        sees(page, named(best))
+        lab.sees(page, named(best))
         improving = [each.best for each in run.generations if each.improved]
         picture = page.locator(".run-browser [role=application]")
         picture.focus()
         picture.press("ArrowDown")
-        sees(page, named(improving[-2]))
+        lab.sees(page, named(improving[-2]))
         picture.press("ArrowUp")
-        sees(page, named(best))
+        lab.sees(page, named(best))
         picture.press("ArrowLeft")
         before = [(o.generation, o.index) for o in run.outcomes if (o.generation, o.index) < best]
-        sees(page, named(before[-1]))
+        lab.sees(page, named(before[-1]))
         page.get_by_role("button", name="◀ improvement").click()
-        sees(page, named(max(place for place in improving if place < before[-1])))
+        lab.sees(page, named(max(place for place in improving if place < before[-1])))
         box = picture.bounding_box()
         failed = [o for o in run.outcomes if o.evaluation.status != "ok"]
         page.mouse.click(box["x"] + 0.62 * box["width"], box["y"] + 0.98 * box["height"])
-        sees(page, named((failed[-1].generation, failed[-1].index)))
+        lab.sees(page, named((failed[-1].generation, failed[-1].index)))
         lab.handle(page, "generation").press("Home")
-        sees(page, "The initial program: ok")
+        lab.sees(page, "The initial program: ok")
         picture.press("ArrowRight")
-        sees(page, named((1, 0)))
+        lab.sees(page, named((1, 0)))
         picture.press("ArrowUp")
         lab.wait_for(page, f"generation={improving[0][0]}, index={improving[0][1]}")
-        page.wait_for_timeout(4000)  # its construction is drawn
         assert page.evaluate("() => document.querySelectorAll('.run-browser pre').length") > 0
-        fits(page)
+        lab.fits(page)
         page.screenshot(path=screenshots / f"{name}.png")
         assert not [error for error in errors if "favicon" not in error]
     assert "Traceback" not in log.read_text()
@@ -99,12 +80,12 @@ def test_the_live_view(notebooks, screenshots):
         lab.open_notebook(page, url, "live.ipynb", dark=True)
         lab.shown(page)
         page.get_by_text("2", exact=True).first.wait_for()  # the kernel is free
-        sees(page, re.compile(r"Under way after [1-9]\d* of 200"))
+        lab.sees(page, re.compile(r"Under way after [1-9]\d* of 200"))
         page.screenshot(path=screenshots / "live-dark.png")
         page.get_by_role("button", name="Stop").click()
-        sees(page, "Ended (interrupted), can be resumed")
+        lab.sees(page, "Ended (interrupted), can be resumed")
         assert page.get_by_role("button", name="Stop").is_disabled()
-        fits(page)
+        lab.fits(page)
         page.screenshot(path=screenshots / "live-stopped-dark.png")
         assert not [error for error in errors if "favicon" not in error]
     assert not evo.read_log(folder / "live.jsonl").finished

@@ -14,39 +14,19 @@ frame = sweep_runs(12, 40, noise=0.05)
 """
 
 
-def sees(page, words: str) -> None:
-    """The words line says this."""
-    page.get_by_role("status").filter(has_text=words).first.wait_for()
+SWEEP = (DATA, "e = explorers.explore_sweep(frame)\ne")
+SELECTION = (DATA, "e = explorers.explore_selection(frame)\ne")
 
 
-@pytest.fixture
-def opened(notebooks, request):
-    """Open a notebook with an explorer; afterwards nothing may have complained."""
-    url, folder, log = notebooks
-    call, dark = request.param
-    name = f"{request.node.name.split('[')[0]}{'-dark' if dark else ''}.ipynb"
-    lab.write_notebook(folder / name, [DATA, f"e = explorers.{call}\ne"])
-    with lab.browser(width=900 if dark else 1280) as (page, errors):
-        lab.open_notebook(page, url, name, dark=dark)
-        lab.shown(page)
-        yield page
-        page.wait_for_timeout(600)  # for what might still go wrong at rest
-        assert not [error for error in errors if "favicon" not in error]
-    assert "Traceback" not in log.read_text()
-
-
-SWEEP, SELECTION = "explore_sweep(frame)", "explore_selection(frame)"
-
-
-@pytest.mark.parametrize("opened", [(SWEEP, False), (SWEEP, True)], indirect=True)
+@lab.both_themes(*SWEEP)
 def test_filters(opened, screenshots, request):
     page, name = opened, request.node.name
-    sees(page, "12 of 12 configurations")
+    lab.sees(page, "12 of 12 configurations")
     model = page.get_by_label("model", exact=True)
     before = page.get_by_label("top_p").locator("option").all_inner_texts()
     model.select_option(index=0)
     lab.wait_for(page, "where={'model': ('a',)}")
-    sees(page, "of 12 configurations")
+    lab.sees(page, "of 12 configurations")
     after = page.get_by_label("top_p").locator("option").all_inner_texts()
     assert after != before
     model.press("ArrowDown")  # from a to b, as in any list
@@ -60,10 +40,10 @@ def test_filters(opened, screenshots, request):
     page.screenshot(path=screenshots / f"{name}.png")
 
 
-@pytest.mark.parametrize("opened", [(SELECTION, False), (SELECTION, True)], indirect=True)
+@lab.both_themes(*SELECTION)
 def test_the_race(opened, screenshots, request):
     page, name = opened, request.node.name
-    sees(page, "other orders of the samples")
+    lab.sees(page, "other orders of the samples")
     page.get_by_label("Intervals").select_option("compat")
     lab.wait_for(page, "interval='compat'")
     page.get_by_label("Selector").select_option("brute_force")
@@ -77,5 +57,5 @@ def test_the_race(opened, screenshots, request):
     lab.wait_for(page, "rounds=2)")
     rounds.press("ArrowRight")
     lab.wait_for(page, "rounds=3)")
-    sees(page, "After round 3 of")
+    lab.sees(page, "After round 3 of")
     page.screenshot(path=screenshots / f"{name}.png")

@@ -258,16 +258,6 @@ def test_trajectories_draw_every_run_and_their_median():
     assert len(drawn) == 7 + 2
 
 
-def test_the_order_of_rows_does_not_matter(tmp_path):
-    frame = made_runs()
-    mixed = frame.groupby("run", sort=False).sample(frac=1, random_state=1)
-    pictures = [
-        plots.save(plots.trajectories(f), tmp_path / f"{k}.png").read_bytes()
-        for k, f in enumerate((frame, mixed))
-    ]
-    assert pictures[0] == pictures[1]
-
-
 @pytest.mark.parametrize(("x", "columns"), [
     ("calls", ["n_calls"]),
     ("tokens", ["prompt_tokens", "completion_tokens"]),
@@ -287,17 +277,6 @@ def test_an_unknown_cost_is_not_drawn_as_none():
         plots.trajectories(made_runs(), x="dollars")
 
 
-def test_groups_are_whatever_differs():
-    both = pd.concat([made_runs(3), made_runs(5, children=4)])
-    said = words(plots.trajectories(both))
-    assert "N = 16 (n = 3)" in said
-    assert "N = 4 (n = 5)" in said
-    tasks = pd.concat([made_runs(3), made_runs(3, task="heilbronn_triangle")])
-    said = words(plots.trajectories(tasks))
-    assert "heilbronn_triangle (n = 3)" in said
-    assert "n = 3 each" in said
-
-
 def test_a_group_without_any_fitness_is_named(tmp_path):
     failed = made_runs(4, model="qwen3-8b").assign(best_fitness=np.nan)
     ax = plots.trajectories(pd.concat([made_runs(3), failed]))
@@ -307,7 +286,11 @@ def test_a_group_without_any_fitness_is_named(tmp_path):
     plots.save(ax, tmp_path / "failed.png")
 
 
-def test_the_offline_model_is_said_to_be_no_llm():
+def test_groups_are_whatever_differs_and_the_offline_model_is_no_llm():
+    said = words(plots.trajectories(pd.concat([made_runs(3), made_runs(5, children=4)])))
+    assert "N = 16 (n = 3)" in said
+    assert "N = 4 (n = 5)" in said
+    assert "no interval" in words(plots.trajectories(made_runs(1, 0)))
     assert "not an LLM" in words(plots.trajectories(made_runs()))
     assert "not an LLM" not in words(plots.trajectories(made_runs(model="qwen3-8b")))
 
@@ -353,13 +336,6 @@ def test_empty_tables_give_a_sentence_and_missing_columns_an_error(function, tab
             function(table.drop(columns=column))
 
 
-@pytest.mark.parametrize("generations", [0, 1])
-def test_a_single_short_run_has_no_interval(generations, tmp_path):
-    ax = plots.trajectories(made_runs(1, generations))
-    assert "no interval" in words(ax)
-    plots.save(ax, tmp_path / "short.png")
-
-
 def test_bad_choices_list_the_good_ones():
     with pytest.raises(ValueError, match=r"generation, calls, .*got 'time'"):
         plots.trajectories(made_runs(), x="time")
@@ -398,13 +374,6 @@ def test_constructions_say_what_they_are_worth():
 ])  # fmt: skip
 def test_degenerate_constructions_are_drawn(picture, value, tmp_path):
     plots.save(plots.construction(picture, value), tmp_path / "picture.png")
-
-
-def test_axes_of_a_page_can_be_given():
-    figure, axes = plots.subplots(2, 2)
-    assert plots.policy_curves(made_curves(), ax=axes[2]) is axes[2]
-    assert plots.construction("points", CONSTRUCTIONS["points"], ax=axes[0]) is axes[0]
-    assert len(figure.axes) == 4
 
 
 def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):

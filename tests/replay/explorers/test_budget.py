@@ -8,7 +8,7 @@ from synthetic_runs import as_frame, chain_runs
 import replay
 from replay.explorers import budget_figure, explore_budget
 from replay.explorers.budget import Budgets, link
-from replay.explorers.budget_data import outlook, share_limits
+from replay.explorers.budget_data import outlook
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +70,10 @@ def test_the_probability_to_reach_tau_falls_with_tau_and_is_no_certainty(sweep):
         assert ((sure.value > 0) & (sure.value < 1)).all()
 
 
-def test_no_hits_are_no_certainty():
-    low, high = share_limits(np.array([0.0, 5.0, 10.0]), np.array([10.0] * 3))
-    assert low[0] == 0
-    assert high[0] == pytest.approx(0.3085, abs=1e-4)  # Clopper and Pearson (1934), for 0 of 10
-    assert np.allclose(low, 1 - high[::-1])
+def test_no_hits_are_no_certainty(sweep):
+    never = outlook(*sweep).split(8, 4, axis="calls", tau=2.0).reached
+    assert (never.value == 0).all()
+    assert never.high == pytest.approx(0.3085, abs=1e-4)  # Clopper and Pearson (1934), 0 of 10
 
 
 @pytest.mark.parametrize("moved", ["generations", "children", "calls"])
