@@ -259,7 +259,7 @@ def _statuses(group: Group) -> list[tuple[Any, ...]]:
 
 def _costs(group: Group) -> list[tuple[Any, ...]]:
     runs, n = group.tables.runs, len(group.tables.runs)
-    cells = [_exact("calls", int(runs["n_calls"].sum()), n, "count")]
+    cells = [_exact("calls", int(runs["n_calls"].sum()), n, "calls")]
     for quantity, column, unit in (
         ("attempts", "n_attempts", "count"),
         ("without usage", "n_without_usage", "count"),
@@ -323,6 +323,7 @@ UNITS: dict[str, Callable[[float], str]] = {
     "fitness": lambda value: f"{value:.5g}",
     "difference": lambda value: f"{value:+.4f}",
     "count": lambda value: f"{value:,.0f}",
+    "calls": lambda value: f"{value:.0f}",
     "share": lambda value: f"{100 * value:.1f}%",
     "pulls": lambda value: "never" if math.isinf(value) else f"{value:g}",
     "flops": lambda value: f"{value:.3g}",

@@ -107,7 +107,7 @@ class Budgets:
         T, N = generations, children
         chosen = known.split(T, N, axis=axis, tau=tau)
         if chosen is None:
-            why = f"its {T * N} calls are more than twice what was logged"
+            why = "it is too far from what was logged to be predicted"
             if known.kernel is None:
                 why = "without the table of children nothing can be predicted"
             raise ValueError(f"T = {T}, N = {N} was never run, and {why}")
@@ -152,13 +152,13 @@ def axes_of(depths: dict[int, int], *, predicted: bool) -> tuple[list[int], list
 
     Args:
         depths: Generations logged, by N.
-        predicted: Whether splits up to twice the largest logged budget are predicted.
+        predicted: Whether splits that nobody ran may be predicted.
     """
-    logged = max(N * depth for N, depth in depths.items())
+    largest = max(N * depth for N, depth in depths.items())
     if not predicted:
-        return sorted(depths), [2**k for k in range(max(depths.values()).bit_length())], logged
-    powers = [2**k for k in range((2 * logged).bit_length())]
-    return sorted({*powers, *depths}), powers, 2 * logged
+        return sorted(depths), [2**k for k in range(max(depths.values()).bit_length())], largest
+    powers = [2**k for k in range(largest.bit_length())]
+    return sorted({*powers, *depths}), powers, largest
 
 
 def link(moved: str, settings: Settings, rows: Sequence[int], columns: Sequence[int]) -> Settings:

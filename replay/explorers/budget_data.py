@@ -209,9 +209,8 @@ class Outlook:
         rows = self.strata[N]
         matrix = self.fitness.values[rows, : self.depths[N] + 1]
         deep = self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])
-        reached = np.where(deep, matrix >= tau, np.nan)
-        found = interval(reached, "share", LEVEL, missing="omit")
-        return found.value, found.low, found.high, deep.sum(axis=0).astype(np.float64)
+        hits, n = (matrix >= tau).sum(axis=0), deep.sum(axis=0).astype(np.float64)
+        return (hits / n, *share_limits(hits, n), n)
 
     def _simulate(self, N: int) -> NDArray[np.float32]:
         """Best fitness of simulated runs of N, (groups, RUNS, generations + 1)."""
@@ -306,6 +305,15 @@ def known_costs(frame: pd.DataFrame) -> dict[str, Sweep]:
             if np.isfinite(sweep.values[inside]).all():
                 costs[unit] = sweep
     return costs
+
+
+def share_limits(hits: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Interval of a share (Clopper and Pearson 1934), which no hits at all do not make sure."""
+    from scipy.special import betaincinv
+
+    low = betaincinv(np.maximum(hits, 1e-9), n - hits + 1, (1 - LEVEL) / 2)
+    high = betaincinv(hits + 1, np.maximum(n - hits, 1e-9), (1 + LEVEL) / 2)
+    return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
 
 
 def _curve(

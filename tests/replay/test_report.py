@@ -59,6 +59,7 @@ def test_sections_agree_with_the_tables(tmp_path):
     assert cells["3", "error"].value == (children["status"] == "error").sum()
     assert cells["3", "ok"].value == pytest.approx((children["status"] == "ok").mean())
     assert cells["3", "dollars"].value == pytest.approx(children["dollars"].sum())
+    assert cells["3", "calls"].value == frame["n_calls"].sum()
     assert cells["3", "wall seconds"].value == pytest.approx(frame["seconds"].sum())
 
 
