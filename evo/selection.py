@@ -129,9 +129,8 @@ def plan_selection(
     """
     own = Settings.__dataclass_fields__
     settings, _ = split_settings(settings, {k: v for k, v in options.items() if k in own})
-    shared = {**(base or {}), **{k: v for k, v in options.items() if k not in own}}
-    if generations is not None:
-        shared["generations"] = generations
+    depth = {} if generations is None else {"generations": generations}
+    shared = {**depth, **(base or {}), **{k: v for k, v in options.items() if k not in own}}
     if samples not in ("seeds", "problems"):
         raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     per_batch = find_preset(settings.preset or "conservative").problems_per_batch

@@ -358,6 +358,9 @@ class Scored(Record, frozen=True, kw_only=True):
     seconds: float
 
 
+_decoder = msgspec.json.Decoder(Scored)
+
+
 class RowSamples(LiveSamples):
     """A sample is a row of data tried by an agent: its score less what its cost weighs.
 
@@ -390,7 +393,7 @@ class RowSamples(LiveSamples):
         self._rows, self._order = rows, order
         path = session.folder / "agent.jsonl"
         self._writer = session.stack.enter_context(Writer.claim(path, wait=True))
-        reader = Reader(path, msgspec.json.Decoder(Scored), what="journal of a selection")
+        reader = Reader(path, _decoder, what="journal of a selection")
         lines = [line.record for line in reader.follow()]
         self._writer.cut(reader.length)
         self._known = {(line.choice, line.row): line for line in lines}

@@ -90,6 +90,9 @@ class Design(Record, frozen=True, kw_only=True):
         return made
 
 
+_decoder = msgspec.json.Decoder(Design)
+
+
 def make_design(
     space: Mapping[str, Any],
     *,
@@ -214,7 +217,7 @@ def read_design(folder: Path) -> Design:
     """
     path = folder / DESIGN
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Design)
+        return _decoder.decode(path.read_bytes())
     except OSError as error:
         reason = f"{error.strerror} ({DESIGN})"
         raise LogError(f"{folder}: not the folder of a sweep: {reason}") from None

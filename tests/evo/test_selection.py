@@ -1,3 +1,7 @@
+"""Live selections: samples are runs, problems of a data set, or rows for an agent of one's own."""
+
+import json
+import re
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -8,53 +12,63 @@ import pytest
 import evo
 import replay
 from evo.cli import main
+from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.records import Evaluation, Instance
 from evo.selectors.race import Selection
 
 COMMON: dict[str, Any] = {"task": "mmd", "generations": 1, "children": 1, "progress": False}
 PAIR = [{"children": 1}, {"children": 2, "generations": 2}, {"children": 2}]
+FOUR = {**COMMON, "seeds": range(40, 44)}
+TEXTS = [
+    "Answer the question.",
+    "Think step by step, keep the units, and end with a line 'Answer: <number>'.",
+    "Think step by step.",
+]
+WP = evo.load_task("word_problems", instances=24)
+PROBLEMS: dict[str, Any] = {"task": WP, "samples": "problems", "batch": 4, "progress": False}
+CHOICES = [{"text": text} for text in TEXTS]
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Selection:
-    folder = tmp_path_factory.mktemp("selection")
-    return evo.select_best(PAIR, **COMMON, seeds=range(40, 44), log_dir=folder)
+    return evo.select_best(PAIR, **FOUR, log_dir=tmp_path_factory.mktemp("selection"))
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Selection:
+    folder = tmp_path_factory.mktemp("samples")
+    return evo.select_best(CHOICES, **PROBLEMS, selector="brute_force", log_dir=folder)
+
+
+def calls_in(folder: Path) -> int:
+    return sum(len(evo.read_log(path).calls) for path in folder.glob("*.jsonl"))
 
 
 def test_samples_are_the_runs_of_paired_seeds(found: Selection) -> None:
     assert found.end == "exhausted"
-    assert found.labels == tuple(
-        f"generations={T}, children={N}" for T, N in [(1, 1), (2, 2), (1, 2)]
-    )
+    assert found.labels[1] == "generations=2, children=2"
     for k, logs in enumerate(found.logs):
         assert [log.header.seed for log in logs] == [40, 41, 42, 43]
-        T = 2 if k == 1 else 1
-        assert found.outcomes[k].tolist() == [log.trajectory[T] for log in logs]
-    # Configurations that differ in generations alone share their logs.
+        assert found.outcomes[k].tolist() == [log.trajectory[1 + (k == 1)] for log in logs]
+    # Configurations that differ in generations alone share their logs, which are paid once.
     assert [log.path for log in found.logs[1]] == [log.path for log in found.logs[2]]
-    # ... and are paid once.
-    paths = found.path.glob("*.jsonl")
-    assert found.spent["calls"].sum() == sum(len(evo.read_log(path).calls) for path in paths) == 20
+    assert found.spent["calls"].sum() == calls_in(found.path) == 20
     assert found.winner == int(np.nanargmax(found.mean))
     assert found.frame().iloc[0]["configuration"] == found.labels[found.winner]
 
 
-def test_going_on_repeats_no_call(found: Selection) -> None:
+def test_going_on_repeats_no_call_and_live_equals_post_hoc(found: Selection) -> None:
     before = {path: path.read_bytes() for path in found.path.iterdir()}
-    again = evo.select_best(PAIR, **COMMON, seeds=range(40, 44), log_dir=found.path)
+    again = evo.select_best(PAIR, **FOUR, log_dir=found.path)
     assert {path: path.read_bytes() for path in found.path.iterdir()} == before
     assert again.outcomes.tolist() == found.outcomes.tolist()
     assert repr(again) == repr(found)
     with pytest.raises(ValueError, match=r"a selection with delta 0\.05, not 0\.1"):
-        evo.select_best(PAIR, **COMMON, seeds=range(40, 44), log_dir=found.path, delta=0.1)
-
-
-def test_live_equals_post_hoc(found: Selection) -> None:
-    again = replay.select(found.outcomes)
-    assert again.winner == found.winner
-    assert again.survivors == found.survivors
-    assert again.samples.tolist() == found.samples.tolist()
-    assert again.lower.tolist() == found.lower.tolist()
+        evo.select_best(PAIR, **FOUR, log_dir=found.path, delta=0.1)
+    played = replay.select(found.outcomes)
+    assert (played.winner, played.survivors) == (found.winner, found.survivors)
+    assert played.samples.tolist() == found.samples.tolist()
+    assert played.lower.tolist() == found.lower.tolist()
 
 
 def test_a_killed_selection_goes_on(tmp_path: Path) -> None:
@@ -70,68 +84,26 @@ def test_a_killed_selection_goes_on(tmp_path: Path) -> None:
     assert again.samples.tolist() == whole.samples.tolist()
 
 
-@pytest.mark.filterwarnings("ignore:.*the search begins without a fitness")
-def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
-    task = tmp_path / "task"
-    task.mkdir()
-    (task / "task.toml").write_text('statement = "Return a number."\nentry = ["make"]\n')
-    (task / "initial_program.py").write_text("def make():\n    raise ValueError\n")
-    (task / "evaluator.py").write_text("def score(value):\n    return {'fitness': value}\n")
-    arguments: dict[str, Any] = {**COMMON, "task": task, "seeds": [1, 2]}
-    found = evo.select_best(
-        [{"children": 1}, {"children": 2}], **arguments, failure_value=0.25, log_dir=tmp_path / "a"
-    )
-    assert found.failures.tolist() == [2, 2]
-    assert found.mean.tolist() == [0.25, 0.25]
-    assert found.winner == 0  # equal, and it made fewer calls
-    assert "4 failed" in repr(found)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"choices": []}, "at least one"),
-        ({"choices": [{"childen": 2}]}, "did you mean 'children'"),
-        ({"choices": [{"children": 2}, {"children": 2}]}, "0 and 1 are the same"),
-        ({"seeds": [1, 1]}, "all different"),
-        ({"selector": "ucb"}, "expected a selector out of"),
-        ({"failure_value": 2.0}, "failure_value"),
-        ({"budget": {"hours": 1}}, "expected a unit out of"),
-        ({"task": None}, "task: expected one"),
-        ({"bounds": (1.0, 0.0)}, "bounds"),
-    ],
-)
-def test_mistakes_are_named(arguments: dict[str, Any], said: str, tmp_path: Path) -> None:
-    given = {"choices": [{"children": 1}], **COMMON, "log_dir": tmp_path, **arguments}
-    with pytest.raises(ValueError, match=said):
-        evo.select_best(**given)
-    assert not list(tmp_path.iterdir())
-
-
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = f"select mmd --vary children=1,2 -T 1 --seeds 3:5 -q --log-dir {tmp_path / 'a'}"
-    assert main(command.split()) == 0
-    said = capsys.readouterr().out
-    assert "winner: children=" in said
-    assert "4 of 4 runs" in said
-    assert main(["select", "mmd", "--vary", "children", "-q"]) == 2
-    assert "--vary: expected each field once" in capsys.readouterr().err
-
-
-def instance(id_: str, score: float | None) -> Instance:
-    return Instance(id=id_, status="error" if score is None else "ok", score=score)
-
-
-def test_instances_are_samples() -> None:
-    one = Evaluation(status="ok", fitness=0.5, instances=(instance("a", 1.0), instance("b", None)))
-    other = Evaluation(status="ok", fitness=0.5, instances=(instance("b", 0.5), instance("a", 1.0)))
-    matrix = evo.instance_matrix([one, other])
-    assert np.nan_to_num(matrix, nan=-1).tolist() == [[1.0, -1.0], [1.0, 0.5]]
-    chosen: Selection = replay.select(matrix)
-    assert chosen.winner == 1
-    assert chosen.failures.tolist() == [1, 0]
-    with pytest.raises(ValueError, match="source 1: expected scores on the 2 instances"):
-        evo.instance_matrix([one, Evaluation(status="ok", fitness=1.0)])
+def test_a_budget_ends_it_alike_whatever_goes_on_at_once(tmp_path: Path) -> None:
+    choices = [{"children": 2}, {"children": 3}]
+    given = {**FOUR, "selector": "brute_force", "budget": {"calls": 12}}
+    made = [
+        evo.select_best(choices, **given, max_concurrent=n, log_dir=tmp_path / str(n))
+        for n in (1, 20)
+    ]
+    assert repr(made[0]) == repr(made[1])
+    assert made[0].end == "budget"
+    assert made[0].samples.tolist() == [3, 2]  # 2, 3, 2, 3 and 2 calls
+    assert [calls_in(each.path) for each in made] == [12, 12]
+    costs = {"calls": np.array([[2.0], [3.0]])}
+    frame = made[1].outcomes
+    race = evo.selectors.race
+    logged = race.LoggedSamples(np.nan_to_num(frame)[None], costs=costs, budget={"calls": 12})
+    taken = logged.take(np.zeros((1, 2), int), np.full((1, 2), 4))
+    assert taken.number.tolist() == [[3, 2]]
+    stopped = evo.start_selection(choices, **FOUR, log_dir=tmp_path / "stopped")
+    stopped.stop()
+    assert stopped.wait(60).end in ("stopped", "exhausted")
 
 
 def test_folders_of_earlier_versions_go_on_and_repeat_no_call(tmp_path: Path) -> None:
@@ -142,12 +114,246 @@ def test_folders_of_earlier_versions_go_on_and_repeat_no_call(tmp_path: Path) ->
     assert replay.load_sweep(tmp_path / "sweep")["done"].tolist() == [1, 1]
     sweep = evo.sweep(tmp_path / "sweep", budget={"calls": 100}, progress=False)
     assert (sweep.summary.ended, sweep.summary.completed) == ("completed", 2)
-    choices, seeds = [{"children": 1}, {"children": 2}], [1, 2]
-    found = evo.select_best(
-        choices, task="mmd", generations=1, seeds=seeds, log_dir=tmp_path / "selection",
-        progress=False,
-    )  # fmt: skip
-    assert found.spent["calls"].tolist() == [2, 4]
-    for path, before in logs.items():
-        assert path.read_bytes().startswith(before)
+    given = {**COMMON, "seeds": [1, 2], "log_dir": tmp_path / "selection"}
+    assert evo.select_best(PAIR[::2], **given).spent["calls"].tolist() == [2, 4]
+    assert all(path.read_bytes().startswith(before) for path, before in logs.items())
     assert set(tmp_path.rglob("*.jsonl")) == {*logs}
+
+
+@pytest.mark.filterwarnings("ignore:.*the search begins without a fitness")
+def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
+    task = tmp_path / "task"
+    task.mkdir()
+    (task / "task.toml").write_text('statement = "Return a number."\nentry = ["make"]\n')
+    (task / "initial_program.py").write_text("def make():\n    raise ValueError\n")
+    (task / "evaluator.py").write_text("def score(value):\n    return {'fitness': value}\n")
+    given: dict[str, Any] = {**COMMON, "task": task, "seeds": [1, 2], "failure_value": 0.25}
+    failed = evo.select_best([{"children": 1}, {"children": 2}], **given, log_dir=tmp_path / "a")
+    assert (failed.failures.tolist(), failed.mean.tolist()) == ([2, 2], [0.25, 0.25])
+    assert failed.winner == 0  # equal, and it made fewer calls
+    assert "4 failed" in repr(failed)
+
+
+def order_of(found: Selection) -> list[int]:
+    order: list[int] = json.loads((found.path / "selection.json").read_text())["problems"]
+    assert sorted(order) == list(range(24))
+    return order
+
+
+def test_a_sample_may_be_the_score_on_a_problem(asked: Selection, tmp_path: Path) -> None:
+    assert asked.samples.tolist() == asked.spent["calls"].tolist() == [24, 24, 24]
+    whole = [evo.evaluate(WP, text) for text in TEXTS]
+    matrix = evo.instance_matrix(whole)[:, order_of(asked)]
+    np.testing.assert_array_equal(asked.outcomes, matrix)
+    for (log,), alone, mean in zip(asked.logs, whole, asked.mean, strict=True):
+        assert log.initial.evaluation.fitness == alone.fitness == pytest.approx(mean)
+    assert asked.winner == int(np.argmax(asked.mean))
+    assert asked.labels[0] == "text=Answer the question."
+    live = evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "s")
+    again = replay.select(matrix, batch=4)
+    assert (again.winner, again.samples.tolist()) == (live.winner, live.samples.tolist())
+    assert again.lower.tolist() == live.lower.tolist()
+
+
+def test_going_on_asks_no_problem_again(asked: Selection, tmp_path: Path) -> None:
+    lines = {path: path.read_bytes().splitlines() for path in asked.path.glob("*.jsonl")}
+    again = evo.select_best(CHOICES, **PROBLEMS, selector="brute_force", log_dir=asked.path)
+    assert repr(again) == repr(asked)
+    for path, before in lines.items():
+        added = path.read_bytes().splitlines()[len(before) :]
+        assert [re.search(rb'"kind":"(\w+)"', line)[1] for line in added] == [b"session", b"end"]
+    # A log cut anywhere is gone on with from there.
+    part = tmp_path / "part"
+    part.mkdir()
+    for path, whole in lines.items():
+        (part / path.name).write_bytes(b"\n".join(whole[:10]) + b"\n" + whole[10][:40])
+    (part / "selection.json").write_bytes((asked.path / "selection.json").read_bytes())
+    mended = evo.select_best(CHOICES, **PROBLEMS, selector="brute_force", log_dir=part)
+    assert repr(mended) == repr(asked)
+    for path in lines:
+        calls = evo.read_log(part / path.name).instance_calls
+        assert len({(call.program, call.index) for call in calls}) == len(calls) == 24
+
+
+def test_the_log_of_a_text_goes_on_as_a_run_and_gives_its_best(
+    asked: Selection, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(asked.logs[1][0].path.read_bytes())
+    run = evo.resume(path, generations=3, progress=False)
+    assert len([call for call in run.instance_calls if call.generation == 0]) == 24
+    grid = {"text": [TEXTS[0], asked.logs[1][0]], "temperature": [0.2, 0.9]}
+    for budget in ({"samples": 16}, {"calls": 16}):
+        folder = tmp_path / next(iter(budget))
+        live = evo.select_best(grid, **PROBLEMS, log_dir=folder, budget=budget)
+        assert (live.end, live.samples.tolist()) == ("budget", [4, 4, 4, 4])
+        assert [each.get("text") for each in live.configurations].count(TEXTS[1]) == 2
+    small = evo.compact(path, tmp_path / "small.jsonl")
+    with pytest.raises(ValueError, match="a compact log holds no text"):
+        evo.select_best([{"text": small}, CHOICES[0]], **PROBLEMS, log_dir=tmp_path / "s")
+
+
+def test_an_endpoint_that_refuses_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, answered = Call((), None, rejected="the endpoint refuses it"), ModelClient.call
+
+    def call(self: ModelClient, messages: Any, **how: Any) -> Call:
+        made = answered(self, messages, **how)
+        return refused if messages[0]["content"] == TEXTS[0] else made
+
+    monkeypatch.setattr(ModelClient, "call", call)
+    with pytest.raises(EndpointRefused, match="no instance got a reply"):
+        evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "s")
+    monkeypatch.undo()
+    again = evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "s")
+    whole = evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "w")
+    assert again.outcomes.tolist() == whole.outcomes.tolist()
+    assert again.failures.sum() == 0
+
+
+def test_a_preset_says_the_batch_once(tmp_path: Path) -> None:
+    plain = {name: value for name, value in PROBLEMS.items() if name != "batch"}
+    for preset in ("aggressive", "conservative"):
+        made = evo.select_best(CHOICES, **plain, preset=preset, log_dir=tmp_path / "s")
+        assert made.terms.batch == 30
+
+
+ROWS = [{"n": n} for n in range(40)]
+MODELS = {"plan": ["small", "large"], "act": ["small", "large"]}
+SKILL, COSTS = {"small": 0.25, "large": 0.5}, {"small": 1.0, "large": 3.0}
+tried: list[tuple[int, str, str]] = []
+
+
+def agent(row: dict[str, int], *, plan: str, act: str) -> tuple[float, float]:
+    tried.append((row["n"], plan, act))
+    luck = ((row["n"] * 37) % 20 - 10) / 100
+    return SKILL[plan] + 0.6 * SKILL[act] + luck, COSTS[plan] + COSTS[act]
+
+
+def best(folder: Path, **more: Any) -> Selection:
+    given: dict[str, Any] = {"evaluate": agent, "data": ROWS, "batch": 4, "progress": False}
+    return evo.select_best(MODELS, log_dir=folder, **{**given, **more})
+
+
+def test_an_agents_choices_are_raced_on_paired_rows_and_none_is_tried_twice(
+    tmp_path: Path,
+) -> None:
+    tried.clear()
+    made = best(tmp_path / "s")
+    assert made.labels[made.winner] == "plan=large, act=large"
+    assert len(tried) == made.samples.sum() < 4 * 40
+    assert made.spent["cost"].tolist() == (made.samples * [2.0, 4.0, 4.0, 6.0]).tolist()
+    path = tmp_path / "s" / "agent.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == len(tried) == len(set(tried))
+    path.write_bytes(b"".join(lines[:9]) + lines[9][:20])  # killed
+    tried.clear()
+    assert repr(best(tmp_path / "s", max_concurrent=1)) == repr(made)
+    assert len(tried) == len(lines) - 9
+    with pytest.raises(ValueError, match="holds a selection with data"):
+        best(tmp_path / "s", data=ROWS[:20] + ROWS[:20])
+    cheap = best(tmp_path / "c", cost_weight=0.2, bounds=(-1.5, 1.5), selector="brute_force")
+    assert cheap.labels[cheap.winner] == "plan=small, act=small"
+    for slots in (1, 8):
+        given = {"selector": "brute_force", "max_concurrent": slots, "budget": {"cost": 30}}
+        cut = best(tmp_path / str(slots), **given)
+        assert (cut.end, cut.samples.tolist()) == ("budget", [2, 2, 2, 2])  # 16 a row
+
+
+def test_an_agent_may_be_a_coroutine_and_fail(tmp_path: Path) -> None:
+    broken = [3]
+
+    async def slow(row: int, *, skill: float) -> float | None:
+        if row in broken:
+            raise RuntimeError("no answer")
+        return None if row == 0 else skill
+
+    given: dict[str, Any] = {
+        "evaluate": slow, "data": [0, 1, 2, 3], "progress": False, "log_dir": tmp_path / "s",
+        "selector": "brute_force", "max_concurrent": 1,
+    }  # fmt: skip
+    choices = [{"skill": 0.5}, {"skill": 0.75}]
+    with pytest.raises(RuntimeError, match="no answer"):
+        evo.select_best(choices, **given)
+    broken.clear()
+    made = evo.select_best(choices, **given)
+    assert (made.winner, made.failures.tolist()) == (1, [1, 1])
+    assert made.mean.tolist() == [0.375, 0.5625]
+
+
+RUNS, ROW = (evo.select_best, [{"children": 1}], COMMON), (best, None, {})
+TEXT = (evo.select_best, CHOICES, PROBLEMS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "said"),
+    [
+        (RUNS, {"choices": []}, "at least one"),
+        (RUNS, {"choices": [{"childen": 2}]}, "did you mean 'children'"),
+        (RUNS, {"choices": [{"children": 2}, {"children": 2}]}, "0 and 1 are the same"),
+        (RUNS, {"seeds": [1, 1]}, "all different"),
+        (RUNS, {"selector": "ucb"}, "expected a selector out of"),
+        (RUNS, {"failure_value": 2.0}, "failure_value"),
+        (RUNS, {"budget": {"hours": 1}}, "expected a unit out of"),
+        (RUNS, {"task": None}, "task: expected one"),
+        (RUNS, {"bounds": (1.0, 0.0)}, "bounds"),
+        (TEXT, {"task": "cp"}, "only where a model is asked a data set"),
+        (TEXT, {"choices": [{"text": "a", "children": 4}]}, "children: nothing evolves"),
+        (TEXT, {"choices": [{"text": " "}]}, "expected what the model shall be told, got ' '"),
+        (TEXT, {"samples": "problem"}, "expected 'seeds' or 'problems'"),
+        (TEXT, {"choices": [{}, {"text": WP.initial_program}]}, "0 and 1 are the same"),
+        (TEXT, {"choices": [{"texts": "a"}]}, "unknown field 'texts'"),
+        (TEXT, {"choices": [{"task": WP}, {"task": "wp"}], "task": None}, "share one data set"),
+        (ROW, {"data": None}, "expected agent.row, ..choice. and rows"),
+        (ROW, {"evaluate": None}, "expected agent"),
+        (ROW, {"cost_weight": -1}, "cost_weight"),
+        (ROW, {"budget": {"calls": 3}}, "out of samples, cost, seconds"),
+        (ROW, {"task": "mmd"}, "task: evaluate and data take choices alone"),
+        (ROW, {"children": 3}, "children: evaluate and data"),
+    ],
+)
+def test_mistakes_are_named(
+    kind: Any, arguments: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    verb, choices, common = kind
+    given = {**({} if choices is None else {"choices": choices}), **common, **arguments}
+    folder = tmp_path / "s"
+    with pytest.raises((ValueError, TypeError), match=said):
+        verb(folder, **given) if verb is best else verb(**given, log_dir=folder)
+    assert not folder.exists()
+
+
+def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"select mmd --vary children=1,2 -T 1 --seeds 3:5 -q --log-dir {tmp_path / 'a'}"
+    assert main(command.split()) == 0
+    said = capsys.readouterr().out
+    assert "winner: children=" in said
+    assert "4 of 4 runs" in said
+    (text := tmp_path / "steps.txt").write_text(TEXTS[1])
+    given = ["--text", str(text), "--text", str(asked.logs[0][0].path), "--problems", "-q"]
+    common = ["select", "wp", "--instances", "24", "--log-dir", str(tmp_path / "s")]
+    assert main([*common, *given, "--selector", "brute_force"]) == 0
+    assert "48 of 48 problems" in capsys.readouterr().out
+    for wrong, why in (
+        (["select", "mmd", "--vary", "children", "-q"], "--vary: expected each field once"),
+        ([*common, "--text", str(text)], "texts need --problems"),
+        ([*common, "--problems", "--text", str(tmp_path / "none.txt")], "cannot read it"),
+        (common, "expected --vary"),
+    ):
+        assert main(wrong) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_instances_are_samples() -> None:
+    def scored(**scores: float | None) -> Evaluation:
+        made = [
+            Instance(id=id_, status="error" if score is None else "ok", score=score)
+            for id_, score in scores.items()
+        ]
+        return Evaluation(status="ok", fitness=0.5, instances=tuple(made))
+
+    matrix = evo.instance_matrix([scored(a=1.0, b=None), scored(b=0.5, a=1.0)])
+    assert np.nan_to_num(matrix, nan=-1).tolist() == [[1.0, -1.0], [1.0, 0.5]]
+    chosen = replay.select(matrix)
+    assert (chosen.winner, chosen.failures.tolist()) == (1, [1, 0])
+    with pytest.raises(ValueError, match="source 1: expected scores on the 2 instances"):
+        evo.instance_matrix([scored(a=1.0, b=1.0), Evaluation(status="ok", fitness=1.0)])
