@@ -87,13 +87,17 @@ class ClusterEvaluator:
         every = [layers for _, layers in found.values()]
         return tuple(name for name in every[0] if all(name in layers for layers in every))
 
-    def evaluate(self, task: TaskRecord, program: str, limits: Limits) -> Evaluation:
+    def evaluate(
+        self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
+    ) -> Evaluation:
         """Evaluates one program on some worker; see `Evaluator.evaluate`.
 
         Args:
             task: The task.
             program: Source text, or the text that evolves.
             limits: Limits of the evaluation.
+            draw: Which draw of its randomness; 0 is keyed by the program's text.
+            seed: Of the run, which keys the other draws.
 
         Raises:
             EvaluatorClosed: `close` was called, possibly meanwhile.
@@ -105,7 +109,7 @@ class ClusterEvaluator:
         reason: BaseException | None = None
         with self._places:
             for _ in range(_TRIES):
-                future = self._submit(task, program, limits)
+                future = self._submit(task, program, limits, draw, seed)
                 try:
                     evaluation: Evaluation = future.result()
                 except (distributed.KilledWorker, CancelledError, EvaluatorClosed) as error:
@@ -131,13 +135,17 @@ class ClusterEvaluator:
             with contextlib.suppress(*_GONE):
                 self._client.close()
 
-    def _submit(self, task: TaskRecord, program: str, limits: Limits) -> distributed.Future:
+    def _submit(
+        self, task: TaskRecord, program: str, limits: Limits, draw: int, seed: int
+    ) -> distributed.Future:
         with self._lock:
             if self._closed:
                 raise EvaluatorClosed("the evaluator was closed")
             if self._client.status not in ("running", "connecting"):
                 raise SandboxError("the connection to the Dask scheduler is lost")
-            future = self._client.submit(evaluate, task, program, limits, pure=False)
+            future = self._client.submit(
+                evaluate, task, program, limits, draw=draw, seed=seed, pure=False
+            )
             self._under_way.add(future)
             return future
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from test_kill import lines_of, seen_by, serve_as_model
+from test_kills import lines_of, seen_by, serve_as_model
 
 import evo
 from evo.llm.server import OfflineServer

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from test_kill import seen_by, serve_as_model
+from test_kills import seen_by, serve_as_model
 
 import evo
 from evo.cli import main
