@@ -11,7 +11,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -19,9 +18,8 @@ import msgspec
 from evo.cost import cost_of_children
 from evo.journal import LogError
 from evo.llm.client import Call, CallCancelled, EndpointRefused
-from evo.llm.recorded import prompt_hash
 from evo.log import Best, Log, LogWriter
-from evo.prompt import Message, Shown, Tried, build_messages, feedback, inspire, parse_reply
+from evo.prompt import Message, parse_reply
 from evo.records import (
     Child,
     End,
@@ -41,10 +39,10 @@ from evo.runs.evaluations import (
     tell_of_initial,
 )
 from evo.runs.instances import InstanceEvaluator
+from evo.runs.planning import Planned, Planner
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.searches.base import Member, Request, choose
-from evo.task import read_instances
+from evo.searches.base import Member, choose
 
 MAX_THREADS = 512
 
@@ -66,15 +64,6 @@ def child_seed(seed: int, children: int, generation: int, index: int) -> int:
     """
     key = f"{seed}/{children}/{generation}/{index}".encode()
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big") >> 1
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What a child is asked for: its parents and operator, and the messages that say so."""
-
-    request: Request
-    messages: list[Message]
-    prompt_hash: str
 
 
 class Arm:
@@ -116,9 +105,7 @@ class Arm:
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
         self._replies: dict[int, Reply] = {}  # of those that are still to be evaluated
-        self._archive: list[Shown] = []  # what a prompt may show
-        self._latest: list[Tried] = []  # what it may tell of
-        self._latest_generation = 0
+        self._planner = Planner(header, self._replies_under)
         self._earlier = 0.0  # seconds that earlier sessions spent on the generation under way
         self._began = self._ticked = 0.0  # when it began, had all sessions been one
         self.best: Best
@@ -151,7 +138,7 @@ class Arm:
         else:
             self._memory.learn(program, initial)
         self.best = Best(program, initial, 0, 0)
-        self._remember((0, 0), program, initial)
+        self._planner.remember((0, 0), program, initial)
         self._first[program_digest(program)] = (0, 0)
         if log is not None:
             self._take_over(log)
@@ -176,7 +163,7 @@ class Arm:
                 self._programs[child.index] = child.program
                 continue
             place = (child.generation, child.index)
-            self._remember(place, child.program, child.evaluation)
+            self._planner.remember(place, child.program, child.evaluation)
             if child.program is not None:
                 self._first.setdefault(program_digest(child.program), place)
         self._replies = {
@@ -227,7 +214,7 @@ class Arm:
         if self._instances is not None:
             self._instances.generation = number
         rejected: dict[int, Child] = {}
-        made = self._make_children(number, self._plan(), rejected, on_child)
+        made = self._make_children(number, self._planner.plan(self.best), rejected, on_child)
         if len(rejected) == self.header.children:
             reason = next(iter(rejected.values())).evaluation.error
             raise EndpointRefused(
@@ -248,39 +235,8 @@ class Arm:
         self.generation = number
         return generation
 
-    def _plan(self) -> list[Planned]:
-        """What each child of a generation is asked for: where a search chooses the parents."""
-        request = Request(((self.best.generation, self.best.index),))
-        messages = self._build_messages()
-        return [Planned(request, messages, prompt_hash(messages))] * self.header.children
-
-    def _build_messages(self) -> list[Message]:
-        """What every child of the next generation is asked."""
-        header, parent = self.header, self.best.program or ""
-        told = ""
-        if header.feedback:
-            instances = read_instances(header.task) if header.task.instances_file else []
-            told = feedback(header.task, self.best.evaluation, self._latest, instances)
-        return build_messages(
-            header.task,
-            parent,
-            self.best_fitness,
-            statement=header.statement,
-            inspirations=inspire(self._archive, parent, header.inspirations),
-            feedback=told,
-        )
-
-    def _remember(self, place: tuple[int, int], program: str | None, tried: Evaluation) -> None:
-        """Keeps what prompts may tell of a program of a complete generation."""
-        if self.header.inspirations and program is not None and tried.fitness is not None:
-            self._archive.append(Shown(place, tried.fitness, program))
-        if self.header.feedback:
-            if self._latest_generation != place[0]:
-                self._latest, self._latest_generation = [], place[0]
-            self._latest.append(Tried(tried, self._replies_under(program)))
-
-    def _replies_under(self, text: str | None) -> dict[str, str]:
-        if self._instances is None or text is None or not self.header.task.asks_model:
+    def _replies_under(self, text: str) -> dict[str, str]:
+        if self._instances is None or not self.header.task.asks_model:
             return {}
         return self._instances.replies_under(text)
 
@@ -415,7 +371,7 @@ class Arm:
         repeats: list[tuple[int, int, int]] = []
         for child in children:
             program = self._programs[child.index]
-            self._remember((number, child.index), program, child.evaluation)
+            self._planner.remember((number, child.index), program, child.evaluation)
             if program is None:
                 continue
             first = self._first.setdefault(program_digest(program), (number, child.index))

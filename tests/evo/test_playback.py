@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import evo
-import evo.runs.arm
+import evo.runs.planning
 
 
 @pytest.mark.slow
@@ -24,9 +24,9 @@ def test_differing_prompt_is_reported(tmp_path: Path, monkeypatch: pytest.Monkey
     log = evo.run(
         "mmd", generations=2, children=2, seed=1, log=tmp_path / "a.jsonl", progress=False
     )
-    original = evo.runs.arm.build_messages
+    original = evo.runs.planning.build_messages
     monkeypatch.setattr(
-        evo.runs.arm,
+        evo.runs.planning,
         "build_messages",
         lambda *given: [*original(*given), {"role": "user", "content": "Think."}],
     )
