@@ -131,14 +131,6 @@ def test_declared_bounds_are_a_change_of_units(selector: str) -> None:
     assert other.standing.lower == pytest.approx(8 * one.standing.lower - 4)
 
 
-def test_closer_bounds_need_fewer_samples() -> None:
-    values = np.random.default_rng(0).normal([[0.91], [0.93]], 0.01, (2, 1000)).clip(0.8, 1)
-    wide = play(values, "arm_elimination")
-    close = play(values, "arm_elimination", low=0.8, high=1.0)
-    assert wide.winner == close.winner == 1
-    assert close.standing.count.sum() < wide.standing.count.sum() / 2
-
-
 def test_pairs_gain_where_seeds_matter() -> None:
     rng = np.random.default_rng(0)
     luck = rng.uniform(0, 0.8, 600)
@@ -169,13 +161,9 @@ def test_budget(selector: str) -> None:
     costs = {"calls": np.full((5, 40), 4.0)}
     calls = play(values, selector, budget={"calls": 50}, costs=costs)
     assert (calls.spent["calls"].sum(axis=1) == 52).all(), "one sample overshoots at most"
-    with pytest.raises(ValueError, match="nothing is counted in 'dollars'"):
-        play(values, selector, budget={"dollars": 1})
-
-
-def test_budget_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="positive number of samples"):
-        play(np.ones((2, 2)), "brute_force", budget={"samples": 0})
+    for wrong, why in (({"dollars": 1}, "nothing is counted"), ({"samples": 0}, "positive number")):
+        with pytest.raises(ValueError, match=why):
+            play(values, selector, budget=wrong)
 
 
 def test_random_search_tries_so_many() -> None:
@@ -302,9 +290,6 @@ def test_epsilon_is_what_may_be_lost_and_no_more() -> None:
     assert near.winner == far.winner == 2
     assert near.end == ENDS.index("certain")
     assert near.standing.count.sum() < far.standing.count.sum()
-    # A rival that may be 0.2 better is not yet beaten by one that leads by luck.
-    better = play(np.repeat([[0.5], [0.9]], 3, axis=1), "epsilon_lucb", parameters={"epsilon": 0.2})
-    assert better.end == ENDS.index("exhausted")
 
 
 @pytest.mark.parametrize("selector", sorted(SELECTORS))
@@ -329,28 +314,6 @@ def test_a_scale_that_nobody_stated_is_a_mistake_where_it_does_not_fit() -> None
             replay.select(outcomes)
         assert replay.select(outcomes, bounds=(0.0, 1.0)).clipped.sum() == 6
     assert replay.select(np.full((2, 3), 1.02)).clipped.sum() == 6
-
-
-@settings(max_examples=10)
-@given(st.floats(0.02, 0.98), st.sampled_from([0.05, 0.2]), st.integers(0, 10_000))
-def test_intervals_hold_at_every_size_together(mean: float, alpha: float, seed: int) -> None:
-    rows, size = 400, 150
-    x = (np.random.default_rng(seed).random((rows, size)) < mean).astype(float)
-    sequence = Sequence(rows, alpha)
-    sequence.add(np.arange(rows), x, np.ones_like(x, dtype=bool))
-    # The intersection over all sizes fails as soon as one of them does.
-    failed = ((sequence.lower > mean) | (sequence.upper < mean)).mean()
-    assert failed <= alpha + 5 * math.sqrt(alpha / rows)
-
-
-@settings(max_examples=10)
-@given(st.floats(0.05, 0.95), st.integers(0, 10_000))
-def test_bets_on_equal_arms_are_seldom_won(mean: float, seed: int) -> None:
-    rows, size, alpha = 600, 150, 0.05
-    draws = np.random.default_rng(seed).random((2, rows, size)) < mean
-    evidence = log_evidence(draws[0] - draws[1] * 1.0, np.full(rows, size))
-    won = (evidence >= math.log(1 / alpha)).mean()
-    assert won <= alpha + 5 * math.sqrt(alpha / rows)
 
 
 def test_mistakes_are_named() -> None:
