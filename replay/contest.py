@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
 from replay.effects import (
-    allocation_effect,
-    pool_effect,
+    effect,
+    normalised_regret,
     pool_interval,
-    regret,
     time_to_threshold,
 )
-from replay.hindsight import HINDSIGHT
-from replay.intervals import Interval
+from replay.frames import distinct_runs, one_family, run_lengths
+from replay.intervals import NOTHING, Interval
 from replay.logs import fitness_matrix
 from replay.simulation import Replay, simulate, simulate_many
 
@@ -41,8 +40,9 @@ class Contest:
     """What policies make of the same pools of logged runs. Intervals are over runs.
 
     Attributes:
+        children: N of the runs.
         runs: Number of runs, n.
-        arms: K, runs drawn with replacement as arms of each replicate.
+        arms: K, runs drawn as arms of each replicate, without replacement.
         rounds: Pulls of each replicate.
         replicates: Number of replicates.
         reward: What the policies are told.
@@ -52,10 +52,12 @@ class Contest:
         pulls: policy, rank, value, low, high, n: share of the pulls by rank of the arm.
         times: policy and the fields of `replay.effects.ThresholdTime`, for shares 0.9 and 0.5.
         effects: policy, effect (`pool` or `allocation`), value, low, high, n.
-        regrets: policy, oracle, value, low, high, n.
+        regrets: policy, oracle, value, low, high, n, and as a share of what chance gives up
+            normalised, normalised_low, normalised_high (NaN where that is not clearly above 0).
         notes: Warnings of policies, and how to read the numbers.
     """
 
+    children: int
     runs: int
     arms: int
     rounds: int
@@ -74,8 +76,8 @@ class Contest:
     def setting(self) -> str:
         """On what it rests, in a few words."""
         return (
-            f"K = {self.arms} arms of n = {self.runs} runs, reward {self.reward}, "
-            f"{self.replicates:,} replicates"
+            f"N = {self.children}, K = {self.arms} arms of n = {self.runs} runs, "
+            f"reward {self.reward}, {self.replicates:,} replicates"
         )
 
 
@@ -126,7 +128,8 @@ def contest(
         frame: Rows of `replay.load`.
         policies: By label.
         rounds: Pulls; None: the generations of the shortest run.
-        arms: K; None: half the runs, 10 at most.
+        arms: K; None: a fifth of the runs, from 2 to 10. Beyond half the runs there are no
+            intervals.
         tau: Fitness whose time to reach it is shown; None: what 90 % of the replicates of
             `random` reach in the end.
         reward: Name in `evo.rewards.REWARDS`.
@@ -136,8 +139,9 @@ def contest(
     Raises:
         ValueError: Fewer than three runs, a run without a generation, or a setting is wrong.
     """
-    fitness = fitness_matrix(frame)
-    lengths = frame.groupby("run", sort=False)["generation"].max().to_numpy(np.int64)
+    frame = distinct_runs(frame)
+    one_family(frame, "policies are compared")
+    fitness, lengths = fitness_matrix(frame), run_lengths(frame)
     n, shortest = len(fitness), int(lengths.min())
     if n < LEAST_RUNS:
         raise ValueError(
@@ -146,8 +150,7 @@ def contest(
     if rounds is None and shortest < 1:
         raise ValueError("a run has no complete generation yet; finish it, or give the rounds")
     rounds = shortest if rounds is None else rounds
-    arms = max(2, min(10, n // 2)) if arms is None else arms
-    nothing = float(np.fmin.reduce(fitness, axis=None, initial=0.0))
+    arms = max(1, min(n // 2, max(2, min(10, n // 5)))) if arms is None else arms
     common: dict[str, Any] = {
         "rounds": rounds,
         "arms": arms,
@@ -155,16 +158,17 @@ def contest(
         "seed": seed,
         "reward": reward,
         "lengths": lengths,
+        "replace": False,
     }
     everyone = {**{name: name for name in BASELINES}, **policies}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         replays = simulate_many(fitness, everyone, **common)
     notes = list(dict.fromkeys(str(each.message) for each in caught))
-    oracles = _oracles(fitness, common, notes)
+    oracle = simulate(fitness, "oracle_arm", **common)
     reach = np.fmax.accumulate(fitness, axis=1)[np.arange(n), np.minimum(lengths, rounds)]
     if np.isnan(replays["random"].best_fitness).any():
-        notes.append(f"while nothing is ok on any arm, best fitness counts as {nothing:g}")
+        notes.append(f"pulls without a mean: {NOTHING}")
     if rounds > shortest:
         notes.append(
             f"the shortest run has {shortest} generations: an arm that has ended is closed, and "
@@ -173,8 +177,9 @@ def contest(
     if tau is None and (usual := _usual(replays["random"])) > -math.inf:
         tau = usual
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    curves = _curves(replays, nothing)
+    curves = _curves(replays, fitness)
     return Contest(
+        children=int(frame["children"].iloc[0]),
         runs=n,
         arms=arms,
         rounds=rounds,
@@ -185,20 +190,10 @@ def contest(
         finals=curves[curves["round"] == rounds],
         pulls=_pulls(replays, np.where(np.isnan(reach), -np.inf, reach)),
         times=_times(replays, tau),
-        effects=_effects(replays, nothing),
-        regrets=_regrets(replays, oracles, nothing),
+        effects=_effects(replays),
+        regrets=_regrets(replays, oracle),
         notes=tuple(notes),
     )
-
-
-def _oracles(fitness: FloatArray, common: dict[str, Any], notes: list[str]) -> dict[str, Replay]:
-    found = {}
-    for name in HINDSIGHT:
-        try:
-            found[name] = simulate(fitness, name, **common)
-        except RuntimeError as error:
-            notes.append(f"without {name}: {error}")
-    return found
 
 
 def _usual(random: Replay) -> float:
@@ -211,13 +206,15 @@ def _usual(random: Replay) -> float:
     return float(f"{math.floor(value / unit + 1e-9) * unit:.12g}")
 
 
-def _curves(replays: Mapping[str, Replay], nothing: float) -> pd.DataFrame:
+def _curves(replays: Mapping[str, Replay], fitness: FloatArray) -> pd.DataFrame:
+    least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
     parts = []
     for label, replay in replays.items():
-        band = pool_interval(np.nan_to_num(replay.best_fitness, nan=nothing), replay.arms)
-        limits = {"value": band.value, "low": band.low, "high": band.high, "n": band.n}
+        band = pool_interval(replay.best_fitness, replay.arms)
+        limits = {"low": np.maximum(band.low, least), "high": np.minimum(band.high, most)}
         at = np.arange(1, len(band.value) + 1)
-        parts.append(pd.DataFrame({"policy": label, "round": at, **limits}))
+        made = {"policy": label, "round": at, "value": band.value, **limits, "n": band.n}
+        parts.append(pd.DataFrame(made))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -251,35 +248,40 @@ def _times(replays: Mapping[str, Replay], tau: float | None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _effects(replays: Mapping[str, Replay], nothing: float) -> pd.DataFrame:
+def _effects(replays: Mapping[str, Replay]) -> pd.DataFrame:
+    columns = ["policy", "effect", "value", "low", "high", "n"]
     random = replays["random"]
-    pool = pool_effect(replays["single"], random, nothing=nothing)
+    pool = _effect(replays["single"], random)
     rows = []
     for label, replay in replays.items():
         if label in BASELINES:
             continue
-        gain = allocation_effect(random, replay, nothing=nothing)
+        gain = _effect(random, replay)
         rows += [_row(label, "pool", pool), _row(label, "allocation", gain)]
-    return pd.DataFrame(rows, columns=["policy", "effect", "value", "low", "high", "n"])
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _regrets(
-    replays: Mapping[str, Replay], oracles: Mapping[str, Replay], nothing: float
-) -> pd.DataFrame:
-    """Regret in final fitness to the best arm; in mean fitness over rounds to the best schedule."""
+def _regrets(replays: Mapping[str, Replay], oracle: Replay) -> pd.DataFrame:
+    """Regret in final fitness to the best arm of the same pool."""
+    columns = ["policy", "oracle", "value", "low", "high", "n"]
+    columns += ["normalised", "normalised_low", "normalised_high"]
     rows = []
     for label, replay in replays.items():
-        final = regret(replay, {"oracle_arm": oracles["oracle_arm"]}, nothing=nothing)
-        rows += [(label, name, *row) for name, *row in final.itertuples()]
-        if "oracle_allocation" in oracles:
-            filled = (
-                np.nan_to_num(each.best_fitness, nan=nothing).mean(axis=1)
-                for each in (replay, oracles["oracle_allocation"])
-            )
-            own, best = filled
-            found = pool_interval(best - own, replay.arms)
-            rows.append(_row(label, "oracle_allocation", found))
-    return pd.DataFrame(rows, columns=["policy", "oracle", "value", "low", "high", "n"])
+        found = _effect(replay, oracle)
+        share = (
+            found if found.note == NOTHING else normalised_regret(replay, oracle, replays["random"])
+        )
+        row = _row(label, "oracle_arm", found)
+        rows.append((*row, share.value, share.low, share.high))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _effect(baseline: Replay, treatment: Replay) -> Interval:
+    """`replay.effects.effect`; without a value where some replicate found nothing."""
+    if np.isnan([side.best_fitness[:, -1] for side in (baseline, treatment)]).any():
+        nan, n = float("nan"), len(np.unique(baseline.arms))
+        return Interval(value=nan, low=nan, high=nan, n=n, note=NOTHING)
+    return effect(baseline, treatment)
 
 
 def _row(label: str, name: str, found: Interval) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ from replay.frames import distinct_runs, one_family
 from replay.intervals import (
     EQUAL,
     LEAST,
+    NOTHING,
     STATISTICS,
     FloatArray,
     IntArray,
@@ -219,13 +220,13 @@ def pool_interval(
         )
         runs, pools = runs + n, pools + n / chosen.shape[1]
     freedom, note = pools - len(groups), ""
-    if np.isnan(variance).any() or freedom < 1 - 1e-9:
+    if (np.isnan(variance) & ~np.isnan(mean)).any() or freedom < 1 - 1e-9:
         half, K = np.full_like(mean, np.nan), chosen.shape[1]
         note = f"no two pools of K = {K} of {runs} runs are apart; draw at most half of them"
     else:
         half = student(level, freedom) * np.sqrt(variance)
         flat = variance <= 1e-24 * (1 + mean**2)
-        half[flat], note = np.nan, EQUAL if flat.any() else ""
+        half[flat], note = np.nan, EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
     low, high = mean - half, mean + half
     coverage = np.where(np.isnan(half), np.nan, measured("pool", int(pools + 1e-9), level))
     single = array.ndim == 1
@@ -260,7 +261,6 @@ def effect(
     treatment: Replicates,
     *,
     at: At = None,
-    nothing: float | None = None,
     strata: ArrayLike | None = None,
     level: float = 0.95,
     name: str = "mean difference",
@@ -271,7 +271,6 @@ def effect(
         baseline: Replay of one policy.
         treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
         at: Number of pulls after which to compare; None: all of them; `mean`: the mean over all.
-        nothing: What a replicate in which nothing is ok yet counts as; None: it is an error.
         strata: Label of each run, as given to `replay.simulate`.
         level: Nominal coverage.
         name: What to call the statistic.
@@ -291,7 +290,7 @@ def effect(
     if at not in {None, "mean"} and not (isinstance(at, int) and 1 <= at <= pulls):
         raise ValueError(f"expected 1 to {pulls} pulls, None or 'mean', got {at!r}")
     columns = slice(None) if at == "mean" else slice(int(at or pulls) - 1, int(at or pulls))
-    before, after = (_filled(side[:, columns], nothing).mean(axis=1) for side in (before, after))
+    before, after = (_known(side[:, columns]).mean(axis=1) for side in (before, after))
     return pool_interval(after - before, treatment.arms, strata=strata, level=level, name=name)
 
 
@@ -300,13 +299,12 @@ def pool_effect(
     random: Replicates,
     *,
     at: At = None,
-    nothing: float | None = None,
     strata: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Interval:
     """What having K runs and keeping the best is worth: `random` less `single`, see `effect`."""
     name = "pool effect"
-    return effect(single, random, at=at, nothing=nothing, strata=strata, level=level, name=name)
+    return effect(single, random, at=at, strata=strata, level=level, name=name)
 
 
 def allocation_effect(
@@ -314,37 +312,40 @@ def allocation_effect(
     policy: Replicates,
     *,
     at: At = None,
-    nothing: float | None = None,
     strata: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Interval:
     """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
     name = "allocation effect"
-    return effect(random, policy, at=at, nothing=nothing, strata=strata, level=level, name=name)
+    return effect(random, policy, at=at, strata=strata, level=level, name=name)
 
 
-def regret(
-    policy: Replicates,
-    oracles: Mapping[str, Replicates],
-    *,
-    at: At = None,
-    nothing: float | None = None,
-    strata: ArrayLike | None = None,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Fitness that a policy gives up against each named oracle on the same draws of arms.
+def normalised_regret(
+    policy: Replicates, oracle: Replicates, random: Replicates, *, level: float = 0.95
+) -> Interval:
+    """What a policy gives up against hindsight on its own pool, of what chance gives up there.
 
-    Arguments as for `effect`. Of the shipped oracles `oracle_arm` is a bound at the end, and
-    `oracle_allocation` one with at="mean".
+    A ratio of sums over replicates, so that pools with little to lose do not blow up; its interval
+    is that of the linearised ratio. There is none, and no value, where the interval of what chance
+    gives up meets 0.
 
-    Returns:
-        One row per oracle: value, low, high and n, the runs that it rests on.
+    Args:
+        policy: Replay of a policy.
+        oracle: Replay of `oracle_arm` over the same draws of arms.
+        random: Replay of `random` over them.
+        level: Nominal coverage.
     """
-    found = {
-        name: effect(policy, oracle, at=at, nothing=nothing, strata=strata, level=level)
-        for name, oracle in oracles.items()
-    }
-    return _frame(found, "oracle")
+    given_up = effect(policy, oracle, level=level)
+    whole = effect(random, oracle, level=level)
+    name = "normalised regret"
+    if not whole.low > 0:
+        note = "what chance gives up is not clearly more than 0"
+        nan = float("nan")
+        return Interval(value=nan, low=nan, high=nan, n=whole.n, statistic=name, note=note)
+    ratio = given_up.value / whole.value
+    ends = [np.asarray(each.best_fitness)[:, -1] for each in (policy, oracle, random)]
+    linear = ratio + (ends[1] - ends[0] - ratio * (ends[1] - ends[2])) / whole.value
+    return pool_interval(linear, policy.arms, level=level, name=name)
 
 
 def arm_pool_sweep(
@@ -354,8 +355,6 @@ def arm_pool_sweep(
     rounds: int,
     arms: Sequence[int] = (2, 5, 10, 20),
     replicates: int = 1000,
-    replace: bool = True,
-    nothing: float | None = None,
     seed: int = 0,
     level: float = 0.95,
 ) -> pd.DataFrame:
@@ -367,9 +366,6 @@ def arm_pool_sweep(
         rounds: Budget in pulls, the same for every pool.
         arms: Sizes K.
         replicates: Replicates per size.
-        replace: Draw arms with replacement; without, the means have no bias but K must stay below
-            the number of runs.
-        nothing: What a replicate in which nothing is ok yet counts as; None: it is an error.
         seed: Key of the draws.
         level: Nominal coverage.
 
@@ -387,23 +383,23 @@ def arm_pool_sweep(
             rounds=rounds,
             replicates=replicates,
             arms=size,
-            replace=replace,
+            replace=False,
             seed=seed,
         )
-        final = _filled(played.best_fitness[:, -1:], nothing)[:, 0]
+        final = _known(played.best_fitness[:, -1:])[:, 0]
         found[size] = pool_interval(final, played.arms, level=level)
     return _frame(found, "arms")
 
 
-def _filled(fitness: FloatArray, nothing: float | None) -> FloatArray:
-    """Fitness by replicate and pull, with `nothing` where there is none."""
+def _known(fitness: FloatArray) -> FloatArray:
+    """Fitness by replicate and pull, if each has one."""
     lacking = np.isnan(fitness)
-    if nothing is None and lacking.any():
+    if lacking.any():
         raise ValueError(
-            f"{int(lacking.any(axis=1).sum())} of {len(fitness)} replicates have no fitness yet "
-            "there; compare later, or say with nothing=... what that counts as"
+            f"{int(lacking.any(axis=1).sum())} of {len(fitness)} replicates have no fitness there: "
+            f"{NOTHING}, or compare later"
         )
-    return np.where(lacking, np.nan if nothing is None else nothing, fitness)
+    return fitness
 
 
 def _frame(found: Mapping[Any, Interval], index: str) -> pd.DataFrame:

@@ -29,7 +29,6 @@ CELLS = ("row", "quantity", "value", "low", "high", "n", "unit")
 
 ORACLES = {
     "oracle_arm": "best fitness at the end, against all pulls on the best arm",
-    "oracle_allocation": "mean over the pulls of best fitness so far, against the best schedule",
 }
 """What regret to each hindsight baseline is measured in."""
 

@@ -87,7 +87,6 @@ class Pools:
                 f"policies are compared on at least {LEAST_RUNS} runs of one task, model and N "
                 f"with a complete generation each, got {int((self.lengths > 0).sum())}"
             )
-        self.nothing = float(np.fmin.reduce(self.fitness, axis=None, initial=0.0))
         filled = np.fmax.accumulate(self.fitness, axis=1)
         self._best = np.where(np.isnan(filled), -np.inf, filled)
         # Of this object and not of its class, so that replays go when it goes.
@@ -111,7 +110,14 @@ class Pools:
     def usual_tau(self, arms: int, rounds: int) -> float:
         """What 90 % of the replicates of `random` reach, in steps of 0.005."""
         final = self.play("random", (), arms, rounds, "best_fitness", 200).replay.best_fitness
-        low = float(np.quantile(np.nan_to_num(final[:, -1], nan=self.nothing), 1 - SHARE))
+        low = float(
+            np.quantile(
+                np.where(
+                    np.isnan(final[:, -1]), np.fmin.reduce(self.fitness, axis=None), final[:, -1]
+                ),
+                1 - SHARE,
+            )
+        )
         return round(math.floor(low * 200) / 200, 3)
 
     def _play(
@@ -129,13 +135,12 @@ class Pools:
             warnings.simplefilter("always", PolicyWarning)
             replay = simulate(
                 self.fitness, build, rounds=rounds, arms=arms, replicates=replicates,
-                reward=reward, lengths=self.lengths,
+                reward=reward, lengths=self.lengths, replace=arms > self.runs,
             )  # fmt: skip
-        known = np.nan_to_num(replay.best_fitness, nan=self.nothing)
         place = self._places(replay)
         return Played(
             replay=replay,
-            curve=pool_interval(known, replay.arms),
+            curve=pool_interval(replay.best_fitness, replay.arms),
             ranks=_by_rank(place, arms),
             best_arm=pool_interval((place == 0).mean(axis=1), replay.arms),
             warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
@@ -147,11 +152,11 @@ class Pools:
     def effects(self, keys: dict[str, tuple[Any, ...]]) -> dict[str, Interval]:
         """The pool effect, and the allocation effect of each policy, by name."""
         single, random = (self.play(*keys[name]).replay for name in BASELINES)
-        found = {"pool": pool_effect(single, random, nothing=self.nothing)}
+        found = {"pool": pool_effect(single, random)}
         for name, key in keys.items():
             if name not in BASELINES:
                 other = self.play(*key).replay
-                found[name] = allocation_effect(random, other, nothing=self.nothing)
+                found[name] = allocation_effect(random, other)
         return found
 
     def _places(self, replay: Replay) -> FloatArray:
