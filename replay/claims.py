@@ -7,14 +7,13 @@ what a claim is about it does not apply, and `why` says what is missing. Claims 
 "Compute Allocation in Evolutionary Search" (arXiv 2605.29268); that one holds on some logs says
 nothing about other models or tasks.
 
-| claim | number | null |
-|---|---|---|
-| the best split is interior, or a corner | best interior cell less the best corner, at one budget | runs exchanged among the N of that budget |
-| the best in sweep rises with the budget | correlation of its value with log C | C permuted |
-| it follows a smooth curve | R2 of a quadratic in log C | C permuted |
-| a pool beats one run | `random` less `single` | none between disjoint pools |
-| a policy beats random allocation | the policy less `random` | increments permuted across arms |
-| a policy beats one run | the policy less `single` | none between disjoint pools |
+- The best split is interior (or a corner): the best interior cell less the best corner of one
+  budget; null: runs exchanged among the N of that budget.
+- The best in sweep rises with the budget, along a smooth curve: correlation of its value with
+  log C, and R2 of a quadratic; null: C permuted.
+- A policy beats random allocation: the policy less `random`; null: increments permuted across arms
+  at each generation.
+- A pool, or a policy, beats one run: less `single`; null: none between disjoint pools.
 
 The best in sweep is chosen among the cells of a budget on half the runs and scored on the others.
 """
@@ -211,7 +210,7 @@ def _pool_claims(
     pairs += [(f"{name} beats random allocation", name, "random") for name in policies]
     pairs += [(f"{name} beats one run", name, "single") for name in policies]
     counts = frame.groupby("children")["run"].nunique()
-    N = int(counts.idxmax())
+    N = int(counts.index[int(counts.to_numpy().argmax())])
     part, n = frame[frame["children"] == N], int(counts.max())
     rounds = int(run_lengths(part).min())
     why = ""

@@ -16,12 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
-from replay.effects import (
-    effect,
-    normalised_regret,
-    pool_interval,
-    time_to_threshold,
-)
+from replay.effects import effect, normalised_regret, pool_interval, time_to_threshold
 from replay.frames import distinct_runs, one_family, run_lengths
 from replay.intervals import NOTHING, Interval
 from replay.logs import fitness_matrix
@@ -249,16 +244,15 @@ def _times(replays: Mapping[str, Replay], tau: float | None) -> pd.DataFrame:
 
 
 def _effects(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    columns = ["policy", "effect", "value", "low", "high", "n"]
     random = replays["random"]
-    pool = _effect(replays["single"], random)
+    pool = effect(replays["single"], random)
     rows = []
     for label, replay in replays.items():
         if label in BASELINES:
             continue
-        gain = _effect(random, replay)
+        gain = effect(random, replay)
         rows += [_row(label, "pool", pool), _row(label, "allocation", gain)]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["policy", "effect", "value", "low", "high", "n"])
 
 
 def _regrets(replays: Mapping[str, Replay], oracle: Replay) -> pd.DataFrame:
@@ -267,21 +261,10 @@ def _regrets(replays: Mapping[str, Replay], oracle: Replay) -> pd.DataFrame:
     columns += ["normalised", "normalised_low", "normalised_high"]
     rows = []
     for label, replay in replays.items():
-        found = _effect(replay, oracle)
-        share = (
-            found if found.note == NOTHING else normalised_regret(replay, oracle, replays["random"])
-        )
-        row = _row(label, "oracle_arm", found)
+        share = normalised_regret(replay, oracle, replays["random"])
+        row = _row(label, "oracle_arm", effect(replay, oracle))
         rows.append((*row, share.value, share.low, share.high))
     return pd.DataFrame(rows, columns=columns)
-
-
-def _effect(baseline: Replay, treatment: Replay) -> Interval:
-    """`replay.effects.effect`; without a value where some replicate found nothing."""
-    if np.isnan([side.best_fitness[:, -1] for side in (baseline, treatment)]).any():
-        nan, n = float("nan"), len(np.unique(baseline.arms))
-        return Interval(value=nan, low=nan, high=nan, n=n, note=NOTHING)
-    return effect(baseline, treatment)
 
 
 def _row(label: str, name: str, found: Interval) -> tuple[Any, ...]:

@@ -290,7 +290,7 @@ def effect(
     if at not in {None, "mean"} and not (isinstance(at, int) and 1 <= at <= pulls):
         raise ValueError(f"expected 1 to {pulls} pulls, None or 'mean', got {at!r}")
     columns = slice(None) if at == "mean" else slice(int(at or pulls) - 1, int(at or pulls))
-    before, after = (_known(side[:, columns]).mean(axis=1) for side in (before, after))
+    before, after = (side[:, columns].mean(axis=1) for side in (before, after))
     return pool_interval(after - before, treatment.arms, strata=strata, level=level, name=name)
 
 
@@ -386,20 +386,9 @@ def arm_pool_sweep(
             replace=False,
             seed=seed,
         )
-        final = _known(played.best_fitness[:, -1:])[:, 0]
+        final = played.best_fitness[:, -1]
         found[size] = pool_interval(final, played.arms, level=level)
     return _frame(found, "arms")
-
-
-def _known(fitness: FloatArray) -> FloatArray:
-    """Fitness by replicate and pull, if each has one."""
-    lacking = np.isnan(fitness)
-    if lacking.any():
-        raise ValueError(
-            f"{int(lacking.any(axis=1).sum())} of {len(fitness)} replicates have no fitness there: "
-            f"{NOTHING}, or compare later"
-        )
-    return fitness
 
 
 def _frame(found: Mapping[Any, Interval], index: str) -> pd.DataFrame:

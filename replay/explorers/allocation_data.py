@@ -246,7 +246,7 @@ class AllocationView:
         )
         text.append(f"n = {self.pools.runs} runs, {self.replicates:,} replicates.")
         if any(np.isnan(each.replay.best_fitness).any() for each in self.played.values()):
-            text.append(f"While nothing is ok, best fitness counts as {self.pools.nothing:g}.")
+            text.append("Pulls at which some pool has nothing ok have no mean.")
         for each in self.played.values():
             text += [f"Note: {warning}" for warning in each.warnings]
         return " ".join(dict.fromkeys(text))

@@ -10,8 +10,8 @@ from replay.effects import (
     allocation_effect,
     arm_pool_sweep,
     effect,
+    normalised_regret,
     pool_effect,
-    regret,
     time_to_threshold,
 )
 from replay.intervals import FloatArray, IntArray
@@ -49,9 +49,6 @@ def test_effects_are_paired_and_add_up():
     assert early.value == pytest.approx(
         np.mean(best.best_fitness[:, 1] - random.best_fitness[:, 1])
     )
-    table = regret(random, {"oracle_arm": best, "none": random})
-    assert table.loc["oracle_arm", "value"] == pytest.approx(allocation.value)
-    assert table.loc["none", "value"] == 0
     with pytest.raises(ValueError, match="drew different arms"):
         effect(single, Played(best.best_fitness, arms[::-1]))
     with pytest.raises(ValueError, match="1 to 6 pulls"):
@@ -65,7 +62,7 @@ def test_effects_of_simulated_policies():
     settings = {"rounds": 32, "arms": 6, "replicates": 400, "seed": 3}
     played = {
         name: replay.simulate(RUNS, name, **settings)
-        for name in ("single", "random", "thompson", "oracle_arm", "oracle_allocation")
+        for name in ("single", "random", "thompson", "oracle_arm")
     }
     pool = pool_effect(played["single"], played["random"])
     allocation = allocation_effect(played["random"], played["thompson"])
@@ -74,10 +71,7 @@ def test_effects_of_simulated_policies():
     for found in (pool, allocation):
         assert found.low < found.value < found.high
         assert found.n == 24
-    oracles = {name: played[name] for name in ("oracle_arm", "oracle_allocation")}
-    assert regret(played["thompson"], oracles).loc["oracle_arm", "value"] >= 0
-    table = regret(played["thompson"], oracles, at="mean")
-    assert table.loc["oracle_allocation", "value"] >= table.loc["oracle_arm", "value"]
+    assert effect(played["thompson"], played["oracle_arm"]).value >= 0
     found = time_to_threshold(played["random"], 0.3)
     assert found.low <= found.time <= found.high
 
@@ -89,22 +83,37 @@ def test_the_sweep_over_pools():
     assert (table["low"] < table["value"]).all()
     assert (table["value"] < table["high"]).all()
     assert table["n"].tolist() == [24, 24, 24]
-    apart = arm_pool_sweep(RUNS, "round_robin", replace=False, **settings)
-    assert not table.equals(apart)
-    whole = arm_pool_sweep(RUNS[:5], "round_robin", rounds=5, arms=(5,), replace=False)
+    whole = arm_pool_sweep(RUNS[:5], "round_robin", rounds=5, arms=(5,))
     assert whole["low"].isna().all()
 
 
-def test_no_fitness_yet_is_said_and_never_assumed():
+def test_where_a_pool_found_nothing_means_are_refused():
     runs = np.where(RUNS < 0.3, np.nan, RUNS)
     settings = {"rounds": 4, "arms": 4, "replicates": 200}
     played = [replay.simulate(runs, name, **settings) for name in ("single", "random")]
-    with pytest.raises(ValueError, match="nothing="):
-        pool_effect(*played)
-    with pytest.raises(ValueError, match="nothing="):
-        arm_pool_sweep(runs, "random", rounds=2, arms=(3,), replicates=200)
-    low, high = (pool_effect(*played, nothing=value).value for value in (0.0, 0.3))
-    assert low > high
+    found = pool_effect(*played)
+    assert np.isnan([found.value, found.low, found.high]).all()
+    assert "has no mean" in found.note
+    assert arm_pool_sweep(runs, "random", rounds=2, arms=(3,), replicates=200).isna()["value"].all()
+
+
+def test_normalised_regret_is_a_ratio_of_sums():
+    settings = {"rounds": 16, "arms": 4, "replicates": 400, "replace": False}
+    played = {
+        name: replay.simulate(RUNS, name, **settings) for name in ("random", "ucb1", "oracle_arm")
+    }
+    oracle, random = played["oracle_arm"], played["random"]
+    found = normalised_regret(played["ucb1"], oracle, random)
+    ends = {name: each.best_fitness[:, -1] for name, each in played.items()}
+    lost, whole = ((ends["oracle_arm"] - ends[name]).sum() for name in ("ucb1", "random"))
+    assert found.value == pytest.approx(lost / whole)
+    assert found.low < found.value < found.high
+    moved = {name: replay.simulate(100 * RUNS - 5, name, **settings) for name in ("random",)}
+    best = replay.simulate(100 * RUNS - 5, "oracle_arm", **settings)
+    assert normalised_regret(moved["random"], best, moved["random"]).value == pytest.approx(1)
+    nothing = normalised_regret(random, random, random)
+    assert np.isnan(nothing.value)
+    assert "not clearly more than 0" in nothing.note
 
 
 CURVES = np.array(

@@ -211,7 +211,7 @@ class TestMissing:
 
 
 class TestCap:
-    @pytest.mark.parametrize("name", ["single", "oracle_arm", "oracle_allocation"])
+    @pytest.mark.parametrize("name", ["single", "oracle_arm"])
     @pytest.mark.parametrize("missing", ["close", "stop"])
     def test_an_arm_is_closed_at_the_cap(self, name, missing):
         fitness = trajectories(3, 9)
@@ -283,7 +283,6 @@ class TestBudget:
         ({"arms": 2, "strata": ["a"]}, "one stratum for each of 2 runs, got 1"),
         ({"costs": {"calls": [[1, 1]]}}, "costs in calls of the shape of fitness"),
         ({"budget": {"calls": 3}}, r"nothing is counted in 'calls' here, only in \[\]"),
-        ({"policy": "oracle_allocation", "budget": {"calls": 3}}, "no budget other than rounds"),
         ({"seed": -3, "policy": "random"}, "seed of 0 or more, got -3"),
     ],
 )
