@@ -21,6 +21,7 @@ COMMANDS = {
     "best": "evo.commands.logs:best",
     "verify": "evo.commands.logs:verify",
     "compact": "evo.commands.logs:compact",
+    "protocol": "evo.commands.runs:protocol",
     "grid": "evo.commands.runs:grid",
     "allocate": "evo.commands.choosing:allocate",
     "sweep": "evo.commands.choosing:sweep",

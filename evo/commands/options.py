@@ -272,15 +272,18 @@ def made_from(
         left_out = {*without, *own, "settings", "limits", "progress"}
         more = {n: p for words in spoken for n, p in inspect.signature(words).parameters.items()}
         every = {n: p for n, p in given.items() if n not in left_out} | more | own
-        if "task" in more:  # it stands first, and has to be named
-            every["task"] = more["task"]
+        if "task" in more:  # it stands first, and has to be named unless the command says else
+            every["task"] = own.get("task", more["task"])
 
         def command(*values: Any, **options: Any) -> int:
             bound = dict(signature.bind(*values, **options).arguments)
             mine = {name: bound.pop(name) for name in own if name in bound}
+            if "task" in mine and mine["task"] is not None:
+                bound["task"] = mine["task"]
             for words in spoken:
-                names = inspect.signature(words).parameters.keys() & bound.keys() - own.keys()
-                bound |= words(**{name: bound.pop(name) for name in names})
+                names = inspect.signature(words).parameters.keys() & bound.keys()
+                if words is of_session or "task" in names:
+                    bound |= words(**{name: bound.pop(name) for name in names})
             return show(functools.partial(source, **bound), **mine)
 
         helps, hints = dict[str, str](), dict[str, Any]()

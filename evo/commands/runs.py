@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evo.commands.options import (
     Flag,
@@ -28,18 +29,29 @@ if TYPE_CHECKING:
 @made_from(run_many)
 def run(
     make: Making,
+    task: str | None = None,
     *,
     seeds: Seeds = None,
     seed: Seed = 0,
     log: Path | None = None,
+    protocol: str | None = None,
 ) -> int:
-    """Runs searches, one per seed, and logs them.
+    """Runs searches, one per seed, and logs them; or what is missing of a protocol.
 
     Args:
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
         seeds: Such as 40:50, which is 40 ... 49.
         seed: One seed.
         log: Path of the log of one run.
+        protocol: File, or name of a shipped one, that says what is run; beside it only --log-dir
+            and how to work.
     """
+    if protocol is not None:
+        if task is not None or seeds or log is not None:
+            raise ValueError("--protocol says the task and the seeds: give it without a TASK")
+        return _run_protocol(protocol, make.keywords)
+    if task is None:
+        raise ValueError("expected a TASK, or --protocol FILE (see `evo run --help`)")
     if log is None:
         print_logs(make(seeds=seeds or [seed]))
         return 0
@@ -47,6 +59,39 @@ def run(
     if seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None:
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
     print_logs([run_one(seed=seed, log=log, **given)])
+    return 0
+
+
+def _run_protocol(name: str, given: Mapping[str, Any]) -> int:
+    """Says what a protocol costs, then makes what is missing of it."""
+    from evo.configuration import Settings
+    from evo.protocol import load_protocol, logs_of, run_protocol, state_cost
+
+    known = load_protocol(name)
+    fields = {key: value for key, value in given.items() if key in Settings.__dataclass_fields__}
+    folder = given.get("log_dir")
+    if other := given.keys() - fields.keys() - {"log_dir"}:
+        raise ValueError(f"--{min(other)}: the protocol {known.name!r} says what is run")
+    print(state_cost(known, logs_of(known, folder)), flush=True)
+    print_logs(run_protocol(known, log_dir=folder, **fields))
+    return 0
+
+
+def protocol(file: str, *, status: Flag = False, log_dir: Path | None = None) -> int:
+    """Shows what a protocol costs, and how far it is.
+
+    Args:
+        file: File, or name of a shipped protocol.
+        status: Show its conditions, and what was made of each.
+        log_dir: Folder of its logs; by default logs/local/NAME.
+    """
+    from evo.protocol import load_protocol, logs_of, state_cost, status_rows
+
+    known = load_protocol(file)
+    logs = logs_of(known, log_dir)
+    print(state_cost(known, logs))
+    if status:
+        print(table(status_rows(known, logs), ("condition", "runs", "calls", "ok")))
     return 0
 
 
