@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evo.allocation import Allocations, InOrder, Outcome, allocate
+from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
 from evo.policies import Draws, Policy, PolicyClass, PolicyWarning, find_policy
 from evo.policies.base import Bools, Floats, Ints
 from evo.policies.draws import BLOCK

@@ -1,0 +1,56 @@
+"""Public names, each once: loaded where they are first used (`lazy_loader`)."""
+
+from . import claims as claims
+from . import explorers as explorers
+from . import importers as importers
+from . import plots as plots
+from .ancestry import lineage as lineage
+from .bilinear import fit_bilinear as fit_bilinear
+from .configurations import load_sweep as load_sweep
+from .depth import depth_breadth as depth_breadth
+from .depth import envelope as envelope
+from .effects import (
+    allocation_effect as allocation_effect,
+)
+from .effects import (
+    pool_effect as pool_effect,
+)
+from .effects import (
+    time_to_threshold as time_to_threshold,
+)
+from .explorers import browse as browse
+from .explorers import explore as explore
+from .explorers import follow as follow
+from .forecast import plan as plan
+from .hindsight import HINDSIGHT as HINDSIGHT
+from .intervals import compare as compare
+from .intervals import interval as interval
+from .kernel import fit_kernel as fit_kernel
+from .logs import (
+    attempts as attempts,
+)
+from .logs import (
+    children as children,
+)
+from .logs import (
+    cost_matrices as cost_matrices,
+)
+from .logs import (
+    fitness_matrix as fitness_matrix,
+)
+from .logs import (
+    instances as instances,
+)
+from .logs import (
+    load as load,
+)
+from .logs import (
+    load_tables as load_tables,
+)
+from .reading import find_logs as find_logs
+from .selection import select as select
+from .simulation import POLICIES as POLICIES
+from .simulation import simulate as simulate
+from .simulation import simulate_many as simulate_many
+from .style import show as show
+from .verdict import judge as judge
