@@ -26,6 +26,7 @@ from evo.prompt import PROMPT_VERSION, TOLD_VERSION
 from evo.records import SCHEMA, Header, Limits, Model
 from evo.task import Task, load_task
 
+MOST_SEEDS = 1_000_000
 LOCAL = Path("logs/local")
 """Where logs go unless a path is given."""
 
@@ -113,6 +114,21 @@ def at_least(name: str, value: SupportsIndex, low: int) -> int:
     if (number := operator.index(value)) < low:
         raise ValueError(f"{name}: expected at least {low}, got {number}")
     return number
+
+
+def seeds_of(seeds: Iterable[SupportsIndex] | str) -> tuple[int, ...]:
+    """Returns seeds as given, all different and at most a million; "40:50" means 40 ... 49."""
+    if isinstance(seeds, str):
+        match = re.fullmatch(r"(\d{1,18}):(\d{1,18})", seeds)
+        if match is None:
+            raise ValueError(f'seeds: expected a list, or "40:50" for 40 ... 49, got {seeds!r}')
+        seeds = range(int(match[1]), int(match[2]))
+    found = tuple(at_least("seeds", each, 0) for each in itertools.islice(seeds, MOST_SEEDS + 1))
+    if len(found) > MOST_SEEDS:
+        raise ValueError(f"seeds: expected at most {MOST_SEEDS:,}, got {seeds!r}")
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"seeds: expected at least one and all different, got {list(found)!r}")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

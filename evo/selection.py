@@ -20,7 +20,7 @@ import numpy as np
 
 from evo.budget import UNITS, check_budget
 from evo.concurrency import find_preset
-from evo.configuration import LOCAL, Settings, at_least, split_settings
+from evo.configuration import LOCAL, Settings, at_least, seeds_of, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import unused, write_new
 from evo.log import Log
@@ -31,7 +31,6 @@ from evo.selectors import Kind, SelectorClass, Terms, find_selector, neighbours,
 from evo.selectors.choices import problem_choices, row_choices, run_choices
 from evo.selectors.live import Session
 from evo.selectors.race import Selection, Standing, race, rewards_of, selection_of
-from evo.sweeping.design import seeds_of
 from evo.sweeping.fields import Values
 from evo.task import Task
 

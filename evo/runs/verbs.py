@@ -19,6 +19,7 @@ from evo.configuration import (
     find_run,
     keep_promises,
     make_header,
+    seeds_of,
     split_settings,
 )
 from evo.handle import Control, Handle, Plan, begin
@@ -134,7 +135,7 @@ def run_grid(
     if isinstance(budget, int):
         calls, budget = budget, None
     calls = at_least("calls (C)", calls, 1)
-    loaded, seeds = load_task(task), _different(seeds)
+    loaded, seeds = load_task(task), seeds_of(seeds)
     folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
     cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
     sizes = [configuration] if "children" in configuration else []
@@ -279,7 +280,7 @@ def _plan_many(
     options: dict[str, Any],
 ) -> Plan[Logs]:
     settings, configuration = split_settings(settings, options)
-    seeds = _different(seeds)
+    seeds = seeds_of(seeds)
     if "seed" in configuration:
         raise TypeError("seed: give seeds=[...] to run_many")
     loaded = load_task(task)
@@ -300,13 +301,6 @@ def _plan_jobs(
             keep_promises(job.path for job in jobs)
 
     return Plan([job.path for job in jobs], work, many=True)
-
-
-def _different(seeds: Iterable[int]) -> list[int]:
-    seeds = list(seeds)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ValueError(f"seeds: expected at least one and all different, got {seeds!r}")
-    return seeds
 
 
 def _found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:

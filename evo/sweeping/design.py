@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from evo.configuration import at_least
+from evo.configuration import at_least, seeds_of
 from evo.journal import LogBusyError, LogError, check_folder, write_new
 from evo.records import Limits, Record, TaskRecord
 from evo.sweeping.fields import Configuration, configure
@@ -150,19 +149,6 @@ def make_design(
     )
     design.build_strategy()
     return design
-
-
-def seeds_of(seeds: Iterable[int] | str) -> tuple[int, ...]:
-    """Returns seeds as given, all different; "40:50" means 40 ... 49."""
-    if isinstance(seeds, str):
-        match = re.fullmatch(r"(\d+):(\d+)", seeds)
-        if match is None:
-            raise ValueError(f'seeds: expected a list, or "40:50" for 40 ... 49, got {seeds!r}')
-        seeds = range(int(match[1]), int(match[2]))
-    found = tuple(at_least("seeds", seed, 0) for seed in seeds)
-    if not found or len(set(found)) < len(found):
-        raise ValueError(f"seeds: expected at least one and all different, got {list(found)!r}")
-    return found
 
 
 def read_toml(path: Path) -> dict[str, Any]:
