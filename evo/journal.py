@@ -62,8 +62,6 @@ def check_line(line: bytes) -> str | None:
 
 def check_size(line: bytes) -> str | None:
     """Returns why a line is too much to be decoded, or None."""
-    if len(line) <= _LONG:
-        return None
     if len(line) > cap("EVO_MAX_LINE_MB") << 20:
         return above("EVO_MAX_LINE_MB")
     bare = _STRINGS.sub(b"", line)
@@ -156,9 +154,9 @@ class Reader(Generic[R]):
 
     def take(self, data: bytes) -> Iterator[Line[R]]:
         """Yields the records of what stands behind the lines that were read; a torn end is left."""
-        decode = self._decoder.decode
+        decode, first = self._decoder.decode, self._first
         for line in data.split(b"\n")[:-1]:
-            fault = check_line(line) or check_size(line)
+            fault = check_line(line) or (check_size(line) if len(line) > _LONG else None)
             if fault and not self.lines and not line.startswith(PREFIX):
                 raise self.fault(
                     f"not a {self._what}: {fault}; logs of other tools are read with "
@@ -166,18 +164,19 @@ class Reader(Generic[R]):
                 )
             if fault:
                 raise self.fault(fault)
-            if self._first is not None and not self.lines:
+            if not self.lines and first is not None:
                 self._check_schema(line)
             try:
                 record = decode(line)
             except (msgspec.DecodeError, ValueError, RecursionError) as error:
                 raise self.fault(f"not a record of a {self._what}: {error}") from None
-            if self._first is not None and (not self.lines) != isinstance(record, self._first):
+            if first is not None and (self.lines == 0) != isinstance(record, first):
                 kind = type(record).__name__.lower()
                 raise self.fault(f"expected one header, on line 1; got a {kind} here")
-            start, self.length = self.length, self.length + len(line) + 1
+            start, stop = self.length, self.length + len(line)
+            self.length = stop + 1
             self.lines += 1
-            yield Line(record, start, self.length - 1)
+            yield Line(record, start, stop)
 
     def fault(self, words: str, *, line: int | None = None) -> LogError:
         """Returns the error of a line, by default of the next one."""
@@ -278,11 +277,14 @@ def read_bytes(path: Path) -> bytes:
         LogError: The file cannot be read or decompressed, or is beyond its cap.
     """
     try:
-        if path.stat().st_size > cap("EVO_MAX_LOG_MB") << 20:
-            raise LogError(f"{path}: {above('EVO_MAX_LOG_MB')}")
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > cap("EVO_MAX_LOG_MB") << 20:
+                raise LogError(f"{path}: {above('EVO_MAX_LOG_MB')}")
+            data = file.read()
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
-    return b"".join(raw_pieces(path, 0))
+    return b"".join(_decompressed(path, [data], size)) if data[:2] == _GZIP else data
 
 
 def check_free(path: Path, *, finished: bool = False) -> None:
