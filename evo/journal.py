@@ -86,6 +86,17 @@ def unused(folder: Path, stem: str, ending: str = "") -> Path:
     return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
 
 
+class _First(msgspec.Struct):
+    """What a first line of any version says of itself."""
+
+    kind: Any = None
+    schema: Any = 1
+    format: Any = None
+
+
+_first_decoder = msgspec.json.Decoder(_First)
+
+
 class Line(NamedTuple, Generic[R]):
     """A record with the place of its line in the (decompressed) file."""
 

@@ -390,6 +390,9 @@ class _Kept(msgspec.Struct):
     value: Any
 
 
+_kept_decoder = msgspec.json.Decoder(_Kept)
+
+
 def value_file(path: Path) -> Path:
     """Returns where `evo best --value` keeps the construction of a log's best program."""
     return path.with_name(f"{path.name}.value.json")
@@ -410,6 +413,6 @@ def kept_value(path: Path, program: str) -> Any:
     with suppress(OSError, ValueError, RecursionError):
         data = value_file(path).read_bytes()
         if data.count(b",") <= cap("EVO_MAX_VALUE"):
-            kept = msgspec.json.decode(data, type=_Kept)
+            kept = _kept_decoder.decode(data)
             return kept.value if kept.program == digest else None
     return None
