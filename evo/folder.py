@@ -31,7 +31,7 @@ _LOG = b'{"crc":"'  # how every line of a log and of a journal begins
 _KEY_NAMES = ("*.env", "*.key", "*.pem", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "*credential*",
               "*secret*", "*password*", "*api_key*", "*apikey*", "*.netrc")  # fmt: skip
 _NAMED = (
-    r"""(?i)(?:api[_-]?key|secret|passw(?:or)?d|credential|(?:private|access|auth)[_-]?key"""
+    r"""(?:api[_-]?key|secret|passw(?:or)?d|credential|(?:private|access|auth)[_-]?key"""
     r"""|(?:auth|access|bearer|refresh)[_-]?token|\btoken)["']?\s*[:=]\s*"""
 )
 _PLACEHOLDER = (
@@ -40,10 +40,10 @@ _PLACEHOLDER = (
 _KEY = re.compile(
     r"\b(?:sk|pk|rk)-[\w-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_\w{20,}|\bhf_\w{20,}"
     r"|\bxox[a-z]-[\w-]{10,}|\bAIza[\w-]{30,}|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    rf"|{_NAMED.removeprefix('(?i)')}{_PLACEHOLDER}[\"'][^\"'\s]{{8,}}[\"']",
+    rf"|{_NAMED}{_PLACEHOLDER}[\"'][^\"'\s]{{8,}}[\"']",
     re.IGNORECASE,
 )
-_SETTING = re.compile(rf"{_NAMED}{_PLACEHOLDER}[\"']?[^\s\"'#,}}]{{4,}}")
+_SETTING = re.compile(rf"{_NAMED}{_PLACEHOLDER}[\"']?[^\s\"'#,}}]{{4,}}", re.IGNORECASE)
 _SETTINGS = frozenset({".cfg", ".ini", ".json", ".toml", ".yaml", ".yml"})
 
 
@@ -100,13 +100,14 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
     Args:
         folder: The task's.
         required: Program, evaluator and data set, already found; embedded whatever they are.
-        declared: Paths and patterns of task.toml's `files`; None: files of known kinds.
+        declared: Paths and patterns of task.toml's `files`; None: files of known kinds. A file
+            that is named is embedded even if it seems to hold a key.
 
     Raises:
         TaskError: A file leads to somewhere outside the folder, or none is as declared.
     """
     found = {relative(folder, path): path for path in required}
-    needed = set(found)
+    needed = {*found, *(declared or ())}  # named one by one
     left_out: list[str] = []
     for path in _walk(folder) if declared is None else _declared(folder, declared):
         name = path.relative_to(folder).as_posix()

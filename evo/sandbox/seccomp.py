@@ -27,62 +27,26 @@ _PR_SET_PDEATHSIG = 1
 _NEW_NAMESPACES = 0x7E020000
 _CLONE3 = 435  # its flags are in memory, out of the filter's sight; libraries fall back to clone
 
-_NAMES: dict[str, tuple[int | None, int | None]] = {
-    # name: number on x86-64, number on AArch64
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "kcmp": (312, 272),
-    "pidfd_getfd": (438, 438),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "bpf": (321, 280),
-    "io_uring_setup": (425, 425),  # would open sockets past this filter
-    "memfd_create": (319, 279),  # files outside the size-capped folder, as are the next five
-    "shmget": (29, 194),
-    "semget": (64, 190),
-    "msgget": (68, 186),
-    "mq_open": (240, 180),
-    "memfd_secret": (447, 447),
-    "clock_settime": (227, 112),
-    "clock_adjtime": (305, 266),
-    "adjtimex": (159, 171),
-    "settimeofday": (164, 170),
-    "sethostname": (170, 161),
-    "setdomainname": (171, 162),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "fanotify_init": (300, 262),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "reboot": (169, 142),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    "acct": (163, 89),
-    "quotactl": (179, 60),
-    "syslog": (103, 116),
-    "iopl": (172, None),
-    "ioperm": (173, None),
+_CALLS = """
+    ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, kcmp 312 272,
+    pidfd_getfd 438 438, perf_event_open 298 241, userfaultfd 323 282, bpf 321 280,
+    io_uring_setup 425 425, memfd_create 319 279, shmget 29 194, semget 64 190, msgget 68 186,
+    mq_open 240 180, memfd_secret 447 447, clock_settime 227 112, clock_adjtime 305 266,
+    adjtimex 159 171, settimeofday 164 170, sethostname 170 161, setdomainname 171 162,
+    mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51, open_tree 428 428,
+    open_tree_attr 467 467, fanotify_init 300 262, move_mount 429 429, fsopen 430 430,
+    fsconfig 431 431, fsmount 432 432, fspick 433 433, mount_setattr 442 442, unshare 272 97,
+    setns 308 268, name_to_handle_at 303 264, open_by_handle_at 304 265, add_key 248 217,
+    request_key 249 218, keyctl 250 219, init_module 175 105, finit_module 313 273,
+    delete_module 176 106, kexec_load 246 104, kexec_file_load 320 294, reboot 169 142,
+    swapon 167 224, swapoff 168 225, acct 163 89, quotactl 179 60, syslog 103 116, iopl 172 -,
+    ioperm 173 -
+"""  # name, number on x86-64, number on AArch64
+# memfd_create to memfd_secret would keep files outside the size-capped folder, and io_uring_setup
+# would open sockets past this filter.
+_NAMES = {
+    name: (int(x86), None if arm == "-" else int(arm))
+    for name, x86, arm in (call.split() for call in _CALLS.split(","))
 }
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _CLONE = {"x86_64": 56, "aarch64": 220}

@@ -242,6 +242,10 @@ def test_a_list_says_what_is_embedded(tmp_path: Path) -> None:
     )
     known = {"evaluator.py", "initial_program.py", "task.toml"}
     assert set(load_task(folder).record.files) == known | {"data/a.csv", "strange"}
+    (folder / "client.py").write_text(LEFT_OUT["client.py"])
+    (folder / "task.toml").write_text("files = ['client.py']")
+    with pytest.warns(UserWarning, match=r"client\.py: seems to hold a key, and becomes part"):
+        assert "client.py" in load_task(folder).record.files
     (folder / "task.toml").write_text("files = ['absent.csv']")
     with pytest.raises(TaskError, match=r"nothing matches 'absent\.csv'"):
         load_task(folder)
