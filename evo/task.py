@@ -16,6 +16,7 @@ import msgspec
 from evo.ceilings import held
 from evo.conventions import TaskConfig, isolation_of, read_config
 from evo.folder import FILE_CAP, TaskError, inside, read_folder, relative
+from evo.plugins import plugged_in
 from evo.records import Limits, TaskRecord
 
 SHIPPED = Path(__file__).with_name("tasks")
@@ -288,6 +289,8 @@ def _find_folder(task: str | os.PathLike[str]) -> Path:
     names.update({alias: name for name, config in shipped.items() for alias in config.aliases})
     if text in names:
         return SHIPPED / names[text]
+    if text in (others := plugged_in("evo.tasks")):
+        return Path(others[text])
     folder = Path(text).expanduser()
     if folder.is_dir():
         return folder

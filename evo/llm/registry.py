@@ -7,13 +7,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from evo.plugins import plugged_in
 from evo.records import Model, Sampling
 
 FILE_VARIABLE = "EVO_MODELS"
@@ -163,15 +163,12 @@ def _shipped() -> Mapping[str, Model]:
     return models
 
 
-@cache
 def _plugged_in() -> Mapping[str, Model]:
-    found = {}
-    for entry in entry_points(group="evo.models"):
-        model = entry.load()
+    models = plugged_in("evo.models")
+    for name, model in models.items():
         if not isinstance(model, Model):
-            raise ModelError(f"entry point {entry.value!r} of evo.models: not a Model: {model!r}")
-        found[model.name] = model
-    return found
+            raise ModelError(f"entry point {name!r} of evo.models: not a Model: {model!r}")
+    return {model.name: model for model in models.values()}
 
 
 def _user_file() -> Path | None:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from evo.plugins import plugged_in
 from evo.policies.base import (
     BasePolicy,
     IndexPolicy,
@@ -56,9 +57,11 @@ def find_policy(policy: str | PolicyClass) -> PolicyClass:
     """
     if isinstance(policy, str):
         name = ALIASES.get(policy, policy)
-        if name not in POLICIES:
-            raise ValueError(f"expected a policy out of {sorted(POLICIES)}, got {policy!r}")
-        return POLICIES[name]
+        known = POLICIES if name in POLICIES else plugged_in("evo.policies")
+        if name not in known:
+            names = sorted({**POLICIES, **known})
+            raise ValueError(f"expected a policy out of {names}, got {policy!r}")
+        return known[name]
     if not callable(policy):
         raise TypeError(
             f"expected the name of a policy or a callable (shape, *, rounds, rng) -> policy, "

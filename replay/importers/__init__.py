@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evo.plugins import plugged_in
 from replay.importers import codeevolve, openevolve, paper, shinkaevolve, skydiscover
 from replay.importers.foreign import Imported, LogFormatError, write
 
@@ -84,13 +85,13 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
     """
     path = Path(path)
     name = detect(path) if format is None else format
-    if name not in IMPORTERS:
-        raise LogFormatError(
-            f"expected a format among {', '.join(sorted(IMPORTERS))}, got {name!r}"
-        )
+    known = {**plugged_in("replay.importers"), **IMPORTERS}
+    if name not in known:
+        raise LogFormatError(f"expected a format among {', '.join(sorted(known))}, got {name!r}")
     if not path.exists():
         raise LogFormatError(f"{path}: no such file or folder")
-    return IMPORTERS[name](path)
+    found: list[Imported] = known[name](path)
+    return found
 
 
 def load(

@@ -1,0 +1,56 @@
+"""A package that adds a task, a model, a policy and a log format, as an installed one does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+MODULE = """
+from pathlib import Path
+import evo
+from evo.policies import IndexPolicy
+
+class Eager(IndexPolicy):
+    def index(self):
+        return -self.pulls
+
+model = evo.Model(name="theirs", id="offline", is_llm=False, base_url="http://127.0.0.1:9/v1")
+task = Path(__file__).with_name("their_task")
+
+def read(path):
+    return []
+"""
+ENTRIES = """
+[evo.tasks]
+their_task = theirs:task
+[evo.models]
+theirs = theirs:model
+[evo.policies]
+eager = theirs:Eager
+[replay.importers]
+theirs = theirs:read
+"""
+
+
+def test_what_another_package_adds_is_found_by_name(tmp_path: Path) -> None:
+    info = tmp_path / "theirs-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRIES)
+    (tmp_path / "theirs.py").write_text(MODULE)
+    folder = tmp_path / "their_task"
+    folder.mkdir()
+    (folder / "initial_program.py").write_text("def f():\n    return 1\n")
+    (folder / "evaluator.py").write_text(
+        "def evaluate(path):\n    return {'combined_score': 0.5}\n"
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import evo, replay\n"
+        "from evo.llm.registry import find_model\n"
+        "from evo.policies import find_policy\n"
+        "from replay.importers import read\n"
+        "print(evo.load_task('their_task').name, find_model('theirs').id,\n"
+        "      find_policy('eager').__name__, read(sys.path[0], 'theirs'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["their_task", "offline", "Eager", "[]"], done.stderr
