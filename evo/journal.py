@@ -105,17 +105,6 @@ class Line(NamedTuple, Generic[R]):
     stop: int
 
 
-class _First(msgspec.Struct):
-    """What a first line may say of the kind of file."""
-
-    kind: Any = None
-    schema: Any = 1
-    format: Any = None
-
-
-_first_decoder = msgspec.json.Decoder(_First)
-
-
 class Reader(Generic[R]):
     """Reads a file from the beginning on, and later what was added.
 

@@ -34,7 +34,7 @@ def serve(
     from evo.llm.server import serve as listen
 
     simulated = None
-    if latency:
+    if latency is not None:
         try:
             median, sigma = (float(part) for part in latency.split(","))
         except ValueError:
