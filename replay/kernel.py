@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.cells import FloatArray, IntArray
+from replay.frames import require_greedy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,6 +236,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
             f"expected a table as replay.children makes it, but it has no column {missing!r}; "
             f"it has {sorted(children.columns)!r}"
         )
+    require_greedy(children, "the kernel of children's outcomes")
     names = children[["task", "model"]].drop_duplicates().to_numpy().tolist()
     if len(names) != 1:
         raise ValueError(

@@ -298,12 +298,14 @@ def _identity(run: LeanRun) -> Rows:
     }
 
 
+_GREEDY_TOOLS = ("evo", "self-evolving-allocation", "table")
+
+
 def search_of(header: Header) -> str:
     """Name of a run's search; of another tool's run that of the tool."""
-    stated = getattr(header, "search", None)
-    if stated is None:
-        return GREEDY if header.source == "evo" else header.source
-    return str(stated.name)
+    if header.search is None:
+        return GREEDY if header.source in _GREEDY_TOOLS else header.source
+    return header.search.name
 
 
 def _run_row(run: LeanRun, timeouts: TimeoutRule) -> Rows:
@@ -437,7 +439,7 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "best_fitness": best,
         "generation_best": generation_best,
         "forked_from": str(getattr(run.header, "forked_from", None) or ""),
-        "protocol": str(getattr(run.header, "protocol", "")),
+        "protocol": run.header.protocol,
         "n_calls": np.bincount(owner, minlength=last + 1),
         "n_ok": n_ok,
         **{name: total(name) for name in SUMMED},

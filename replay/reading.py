@@ -110,8 +110,21 @@ class LeanReply(msgspec.Struct, tag_field="kind", tag="reply", gc=False):
     """`evo.records.Reply`: its child has a line of its own, or is not evaluated yet."""
 
 
+class LeanPlan(msgspec.Struct, tag_field="kind", tag="plan", gc=False):
+    """`evo.records.Plan`: its children state what they were asked to be."""
+
+
 _decoder = msgspec.json.Decoder(
-    Header | Session | Initial | LeanChild | LeanCall | LeanReply | Tick | Generation | End
+    Header
+    | Session
+    | Initial
+    | LeanChild
+    | LeanCall
+    | LeanReply
+    | LeanPlan
+    | Tick
+    | Generation
+    | End
 )
 
 
@@ -317,11 +330,11 @@ def _lean(record: Any) -> Any:
             metrics=Metrics(metrics.get("objective"), metrics.get("strict_fitness")),
             seconds=evaluation.seconds,
             instances=evaluation.instances,
-            draws=getattr(evaluation, "draws", 1),
-            fitness_sd=getattr(evaluation, "fitness_sd", None),
+            draws=evaluation.draws,
+            fitness_sd=evaluation.fitness_sd,
         ),
-        parents=getattr(record, "parents", ()),
-        operator=getattr(record, "operator", "rewrite"),
+        parents=record.parents,
+        operator=record.operator,
     )
 
 

@@ -231,10 +231,11 @@ def finish(found: Found, path: Path, tool: str) -> Imported:
             f"{path}: expected iterations from 0 to {_MOST_ITERATIONS}, got up to {last} from "
             f"{min(latest, default=1) - shift}"
         )
+    places = {program.id: (number, 0) for number, program in latest.items()}
     generations: list[list[Child]] = []
     for number in range(1, last + 1):
         if number in latest:
-            generations.append([_child(latest[number], number, found)])
+            generations.append([_child(latest[number], number, found, places)])
         elif (missing := found.failures.get(number - shift)) is not None:
             generations.append([msgspec.structs.replace(missing, generation=number)])
         else:
@@ -263,13 +264,15 @@ def finish(found: Found, path: Path, tool: str) -> Imported:
     )
 
 
+def _is_initial(program: Program) -> bool:
+    return program.parent_id is None and program.iteration_found == 0
+
+
 def _initial(found: Found) -> Evaluation | None:
     roots = [
         program
         for program in found.programs.values()
-        if program.parent_id is None
-        and program.iteration_found == 0
-        and "seeded_to_island" not in (program.metadata or {})
+        if _is_initial(program) and "seeded_to_island" not in (program.metadata or {})
     ]
     if roots:
         return evaluation(min(roots, key=lambda p: (finite(p.timestamp) or 0.0, p.id)).metrics)
@@ -277,8 +280,13 @@ def _initial(found: Found) -> Evaluation | None:
     return evaluation(unseen[0]) if unseen else None
 
 
-def _child(program: Program, generation: int, found: Found) -> Child:
+def _child(
+    program: Program, generation: int, found: Found, places: Mapping[str, tuple[int, int]]
+) -> Child:
+    """A child; `places` tells where its parent stands, the initial program and copies at 0."""
     usage = _usage(program)
+    parent, known = program.parent_id or "", program.parent_id in found.programs
+    place = places.get(parent, (0, 0) if known and _is_initial(found.programs[parent]) else None)
     return Child(
         generation=generation,
         index=0,
@@ -286,6 +294,7 @@ def _child(program: Program, generation: int, found: Found) -> Child:
         prompt_hash="",
         attempts=answered(usage.get("prompt_tokens"), usage.get("completion_tokens")),
         evaluation=evaluation(program.metrics),
+        parents=() if place is None else (place,),
         reply=found.replies.get(program.id),
         program=program.code if program.code is not None else program.solution,
     )

@@ -1,9 +1,11 @@
 import json
 
+import numpy as np
 import pytest
 from foreign_samples import USED, openevolve_program, statuses, trajectory, write_openevolve
 
-from replay.importers import LogFormatError, detect, read
+import replay
+from replay.importers import LogFormatError, detect, read, write
 from replay.importers.openevolve import evaluation
 
 
@@ -130,3 +132,21 @@ def test_skydiscover_adds_failed_iterations(tmp_path):
     assert run.children[0].attempts[0].usage == {
         key: USED[key] for key in ("prompt_tokens", "completion_tokens")
     }
+
+
+def test_children_know_their_parents_and_what_needs_greedy_refuses_them(tmp_path):
+    write_openevolve(tmp_path / "run")
+    (run,) = read(tmp_path / "run")
+    write(run, tmp_path / "a.jsonl")
+    table = replay.children(tmp_path / "a.jsonl")
+    assert set(table["search"]) == {"OpenEvolve"}
+    known = {(c.generation, c.index): c.evaluation.fitness for c in run.children}
+    known[0, 0] = run.initial.evaluation.fitness
+    for _, row in table.iterrows():
+        stated = known[row["parents"][0]] if row["parents"] else None
+        assert row["parent_fitness"] == pytest.approx(stated, nan_ok=True) or (
+            stated is None and np.isnan(row["parent_fitness"])
+        )
+    assert table["parents"].map(len).max() == 1
+    with pytest.raises(ValueError, match="search 'greedy', got OpenEvolve"):
+        replay.fit_kernel(table)
