@@ -27,8 +27,16 @@ from evo.log import Log
 from evo.policies import Draws
 from evo.records import Evaluation
 from evo.runs.options import takes_options
-from evo.selectors import Kind, SelectorClass, Terms, find_selector, neighbours, selector_name
-from evo.selectors.choices import problem_choices, row_choices, run_choices
+from evo.selectors import (
+    BaseSelector,
+    Kind,
+    SelectorClass,
+    Terms,
+    find_selector,
+    neighbours,
+    selector_name,
+)
+from evo.selectors.choices import Choices, problem_choices, row_choices, run_choices
 from evo.selectors.live import Session
 from evo.selectors.race import Selection, Standing, race, rewards_of, selection_of
 from evo.sweeping.fields import Values
@@ -130,28 +138,21 @@ def plan_selection(
     settings, _ = split_settings(settings, {k: v for k, v in options.items() if k in own})
     depth = {} if generations is None else {"generations": generations}
     shared = {**depth, **(base or {}), **{k: v for k, v in options.items() if k not in own}}
-    if samples not in ("seeds", "problems"):
-        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
-    per_batch = find_preset(settings.preset or "conservative").problems_per_batch
     if evaluate is not None or data is not None:
         if task is not None or shared:
             extra = "task" if task is not None else next(iter(shared))
             raise TypeError(f"{extra}: evaluate and data take choices alone")
-        found = row_choices(choices, evaluate, data, cost_weight, seed, per_batch)
+        found = row_choices(choices, evaluate, data, cost_weight, seed)
     elif samples == "problems":
-        found = problem_choices(choices, shared, task, seed, per_batch)
-    else:
+        found = problem_choices(choices, shared, task, seed)
+    elif samples == "seeds":
         found = run_choices(choices, shared, task, seeds_of(seeds))
-    for k, id_ in enumerate(found.ids):
-        if (first := found.ids.index(id_)) < k:
-            raise ValueError(f"choices: {first} and {k} are the same, {found.values[k]!r}")
-    units = ("samples", "cost", "seconds") if evaluate is not None else ("samples", *UNITS)
-    if wrong := [unit for unit in budget or {} if unit not in units]:
-        raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
-    headers = [each.header for each in found.configurations]
-    limits = check_budget(budget, headers, more=("samples", "cost"))
+    else:
+        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
+    limits = _limits(budget, found)
     if batch is None:
-        batch = _begun_batch(log_dir) or found.batch
+        usual = find_preset(settings.preset or "conservative").problems_per_batch
+        batch = _begun_batch(log_dir) or (1 if found.kind == "seeds" else usual)
     low, high = (0.0, 1.0) if bounds is None else bounds
     varied = [_varied(each, found.values) for each in found.values]
     terms = Terms(
@@ -176,7 +177,6 @@ def plan_selection(
             "seed": seed,
             found.kind: list(found.sampled),
             "failure_value": failure_value,
-            "budget": dict(budget or {}),
             **{k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")},
             "orders": {key: list(order) for key, order in (orders or {}).items()},
             "configurations": [
@@ -188,34 +188,47 @@ def plan_selection(
     )
 
     def work(control: Control) -> Selection:
-        chooser = build((1, len(found.ids)), terms, rng=Draws(seed, 1))
-        rounds: list[Standing] = []
         with contextlib.ExitStack() as stack:
             session = Session(
                 folder, terms, failure_value, bounds is not None, limits, settings, control, stack
             )
-            live = found.samples(session)
-            races = race(chooser, live, watcher=rounds.append)
-            logs = live.logs(races.standing.count[0])
-        made = selection_of(
-            races,
-            rounds,
-            live.outcomes,
-            terms,
-            labels=tuple(labelled(mine) for mine in varied),
-            selector=name,
-            configurations=tuple(found.values),
-            logs=logs,
-            path=folder,
-        )
-        stopped = control.stopping.is_set() and made.end == "budget"
-        return dataclasses.replace(made, end="stopped") if stopped else made
+            chooser = build((1, len(found.ids)), terms, rng=Draws(seed, 1))
+            labels = tuple(labelled(mine) for mine in varied)
+            return _play(found, session, chooser, labels=labels, selector=name)
 
     return Plan([folder], work, many=True)
 
 
 select_best = in_foreground("select_best", plan_selection)
 start_selection = in_background("start_selection", plan_selection)
+
+
+def _limits(budget: Mapping[str, float] | None, found: Choices) -> dict[str, float]:
+    """Returns the limits of a budget, whose units have to be known for all choices."""
+    units = ("samples", "cost", "seconds") if found.kind == "rows" else ("samples", *UNITS)
+    if wrong := [unit for unit in budget or {} if unit not in units]:
+        raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
+    headers = [each.header for each in found.configurations]
+    return check_budget(budget, headers, more=("samples", "cost"))
+
+
+def _play(found: Choices, session: Session, chooser: BaseSelector, **named: Any) -> Selection:
+    """Races the choices and sums up."""
+    rounds: list[Standing] = []
+    live = found.samples(session)
+    races = race(chooser, live, watcher=rounds.append)
+    made = selection_of(
+        races,
+        rounds,
+        live.outcomes,
+        session.terms,
+        configurations=tuple(found.values),
+        logs=live.logs(races.standing.count[0]),
+        path=session.folder,
+        **named,
+    )
+    stopped = session.control.stopping.is_set() and made.end == "budget"
+    return dataclasses.replace(made, end="stopped") if stopped else made
 
 
 def _varied(values: Values, among: Sequence[Values]) -> dict[str, Any]:

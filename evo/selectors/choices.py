@@ -33,7 +33,6 @@ class Choices:
         sampled: The samples of each choice, in order: seeds, or positions of problems or rows.
         name: Of a folder for it.
         samples: Makes the samples of a session.
-        batch: Samples in a round, where nothing says otherwise.
         configurations: Of each choice, where runs are made.
         more: What else identifies the selection.
     """
@@ -44,9 +43,13 @@ class Choices:
     sampled: Sequence[int]
     name: str
     samples: Callable[[Session], LiveSamples]
-    batch: int = 1
     configurations: Sequence[Configuration] = ()
     more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for k, id_ in enumerate(self.ids):
+            if (first := self.ids.index(id_)) < k:
+                raise ValueError(f"choices: {first} and {k} are the same, {self.values[k]!r}")
 
 
 def run_choices(
@@ -75,7 +78,6 @@ def problem_choices(
     shared: Values,
     task: str | os.PathLike[str] | Task | None,
     seed: int,
-    batch: int,
 ) -> Choices:
     """Choices of which a sample is a problem of a data set, texts in their tasks."""
     if isinstance(choices, Mapping):
@@ -105,7 +107,6 @@ def problem_choices(
         order,
         known[0].header.task.name,
         lambda session: ProblemSamples(known, order, session),
-        batch=batch,
         configurations=known,
     )
 
@@ -116,7 +117,6 @@ def row_choices(
     rows: Sequence[Any] | None,
     cost_weight: float,
     seed: int,
-    batch: int,
 ) -> Choices:
     """Choices of which a sample is a row of data, tried by an agent."""
     if not callable(agent) or not rows or isinstance(rows, str | bytes | Mapping):
@@ -145,7 +145,6 @@ def row_choices(
         order,
         name,
         lambda session: RowSamples(agent, values, kept, order, cost_weight, session),
-        batch=batch,
         more={
             "evaluate": name,
             "source": _digest(source),

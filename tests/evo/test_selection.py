@@ -95,6 +95,8 @@ def test_a_budget_ends_it_alike_whatever_goes_on_at_once(tmp_path: Path) -> None
     assert made[0].end == "budget"
     assert made[0].samples.tolist() == [3, 2]  # 2, 3, 2, 3 and 2 calls
     assert [calls_in(each.path) for each in made] == [12, 12]
+    more = {**given, "budget": {"calls": 15}}  # a goal, not identity
+    assert evo.select_best(choices, **more, log_dir=tmp_path / "20").samples.tolist() == [3, 3]
     costs = {"calls": np.array([[2.0], [3.0]])}
     frame = made[1].outcomes
     race = evo.selectors.race
