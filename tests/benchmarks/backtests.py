@@ -27,7 +27,7 @@ from replay.forecast import (
     choose_split,
     simulate_choice,
 )
-from replay.intervals import interval, pool_interval
+from replay.intervals import interval
 from replay.kernel import fit_kernel
 from replay.logs import fitness_matrix
 from replay.simulation import simulate
@@ -228,16 +228,18 @@ def summarise_arms(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         task, model, children, rule, value (mean fitness), regret, low, high, n (runs).
     """
     import pandas as pd
+    from scipy.special import stdtrit
 
     parts = []
     for names, group in table.groupby(["task", "model", "children"], sort=False):
         rows = []
         for rule, part in group.groupby("rule", sort=False):
-            n = int(part["runs"].iloc[0])
-            used = np.array([np.delete(np.arange(n), left) for left in part["left_out"]])
-            found = pool_interval(part["regret"], used, level=level)
+            without = part.groupby("left_out")["regret"].mean().to_numpy()
+            n, regret = len(without), float(part["regret"].mean())
+            spread = np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+            half = float(stdtrit(n - 1, (1 + level) / 2) * spread)
             value = float(part["value"].mean())
-            rows.append((*names, rule, value, found.value, found.low, found.high, n))
+            rows.append((*names, rule, value, regret, regret - half, regret + half, n))
         ranked = pd.DataFrame(rows, columns=_POOL_SUMMARY).sort_values("regret", kind="stable")
         parts.append(ranked)
     return pd.concat(parts, ignore_index=True)

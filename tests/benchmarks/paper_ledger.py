@@ -59,7 +59,9 @@ def _loaded(runs: list[Imported]) -> Tables:
         for run in runs:
             write(run, Path(folder) / f"{run.name}.jsonl")
         found = replay.load_tables(folder, progress=False)
-    tables = found.generations.replace({"task": TASKS}), found.children
+    # Where others do not name the parent, the best so far stands for it: islands of one child.
+    children = found.children.assign(search="greedy", parent_fitness=found.children["best_fitness"])
+    tables = found.generations.replace({"task": TASKS}), children.replace({"task": TASKS})
     if tables[0].groupby("seed")["run"].nunique().eq(len(runs)).all():
         tables[0]["seed"] = tables[0]["run"].factorize()[0]
     return tables
