@@ -188,6 +188,23 @@ def test_climb_follows_the_slope() -> None:
     assert set(stuck) == {1, 9}
 
 
+@pytest.mark.parametrize("restarts", [0, 1, 3])
+def test_so_many_climbs_follow_the_first(restarts: int) -> None:
+    values, alone = np.random.default_rng(0).random((4, 6, 5)), np.zeros((6, 6), dtype=bool)
+    found = play(
+        values, "hill_climbing", parameters={"restarts": restarts}, neighbours=alone, delta=1e-9
+    )
+    assert ((found.standing.count > 0).sum(axis=1) == 1 + restarts).all()
+
+
+def test_compat_is_the_mean_and_its_standard_errors() -> None:
+    values = np.random.default_rng(0).random((3, 12))
+    found = play(values, "brute_force", interval="compat", c=2.0).standing
+    half = 2 * values.std(axis=1, ddof=1) / math.sqrt(12)
+    assert found.lower[0] == pytest.approx(values.mean(axis=1) - half)
+    assert found.upper[0] == pytest.approx(values.mean(axis=1) + half)
+
+
 def test_neighbours() -> None:
     grid = [{"n": n, "model": m} for n in (1, 4, 16) for m in ("a", "b", "c")]
     near = neighbours(grid)
