@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from evo.records import STATUSES
 from replay.effects import time_to_threshold
-from replay.intervals import Interval, interval
+from replay.frames import FAILURES
+from replay.intervals import NOTHING, Interval, interval
 from replay.logs import REPORTED, Tables
 
 if TYPE_CHECKING:
@@ -219,7 +221,7 @@ def _fitness(group: Group, tau: float | None) -> list[tuple[Any, ...]]:
     lengths = runs["generations"]
     by_run = generations.groupby("run", sort=False)["best_fitness"]
     initial = generations.loc[generations["generation"] == 0, "best_fitness"]
-    final = by_run.max().to_numpy(dtype=np.float64)
+    final = by_run.max().fillna(-math.inf).to_numpy(dtype=np.float64)
     cells: list[tuple[Any, ...]] = [_exact("runs", n, n, "count")]
     if lengths.nunique() > 1:
         cells.append(_exact("least T", int(lengths.min()), n, "count"))
@@ -227,7 +229,7 @@ def _fitness(group: Group, tau: float | None) -> list[tuple[Any, ...]]:
         _exact("T", int(lengths.max()), n, "count"),
         _exact("initial", float(initial.median()), n, "fitness"),
         *(
-            _estimate(f"final, {name}", interval(final, name, missing="omit"), "fitness")
+            _estimate(f"final, {name}", _final(final, name), "fitness")
             for name in ("median", "mean")
         ),
         _exact("best of runs", float(by_run.max().max()), n, "fitness"),
@@ -240,6 +242,13 @@ def _fitness(group: Group, tau: float | None) -> list[tuple[Any, ...]]:
         reached = float((final >= tau).mean())
         cells.append(_exact(f"reached {tau:g}", reached, n, "share"))
     return cells
+
+
+def _final(values: NDArray[np.float64], statistic: str) -> Interval:
+    """Statistic of the runs' values; none where a run found nothing, which has no mean."""
+    if statistic == "mean" and np.isneginf(values).any():
+        return Interval(value=math.nan, low=math.nan, high=math.nan, n=len(values), note=NOTHING)
+    return interval(values, statistic)
 
 
 def _statuses(group: Group) -> list[tuple[Any, ...]]:
@@ -298,7 +307,7 @@ def _notes(group: Group) -> Iterator[str]:
         yield "runs differ in length: final is each run's own last generation"
     empty = int(generations.groupby("run")["best_fitness"].max().isna().sum())
     if empty:
-        yield f"{empty} of {len(runs)} runs found nothing ok and have no final fitness"
+        yield f"{empty} of {len(runs)} runs found nothing ok; {FAILURES}"
     if len(runs) < 2:
         yield "a single run has no interval"
     if runs["configuration"].nunique() > 1:
@@ -319,7 +328,7 @@ def _notes(group: Group) -> Iterator[str]:
 
 
 UNITS: dict[str, Callable[[float], str]] = {
-    "fitness": lambda value: f"{value:.5g}",
+    "fitness": lambda value: "none" if math.isinf(value) else f"{value:.5g}",
     "difference": lambda value: f"{value:+.4f}",
     "count": lambda value: f"{value:,.0f}",
     "calls": lambda value: f"{value:.0f}",

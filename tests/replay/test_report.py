@@ -122,7 +122,10 @@ def test_runs_that_found_nothing_are_no_zeros(tmp_path):
     write_lines(tmp_path / "b.jsonl", nothing_ok(2))
     group = only_group(tmp_path)
     found = sections(group)
-    assert cells_of(found)["3", "final, median"].n == 1
+    cells = cells_of(found)
+    assert cells["3", "final, median"].value == -np.inf
+    assert np.isnan(cells["3", "final, mean"].value)
+    assert cells["3", "final, mean"].n == 2
     assert any("1 of 2 runs found nothing ok" in note for note in found[0].notes)
     nothing = only_group(tmp_path / "b.jsonl")
     assert "none" in FORMATS["plain"](sections(nothing))
