@@ -109,16 +109,12 @@ class Pools:
 
     def usual_tau(self, arms: int, rounds: int) -> float:
         """What 90 % of the replicates of `random` reach, in steps of 0.005."""
+        known = self.fitness[np.isfinite(self.fitness)]
+        if not known.size:
+            return 0.9
         final = self.play("random", (), arms, rounds, "best_fitness", 200).replay.best_fitness
-        low = float(
-            np.quantile(
-                np.where(
-                    np.isnan(final[:, -1]), np.fmin.reduce(self.fitness, axis=None), final[:, -1]
-                ),
-                1 - SHARE,
-            )
-        )
-        return round(math.floor(low * 200) / 200, 3)
+        reached = np.where(np.isnan(final[:, -1]), known.min(), final[:, -1])
+        return round(math.floor(float(np.quantile(reached, 1 - SHARE)) * 200) / 200, 3)
 
     def _play(
         self,
@@ -135,7 +131,7 @@ class Pools:
             warnings.simplefilter("always", PolicyWarning)
             replay = simulate(
                 self.fitness, build, rounds=rounds, arms=arms, replicates=replicates,
-                reward=reward, lengths=self.lengths, replace=arms > self.runs,
+                reward=reward, lengths=self.lengths, replace=False,
             )  # fmt: skip
         place = self._places(replay)
         return Played(
@@ -287,5 +283,7 @@ def _when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
 
 
 def _signed(found: Interval) -> str:
+    if math.isnan(found.value):
+        return "an unknown amount"
     limits = f" [{found.low:+.4f}, {found.high:+.4f}]" if math.isfinite(found.low) else ""
     return f"{found.value:+.4f}{limits}"

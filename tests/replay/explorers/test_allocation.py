@@ -36,6 +36,7 @@ def test_the_numbers_are_those_of_simulate(frame):
         arms=4,
         replicates=300,
         reward="improvement",
+        replace=False,
     )
     assert np.array_equal(played.replay.pulls, alone.pulls)
     assert played.curve.value == pytest.approx(alone.best_fitness.mean(axis=0))
@@ -126,7 +127,7 @@ def test_too_little_is_a_sentence(frame_):
 def test_runs_that_find_nothing_or_all_the_same(value):
     frame = as_frame(np.full((5, 6), value), children=2, seeds=range(5))
     made = explore_allocation(frame)
-    assert "gains +0.0000" in made.words
+    assert ("gains +0.0000" if value == 1 else "gains an unknown amount") in made.words
     made.close()
 
 
