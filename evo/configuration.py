@@ -53,6 +53,9 @@ def make_header(
     statement: str | None = None,
     feedback: bool = False,
     inspirations: int = 0,
+    draws: int = 1,
+    confirm: int = 0,
+    spending: bool = False,
     protocol: str = "",
     condition: str = "",
 ) -> Header:
@@ -72,6 +75,10 @@ def make_header(
         statement: Said in the prompt instead of the task's statement.
         feedback: Say in the prompt what went wrong lately, and the parent's public metrics.
         inspirations: How many of the best other programs the prompt shows, at least 0.
+        draws: Evaluations of a program whose mean is its fitness; more than 1 for noisy ones.
+        confirm: Fresh evaluations of a child and its parent before the child replaces it, by a
+            paired test at 5 %; at least 2, or 0: none.
+        spending: All those tests of a run share the 5 %.
         protocol: SHA-256 (hex) of the protocol that the run belongs to; see `evo.protocol`.
         condition: Name of its condition in the protocol.
 
@@ -85,8 +92,13 @@ def make_header(
     if not 0 <= min_improvement < float("inf"):
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
     inspirations = at_least("inspirations", inspirations, 0)
+    draws, confirm = at_least("draws", draws, 1), at_least("confirm", confirm, 0)
+    if confirm == 1:
+        raise ValueError("confirm: expected 0 or at least 2 draws, since one has no spread, got 1")
     loaded, known = load_task(task), find_model(model)
     limits = with_seconds(limits or loaded.limits, evaluation_timeout)
+    if loaded.record.asks_model and (draws, confirm) != (1, 0):
+        raise ValueError("draws, confirm: a text's evaluation makes calls and has one draw")
     sampling = resolve_sampling(known, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     return Header(
         schema=SCHEMA,
@@ -101,6 +113,9 @@ def make_header(
         statement=statement,
         feedback=bool(feedback),
         inspirations=inspirations,
+        draws=draws,
+        confirm=confirm,
+        spending=bool(spending),
         protocol=protocol,
         condition=condition,
         versions=software_versions(),

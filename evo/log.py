@@ -23,7 +23,9 @@ from evo.caps import cap
 from evo.cost import usage_tokens
 from evo.journal import LogError, Reader, Writer, read_pieces, write_new
 from evo.records import (
+    Aside,
     Child,
+    Confirmation,
     End,
     Evaluation,
     Generation,
@@ -44,9 +46,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9  # of fitnesses that count as equal
 
-LeanLine = (
-    Header | Session | Initial | Plan | Outcome | InstanceCall | Reply | Tick | Generation | End
-)
+LeanLine = Header | Initial | Plan | Outcome | Generation | End | Aside
 """`Line`, a child without its texts."""
 
 _lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
@@ -86,6 +86,7 @@ class Log:
         sessions: One per process that wrote it.
         initial: Evaluation of the initial program; None before it was logged.
         plans: By generation, where its search planned more than greedy's.
+        confirmations: By generation, of rivals that were tried on fresh draws.
         outcomes: Children without their texts, by generation and index, including those of a
             generation under way.
         instance_calls: Calls that evaluations made, by generation, program and index; of a call
@@ -103,6 +104,7 @@ class Log:
         self.sessions: list[Session] = []
         self.initial: Initial | None = None
         self.plans: dict[int, Plan] = {}
+        self.confirmations: dict[int, Confirmation] = {}
         self.generations: list[Generation] = []
         self.ends: list[End] = []
         self.outcomes: list[Outcome] = []
@@ -145,6 +147,8 @@ class Log:
                     self.ended = False
                 case Initial() as initial:
                     self.initial = initial
+                case Confirmation() as confirmation:
+                    self.confirmations[confirmation.generation] = confirmation
                 case Plan() as plan:
                     self.plans[plan.generation] = plan
                 case InstanceCall() as call:
@@ -241,6 +245,8 @@ class Log:
         Raises:
             LogError: Not even the initial program was evaluated yet.
         """
+        if self.header.confirm:  # what was rejected was better by luck
+            return self.parent
         parent = self.generations[-1].best if self.generations else (0, 0)
         stated = self.generations[-1].best_fitness if self.generations else math.inf
         fits = {

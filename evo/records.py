@@ -332,10 +332,8 @@ class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"
 class Planned(Record, frozen=True, kw_only=True):
     """What one child is asked to be.
 
-    Attributes:
-        parents: (generation, index) of the program to rewrite, then of those to mix in.
-        operator: `rewrite`, `mutate`, `cross` or a word of the search's own.
-        inspirations: (generation, index) of the other programs that the prompt shows.
+    Programs go by (generation, index): `parents` are the one to rewrite, then those to mix in,
+    `inspirations` others that the prompt shows; `operator` is a word of the search.
     """
 
     parents: tuple[tuple[int, int], ...]
@@ -344,12 +342,7 @@ class Planned(Record, frozen=True, kw_only=True):
 
 
 class Plan(Record, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
-    """What a generation's children are asked to be, logged before its first call.
-
-    Attributes:
-        generation: From 1.
-        requests: One per child, by index.
-    """
+    """What a generation's children are asked to be, by index; logged before its first call."""
 
     generation: int
     requests: tuple[Planned, ...]
@@ -407,8 +400,6 @@ class InstanceCall(Record, frozen=True, kw_only=True, tag_field="kind", tag="ins
         generation: The first one with a child that has this text; 0 for the initial one.
         program: First 16 hex digits of the SHA-256 of the text that was evaluated.
         index: Position of the instance in the data set, from 0.
-        attempts: Every HTTP request made for it, in order.
-        reply: The model's text; None if there was none or the log is compact.
     """
 
     generation: int
@@ -422,14 +413,7 @@ class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A child's own call, logged before an evaluation that makes calls itself.
 
     The child's line follows and takes its place; without one the child is still to be evaluated,
-    and its call is not made again.
-
-    Attributes:
-        generation: From 1.
-        index: The child's position within the generation, from 0.
-        attempts: Every HTTP request made for it, in order.
-        reply: The model's text; None in a compact log.
-        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
+    and its call is not made again. Fields as of the child.
     """
 
     generation: int
@@ -440,15 +424,30 @@ class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
 
 
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
-    """How long a generation has taken so far, lest a kill forgets it; at most one a second.
-
-    Attributes:
-        generation: From 1.
-        seconds: Wall time of the sessions that worked on it.
-    """
+    """How many seconds a generation has taken so far, lest a kill forgets it; one a second."""
 
     generation: int
     seconds: float
+
+
+class Confirmation(Record, frozen=True, kw_only=True, tag_field="kind", tag="confirmation"):
+    """A child that was better than its parent, tried against it on fresh draws.
+
+    Attributes:
+        draw: The first draw; both programs met the same ones.
+        parent: Fitness of the parent by draw; None where it failed. Likewise `rival`.
+        alpha: Error rate of the test.
+        bound: Lower limit of the mean difference; None where a draw failed.
+    """
+
+    generation: int
+    index: int
+    draw: int
+    parent: tuple[float | None, ...]
+    rival: tuple[float | None, ...]
+    alpha: float
+    bound: float | None
+    accepted: bool
 
 
 class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
@@ -494,5 +493,6 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     stats: dict[str, float] = {}
 
 
-Line = Header | Session | Initial | Plan | Child | InstanceCall | Reply | Tick | Generation | End
+Aside = Session | InstanceCall | Reply | Confirmation | Tick
+Line = Header | Initial | Plan | Child | Generation | End | Aside
 """Every kind of line in a log."""

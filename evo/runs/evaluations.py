@@ -23,7 +23,17 @@ class Evaluates(Protocol):
         ...
 
 
-class Sandbox(Evaluates, Protocol):
+class Draws(Protocol):
+    """Evaluates one draw of a program."""
+
+    def evaluate(
+        self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
+    ) -> Evaluation:
+        """Evaluates one draw; 0 is keyed by the program's text."""
+        ...
+
+
+class Sandbox(Draws, Protocol):
     """What an arm needs of the sandbox."""
 
     @property

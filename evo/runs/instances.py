@@ -43,8 +43,8 @@ from evo.records import (
 )
 from evo.task import read_instances
 
-Sandbox = Callable[[TaskRecord, str, Limits], Evaluation]
-"""Evaluates one program or text in the sandbox."""
+Sandbox = Callable[..., Evaluation]
+"""Evaluates one program or text in the sandbox, as `evo.sandbox.Evaluator.evaluate` does."""
 
 INVALID, FAILED = -1.0, -2.0  # how the evaluator's process says that an instance has no score
 
@@ -111,6 +111,32 @@ def evo_on_instances():
 """What a program's source is followed by."""
 
 
+ON_LUCK = """
+
+def evo_on_luck(names={entry!r}, luck={luck!r}):
+    import hashlib
+    from evo.sandbox.purity import seed_everything
+
+    def lucky(function):
+        tried = []
+
+        def on_instance(value):
+            tried.append(None)
+            seed_everything(hashlib.sha256(f"{{luck}}/{{len(tried)}}".encode()).digest())
+            return function(value)
+
+        return on_instance
+
+    for name in names:
+        if callable(globals().get(name)):
+            globals()[name] = lucky(globals()[name])
+
+
+evo_on_luck()
+"""
+"""What comes before that in draws from 1 on: an instance's luck is that of no other."""
+
+
 def text_key(text: str) -> str:
     """Returns what a log calls a text: 16 hex digits of its SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -163,13 +189,17 @@ class InstanceEvaluator:
         """Takes over calls from a log: they are not made again."""
         self._known.update({(call.program, call.index): call for call in calls})
 
-    def evaluate(self, task: TaskRecord, program: str, limits: Limits) -> Evaluation:
+    def evaluate(
+        self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
+    ) -> Evaluation:
         """Evaluates a program or a text on every instance.
 
         Args:
             task: The header's.
             program: Source text, or the text that evolves.
             limits: Of the run on all instances, and of scoring them.
+            draw: Of a program's randomness; 0 is keyed by its text. A text has one.
+            seed: Of the run, which keys the other draws.
 
         Returns:
             The evaluation; `no_reply` if no instance got an answer, and without a fitness unless
@@ -193,8 +223,12 @@ class InstanceEvaluator:
             inputs = json.dumps([instance["input"] for instance in self._instances])
             running = RUNNING.format(entry=self._entry, inputs=inputs)
             harness = task.files[task.harness_file] if task.harness_file else ""
-            source = f"{program.rstrip()}\n\n{harness}{running}"
-            scored = self._sandbox(self._scoring, source, limits)
+            luck, more = "", {}
+            if draw:
+                more = {"draw": draw, "seed": seed}
+                luck = ON_LUCK.format(entry=self._entry, luck=f"{task.hash}/{seed}/{draw}")
+            source = f"{program.rstrip()}\n\n{harness}{luck}{running}"
+            scored = self._sandbox(self._scoring, source, limits, **more)
         evaluation = self._read(scored, lost)
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
 

@@ -1,0 +1,153 @@
+"""Noisy evaluations: several draws of each, and confirmation on fresh draws before a rival wins.
+
+Draw 0 is keyed by the program's text, later ones by the task, the run's seed and their number, so
+that programs meet the same luck. Evaluations use draws 0 to R - 1, the confirmation in generation
+g the K next ones that nothing used before, and what is reported in the end draws of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from evo.records import Confirmation, Evaluation, Header, Instance, Limits, TaskRecord
+from evo.runs.evaluations import Draws
+
+ALPHA = 0.05
+"""Chance that a test accepts a rival that is no better; of a whole run where it is spent."""
+
+FINAL = 1 << 20
+"""Draws from here on are for what is reported: no decision sees them."""
+
+
+class DrawnEvaluator:
+    """Evaluates programs as the mean of a run's draws."""
+
+    def __init__(self, header: Header, source: Draws) -> None:
+        self._header, self._source = header, source
+
+    def evaluate(self, task: TaskRecord, program: str, limits: Limits) -> Evaluation:
+        """Evaluates draws 0 to R - 1 of a program."""
+        found = []
+        for draw in range(self._header.draws):
+            one = self._source.evaluate(task, program, limits, draw=draw, seed=self._header.seed)
+            if one.status != "ok":  # a program is ok only if all its draws are
+                said = f"in draw {draw}: {one.error}" if draw else one.error
+                return msgspec.structs.replace(one, error=said, draws=draw + 1)
+            found.append(one)
+        return mean_of(found)
+
+    def on(self, program: str, draws: Iterable[int]) -> list[float | None]:
+        """Returns the fitness of some draws; None where one failed."""
+        header = self._header
+        return [
+            self._source.evaluate(
+                header.task, program, header.limits, draw=draw, seed=header.seed
+            ).fitness
+            for draw in draws
+        ]
+
+    def confirm(self, generation: int, index: int, parent: str, rival: str) -> Confirmation:
+        """Tests a rival against its parent on draws that nothing used before.
+
+        Args:
+            generation: In which it would replace its parent.
+            index: Of the rival.
+            parent: Text of the program that stands.
+            rival: Text of the child that is better so far.
+        """
+        header = self._header
+        first = header.draws + (generation - 1) * header.confirm
+        draws = range(first, first + header.confirm)
+        standing, challenging = self.on(parent, draws), self.on(rival, draws)
+        alpha = ALPHA / (generation * (generation + 1)) if header.spending else ALPHA
+        bound, accepted = None, None not in challenging
+        pairs = list(zip(standing, challenging, strict=True))
+        gains = [new - old for old, new in pairs if old is not None and new is not None]
+        if len(gains) == len(pairs):
+            bound = lower_bound(gains, alpha)
+            accepted = bound > header.min_improvement
+        return Confirmation(
+            generation=generation,
+            index=index,
+            draw=first,
+            parent=tuple(standing),
+            rival=tuple(challenging),
+            alpha=alpha,
+            bound=bound,
+            accepted=accepted,
+        )
+
+    def report(self, initial: str, best: str) -> dict[str, float]:
+        """Returns the fitness of the first and the best program on draws of their own, by name."""
+        count = max(self._header.draws, self._header.confirm)
+        said: dict[str, float] = {}
+        for name, program in (("initial", initial), ("final", best)):
+            values = self.on(program, range(FINAL, FINAL + count))
+            known = [value for value in values if value is not None]
+            if len(known) == count:
+                said[f"{name}_fitness"] = statistics.fmean(known)
+                said |= {f"{name}_sd": statistics.stdev(known)} if count > 1 else {}
+        return {"final_draws": float(count), **said}
+
+
+def lower_bound(differences: Sequence[float], alpha: float = ALPHA) -> float:
+    """Returns the one-sided lower limit of a mean paired difference (Student's t).
+
+    Args:
+        differences: At least 2; without spread they count as they are.
+        alpha: Chance that the mean is below the limit.
+    """
+    from scipy.special import stdtrit
+
+    mean, spread = statistics.fmean(differences), statistics.stdev(differences)
+    if spread == 0:
+        return mean
+    count = len(differences)
+    return mean - float(stdtrit(count - 1, 1 - alpha)) * spread / math.sqrt(count)
+
+
+def confirmed(before: Evaluation, values: Sequence[float | None]) -> Evaluation:
+    """Returns an evaluation with the mean of fresh draws as its fitness."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return before
+    return msgspec.structs.replace(
+        before,
+        fitness=statistics.fmean(known),
+        draws=len(known),
+        fitness_sd=statistics.stdev(known),
+    )
+
+
+def mean_of(draws: Sequence[Evaluation]) -> Evaluation:
+    """Returns the mean of evaluations that are ok: one per draw, with the same instances."""
+    if len(draws) == 1:
+        return draws[0]
+    fitness = [each.fitness for each in draws if each.fitness is not None]
+    shared = [name for name in draws[0].metrics if all(name in each.metrics for each in draws)]
+    seconds = [each.seconds for each in draws if each.seconds is not None]
+    return msgspec.structs.replace(
+        draws[0],
+        fitness=statistics.fmean(fitness),
+        metrics={name: statistics.fmean(each.metrics[name] for each in draws) for name in shared},
+        error=next((each.error for each in draws if each.error), None),
+        seconds=sum(seconds) if len(seconds) == len(draws) else None,
+        instances=tuple(
+            _mean_instance(each) for each in zip(*(d.instances for d in draws), strict=True)
+        ),
+        draws=len(draws),
+        fitness_sd=statistics.stdev(fitness),
+    )
+
+
+def _mean_instance(draws: Sequence[Instance]) -> Instance:
+    """An instance that failed in any draw has failed; its score there counted as 0."""
+    failed = next((each for each in draws if each.status != "ok"), None)
+    if failed is not None:
+        return failed
+    score = statistics.fmean(each.score or 0.0 for each in draws)
+    return msgspec.structs.replace(draws[0], score=score)
