@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from evo.journal import (
     write_new,
 )
 from evo.log import Log, read_log
-from evo.records import Child, Header, Line, Outcome
+from evo.records import Child, Confirmation, Header, Line, Outcome
 from evo.task import SHIPPED, hash_of, load_task
 
 TOLERANCE = 1e-9  # rounding of a mean over instances
@@ -111,6 +112,9 @@ def _faults(log: Log) -> Iterator[str]:
         top = max((f for f in (best, *fitnesses) if f is not None), default=None)
         stated = generation.best_fitness
         slack = header.min_improvement
+        tried = log.confirmations.get(generation.generation)
+        if tried is not None and (fresh := _fresh_mean(tried, best)) is not None:
+            top, slack = fresh, TOLERANCE
         if (top is None) != (stated is None) or (
             top is not None and stated is not None and not top - 2 * slack <= stated <= top
         ):
@@ -128,6 +132,13 @@ def _faults(log: Log) -> Iterator[str]:
 
 def _absent(header: Header, name: str) -> bool:
     return header.source.startswith("evo") and name not in header.task.files
+
+
+def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:
+    """Returns the fitness of what stands after a confirmation; `before` where a draw failed."""
+    values = tried.rival if tried.accepted else tried.parent
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else before
 
 
 def _wrong_means(log: Log) -> Iterator[str]:

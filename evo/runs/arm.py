@@ -6,6 +6,8 @@ strictly better (arXiv 2605.29268, greedy protocol).
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import hashlib
 import math
 import threading
@@ -22,6 +24,7 @@ from evo.log import Best, Log, LogWriter
 from evo.prompt import Message, parse_reply
 from evo.records import (
     Child,
+    Confirmation,
     End,
     Evaluation,
     Generation,
@@ -39,12 +42,14 @@ from evo.runs.evaluations import (
     tell_of_initial,
 )
 from evo.runs.instances import InstanceEvaluator
+from evo.runs.noise import DrawnEvaluator, confirmed
 from evo.runs.planning import Planned, Planner
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.searches.base import Member, choose
 
 MAX_THREADS = 512
+REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
@@ -99,7 +104,11 @@ class Arm:
                 stopping=resources.stopping,
                 on_call=self._log_call,
             )
-        self.evaluator: Evaluates = self._instances or resources.evaluator
+        source = self._instances or resources.evaluator
+        self._draws = DrawnEvaluator(header, source)
+        plain = (header.draws, header.confirm) == (1, 0)
+        self.evaluator: Evaluates = source if plain else self._draws
+        self._confirmed: Confirmation | None = None  # of the generation under way
         self._memory = EvaluationMemory(header.task, header.limits, self.evaluator)
         self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
@@ -134,6 +143,8 @@ class Arm:
         if initial is None:
             initial = self._evaluate_initial(program)
             tell_of_initial(self.header.task.name, initial)
+            if self._resources.only is None:  # not while a log is played again
+                self._draws.tell_of_noise(program, initial)
             self._writer.append(Initial(evaluation=_plain(initial), value=initial.value))
         else:
             self._memory.learn(program, initial)
@@ -169,8 +180,11 @@ class Arm:
         self._replies = {
             index: reply for (g, index), reply in log.replies.items() if g > self.generation
         }
+        self._confirmed = log.confirmations.get(self.generation + 1)
         if log.generations:
             self.best = log.parent
+            if self.header.confirm:
+                self.best = _with_fitness(self.best, log.generations[-1].best_fitness)
             if self.best.program is None:
                 raise LogError(f"{self.path}: a compact log holds no programs and cannot go on")
 
@@ -377,9 +391,14 @@ class Arm:
             first = self._first.setdefault(program_digest(program), (number, child.index))
             if first != (number, child.index):
                 repeats.append((child.index, *first))
-        if chosen is not None:
-            program = self._programs[chosen.index]
-            self.best = Best(program, chosen.evaluation, number, chosen.index)
+        if chosen is not None and not self._rejects(number, chosen):
+            program, evaluation = self._programs[chosen.index], chosen.evaluation
+            if self._confirmed is not None:
+                evaluation = confirmed(evaluation, self._confirmed.rival)
+            self.best = Best(program, evaluation, number, chosen.index)
+        else:
+            chosen = None
+        self._confirmed = None
         self.barren = 0 if chosen is not None else self.barren + 1
         self.trajectory.append(_number(self.best_fitness))
         self.costs.append(_costs(self.header, [*children, *self._calls], seconds))
@@ -393,9 +412,30 @@ class Arm:
             repeats=tuple(repeats),
         )
 
+    def _rejects(self, number: int, rival: Outcome) -> bool:
+        """Whether a better child turns out no better than its parent on fresh draws."""
+        program, parent = self._programs[rival.index], self.best.program
+        if not self.header.confirm or self.best_fitness is None or not (program and parent):
+            return False
+        if self._confirmed is None:
+            try:
+                tried = self._draws.confirm(number, rival.index, parent, program)
+            except EvaluatorClosed:
+                raise Stopped from None
+            self._writer.append(tried)
+            self._confirmed = tried
+        if not self._confirmed.accepted:
+            fresh = confirmed(self.best.evaluation, self._confirmed.parent)
+            self.best = dataclasses.replace(self.best, evaluation=fresh)
+        return not self._confirmed.accepted
+
     def end(self, end: End) -> None:
         """Logs that the session ended in an orderly way, with what its calls came to."""
         session = self._resources.tally.stats(self._resources.slots.load)
+        program = self.header.task.files[self.header.task.program_file]
+        if self.evaluator is self._draws and self.best.program and end.reason in REACHED:
+            with contextlib.suppress(EvaluatorClosed):
+                session |= self._draws.report(program, self.best.program)
         self._writer.append(msgspec.structs.replace(end, stats=end.stats | session))
 
 
@@ -413,6 +453,14 @@ def _costs(
     header: Header, calls: Sequence[Outcome | InstanceCall | Reply], seconds: float | None
 ) -> dict[str, float]:
     return cost_of_children(calls, header.model, header.sampling).by_unit(seconds)
+
+
+def _with_fitness(best: Best, fitness: float | None) -> Best:
+    """Returns a program with the fitness that its latest confirmation gave it."""
+    if fitness is None or best.evaluation.fitness is None:
+        return best
+    evaluation = msgspec.structs.replace(best.evaluation, fitness=fitness)
+    return dataclasses.replace(best, evaluation=evaluation)
 
 
 def _number(fitness: float | None) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import warnings
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -18,6 +19,8 @@ from evo.runs.evaluations import Draws
 
 ALPHA = 0.05
 """Chance that a test accepts a rival that is no better; of a whole run where it is spent."""
+
+TOLERANCE = 1e-9  # fitnesses so close to each other count as equal
 
 FINAL = 1 << 20
 """Draws from here on are for what is reported: no decision sees them."""
@@ -80,6 +83,21 @@ class DrawnEvaluator:
             bound=bound,
             accepted=accepted,
         )
+
+    def tell_of_noise(self, program: str, before: Evaluation) -> None:
+        """Says if a program's fitness differs between two draws while nothing allows for it."""
+        header = self._header
+        if header.task.asks_model or before.fitness is None or header.confirm:
+            return
+        other = self.on(program, [1])[0]
+        if other is None or abs(other - before.fitness) > TOLERANCE:
+            said = "fails" if other is None else f"is {other:.6g}"
+            warnings.warn(
+                f"{header.task.name}: the initial program's fitness is {before.fitness:.6g} in one "
+                f"draw and {said} in another: evaluations are noisy, and luck will be taken for "
+                "gain; give draws=4 and confirm=8 (--draws 4 --confirm 8)",
+                stacklevel=2,
+            )
 
     def report(self, initial: str, best: str) -> dict[str, float]:
         """Returns the fitness of the first and the best program on draws of their own, by name."""
@@ -145,9 +163,9 @@ def mean_of(draws: Sequence[Evaluation]) -> Evaluation:
 
 
 def _mean_instance(draws: Sequence[Instance]) -> Instance:
-    """An instance that failed in any draw has failed; its score there counted as 0."""
-    failed = next((each for each in draws if each.status != "ok"), None)
-    if failed is not None:
-        return failed
+    """Where it failed in some draws alone, these count as 0."""
+    first = next((each for each in draws if each.status == "ok"), None)
+    if first is None:
+        return draws[0]
     score = statistics.fmean(each.score or 0.0 for each in draws)
-    return msgspec.structs.replace(draws[0], score=score)
+    return msgspec.structs.replace(first, score=score)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from evo.ceilings import held, with_seconds
-from evo.configuration import Settings
+from evo.configuration import Settings, at_least
 from evo.journal import LogError, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogWriter, keep_value, read_log
@@ -27,8 +27,9 @@ from evo.records import (
     Line,
 )
 from evo.runs.arm import Arm, choose_child
-from evo.runs.evaluations import Evaluates
+from evo.runs.evaluations import Draws, Evaluates
 from evo.runs.instances import InstanceEvaluator
+from evo.runs.noise import DrawnEvaluator
 from evo.runs.resources import open_resources
 from evo.sandbox import Evaluator
 from evo.sandbox.cluster import open_evaluator
@@ -193,6 +194,7 @@ def rescore(
     metric: str | None = None,
     limits: Limits | None = None,
     evaluation_timeout: float | None = None,
+    draws: int | None = None,
     workers: int | None = None,
     log: str | os.PathLike[str] | None = None,
 ) -> Log:
@@ -205,6 +207,7 @@ def rescore(
         metric: Take this metric as the fitness, for instance `strict_fitness`; None: the fitness.
         limits: Limits of an evaluation; None: the log's.
         evaluation_timeout: Seconds; replaces that limit alone.
+        draws: Draws whose mean is a program's fitness; None: the log's.
         workers: Evaluations at a time; None: one per core.
         log: Path of the new log; None: beside the old one, named `.rescored.jsonl`.
 
@@ -221,13 +224,19 @@ def rescore(
     target = Path(log) if log is not None else _rescored_path(logged.path)
     check_free(target, finished=True)
     what = f" by {metric}" if metric else ""
-    header = msgspec.structs.replace(header, limits=limits, source=f"evo rescore{what}")
+    draws = header.draws if draws is None else at_least("draws", draws, 1)
+    if header.task.asks_model and draws > 1:
+        raise ValueError("draws: a text's evaluation makes calls and has one draw")
+    header = msgspec.structs.replace(
+        header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}"
+    )
     programs = [child.program for child in logged.children]
     first = header.task.files[header.task.program_file]
     with contextlib.closing(open_evaluator(workers)) as sandbox:
-        player = _player(logged, sandbox)
         evaluated = _evaluate_all(
-            player, header, list(dict.fromkeys([first, *(p for p in programs if p)]))
+            DrawnEvaluator(header, _player(logged, sandbox)),
+            header,
+            list(dict.fromkeys([first, *(p for p in programs if p)])),
         )
     if metric:
         evaluated = {p: _with_metric(e, metric) for p, e in evaluated.items()}
@@ -248,7 +257,7 @@ def _rescored_path(path: Path) -> Path:
     return path.with_name(f"{name}.rescored.jsonl")
 
 
-def _player(logged: Log, sandbox: Evaluates) -> Evaluates:
+def _player(logged: Log, sandbox: Draws) -> Draws:
     """Returns what evaluates a log's programs again, with its replies on instances if there are."""
     if not logged.header.task.instances_file:
         return sandbox
