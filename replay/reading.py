@@ -19,6 +19,7 @@ from evo.cost import usage_tokens
 from evo.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.log import Log, log_reader
 from evo.records import (
+    Confirmation,
     End,
     Generation,
     Header,
@@ -122,6 +123,7 @@ _decoder = msgspec.json.Decoder(
     | LeanCall
     | LeanReply
     | LeanPlan
+    | Confirmation
     | Tick
     | Generation
     | End
