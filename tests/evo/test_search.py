@@ -107,7 +107,8 @@ def test_rerun_tells_an_unstable_program(tmp_path: Path) -> None:
     (folder / "initial_program.py").write_text("import time\ndef f():\n    return time.time()\n")
     (folder / "task.toml").write_text("entry = ['f']\n")
     (folder / "evaluator.py").write_text("def score(value):\n    return {'fitness': value % 1}\n")
-    log = evo.run(folder, generations=1, children=2, log=tmp_path / "c.jsonl", **QUIET)
+    with pytest.warns(UserWarning, match="evaluations are noisy"):
+        log = evo.run(folder, generations=1, children=2, log=tmp_path / "c.jsonl", **QUIET)
     outcome = evo.rerun(log.path)
     assert not outcome.same
     assert outcome.differences[0].unstable
