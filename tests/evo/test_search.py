@@ -355,15 +355,18 @@ def test_stop_does_not_wait_for_a_slow_evaluation(tmp_path: Path) -> None:
 
 
 def test_a_task_that_cannot_work_says_so(tmp_path: Path) -> None:
-    (tmp_path / "initial_program.py").write_text("def f():\n    return 1\n")
-    path, evaluator = tmp_path / "a.jsonl", tmp_path / "evaluator.py"
+    task = tmp_path / "task"
+    task.mkdir()
+    (task / "initial_program.py").write_text("def f():\n    return 1\n")
+    path, evaluator = tmp_path / "a.jsonl", task / "evaluator.py"
     evaluator.write_text("import nowhere_to_be_found\ndef evaluate(p):\n    return {}\n")
     with pytest.raises(TaskError, match="pip install nowhere_to_be_found"):
-        evo.run(tmp_path, generations=1, children=1, log=path, **QUIET)
+        evo.run(task, generations=1, children=1, log=path, **QUIET)
     assert evo.read_log(path).initial is None
     evaluator.write_text("def evaluate(p):\n    return {'a': 1.0, 'b': 2.0}\n")
     with pytest.warns(UserWarning, match="no combined_score"):
-        evo.run(tmp_path, generations=1, children=1, log=tmp_path / "b.jsonl", **QUIET)
+        evo.run(task, generations=1, children=1, log=tmp_path / "b.jsonl", **QUIET)
     evaluator.write_text("def evaluate(p):\n    raise ValueError('it is broken')\n")
-    with pytest.warns(UserWarning, match="'error' .*it is broken"):
-        evo.run(tmp_path, generations=1, children=1, log=tmp_path / "c.jsonl", **QUIET)
+    with pytest.raises(TaskError, match="it is broken"):
+        evo.run(task, generations=1, children=1, log=tmp_path / "c.jsonl", **QUIET)
+    assert not (tmp_path / "c.jsonl").exists()  # nobody could go on with it
