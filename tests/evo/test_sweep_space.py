@@ -248,3 +248,10 @@ def test_scale_and_sign_of_fitness_decide_nothing(name, a, b) -> None:
         for value in (lambda v: v["children"] / 8.0, lambda v: a * (v["children"] / 8.0) + b)
     ]
     assert proposed[0] == proposed[1]
+
+
+@given(st.integers(0, 2**31))
+def test_a_continuous_value_moves_by_a_fifth_of_its_range_at_most(key) -> None:
+    dimension = parse_space({"top_p": {"min": 0.5, "max": 1.0}}).dimensions[0]
+    value = dimension.draw(random.Random(key))
+    assert abs(dimension.move(value, random.Random(key + 1)) - value) <= 0.1 + 1e-4
