@@ -43,16 +43,9 @@ class _Part(
 
 
 class Condition(_Part, frozen=True, kw_only=True):
-    """Runs that differ in their seed alone.
+    """Runs that differ in their seed alone: seeds "40:50" are 40 ... 49.
 
-    Attributes:
-        name: Its name in logs and claims.
-        task: Name or folder of the task.
-        children: N.
-        generations: T.
-        seeds: First and last but one, such as "40:50".
-        options: What else identifies its runs, see `make_header`; before the protocol's own.
-        role: What it is for, in words.
+    Its `options`, see `make_header`, come before the protocol's own.
     """
 
     name: str
@@ -80,16 +73,9 @@ class Condition(_Part, frozen=True, kw_only=True):
 
 
 class Claim(_Part, frozen=True, kw_only=True):
-    """A statement that the runs decide.
+    """A statement about two conditions that the runs decide; of a `descriptive` one no verdict.
 
-    Attributes:
-        name: Of the claim.
-        text: In words.
-        measure: One of the protocol's measures.
-        a: Condition that is compared.
-        b: With this one.
-        margin: A difference up to this counts as none.
-        kind: `descriptive`: no verdict is made of it.
+    A difference in the measure up to `margin` counts as none.
     """
 
     name: str
@@ -102,14 +88,7 @@ class Claim(_Part, frozen=True, kw_only=True):
 
 
 class Estimate(_Part, frozen=True, kw_only=True):
-    """What a call is expected to cost.
-
-    Attributes:
-        prompt_tokens: Per call.
-        completion_tokens: Per call.
-        calls_per_hour: At the endpoint that it is meant for.
-        basis: What the numbers rest on.
-    """
+    """What a call is expected to cost, and what that rests on."""
 
     prompt_tokens: float
     completion_tokens: float
@@ -122,13 +101,9 @@ class Protocol(_Part, frozen=True, kw_only=True):
 
     Attributes:
         name: Names the folder of its logs.
-        title: In a line.
         tasks: Hash of each task, by name.
         options: What identifies all runs: model, sampling, limits; see `make_header`.
-        conditions: Its runs.
         measures: What is measured of a run, in words, by name.
-        claims: What the runs decide.
-        estimate: What a call is expected to cost.
         detects: Which differences the design can detect, with which power.
         notes: What else was decided beforehand: pilots, stopping, exclusions.
         result: What came out; not part of the hash.
