@@ -47,7 +47,7 @@ CROWD = 64.0
 NEAREST, WIDEST = 20, 0.5
 PRIOR_CHILDREN = 10.0
 SLOPE, SLOPE_DEVIATION = -0.5, 0.4  # of the log-odds by z
-CONCENTRATIONS = 4.0 ** np.arange(5, -2, -1)
+CONCENTRATIONS = 2.0 ** np.arange(10, -2, -1)
 VARIANCES = np.array([0.01, 0.1, 0.3, 0.8, 2.0])
 ROUNDS = 2  # of estimating the kernel and the runs' factors in turn
 NODES = 7  # of the gamma distribution of a run's factor
@@ -61,16 +61,12 @@ class Visits:
     """Stays of runs at parents, and the better children they gave.
 
     Attributes:
-        run: Index of the run of each visit, (visits,).
-        first: Whether the parent is the initial program, (visits,).
-        z: Transformed fitness of the parent, (visits,); NaN while nothing is ok.
-        tried: Children, (visits,).
-        better: Children that were better, (visits,).
-        child: Visit of each better child, (better children,).
-        child_z: Its transformed fitness, (better children,).
-        child_fitness: Its fitness, (better children,).
-        top: Upper end of the transform, in fitness.
-        width: Its unit, in fitness.
+        run, first, z, tried, better: By visit: index of its run, whether its parent is the initial
+            program, the parent's transformed fitness (NaN while nothing is ok), children, and
+            children that were better.
+        child, child_z, child_fitness: By better child: its visit, its transformed fitness, its
+            fitness.
+        top, width: Upper end and unit of the transform, in fitness.
     """
 
     run: IntArray
@@ -155,17 +151,7 @@ class Kernel:
     def simulate(
         self, generations: int, children: int, *, runs: int = 1000, seed: int = 0
     ) -> FloatArray:
-        """Best fitness so far of simulated runs.
-
-        Args:
-            generations: T.
-            children: N.
-            runs: Number of runs.
-            seed: Key of the generator.
-
-        Returns:
-            (runs, T + 1), column 0 the initial program.
-        """
+        """Best fitness so far of simulated runs, (runs, T + 1), column 0 the initial program."""
         return self.fitness[self.simulate_states(generations, children, runs=runs, seed=seed)]
 
     def simulate_states(
@@ -377,14 +363,8 @@ def _spread(visits: Visits, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     Given its run's factor, a visit's better children are binomial at the initial program, which is
     the same for all runs, and beta-binomial elsewhere. The factor is integrated over NODES
-    quantiles of its distribution.
-
-    Args:
-        visits: The data.
-        mean: Probability of a better child for a run of factor 1, (visits,).
-
-    Returns:
-        Factors, (runs,), and the posterior over (VARIANCES, CONCENTRATIONS).
+    quantiles of its distribution. `mean`, (visits,), is the probability of a better child for a run
+    of factor 1. Returns factors, (runs,), and the posterior over (VARIANCES, CONCENTRATIONS).
     """
     from scipy.special import betaln, gammaincinv, logsumexp, xlog1py, xlogy
 
