@@ -1,0 +1,102 @@
+"""What the README says, done as it says, and every file that it shows is in git."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evo
+import replay
+from evo.llm.registry import find_model
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def block(heading: str, language: str) -> str:
+    """The first block of a language behind a heading or words."""
+    behind = README[README.index(heading) :]
+    return behind.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+
+
+@pytest.mark.parametrize("page", ["README.md", "logs/README.md"])
+def test_links_and_pictures_are_in_git(page: str) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a checkout of git")
+    known = set(listed.stdout.splitlines())
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)#\s]+)\)", text):
+        if "://" not in target:
+            path = ((ROOT / page).parent / target).resolve().relative_to(ROOT).as_posix()
+            assert path in known or any(name.startswith(f"{path}/") for name in known), target
+
+
+def test_a_folder_with_two_files_is_a_task(tmp_path: Path) -> None:
+    (tmp_path / "initial_program.py").write_text("def f():\n    return 0.25\n")
+    (tmp_path / "evaluator.py").write_text(
+        "import runpy\n\ndef evaluate(program_path):\n"
+        "    return {'combined_score': runpy.run_path(program_path)['f']()}\n"
+    )
+    assert evo.evaluate(tmp_path, "def f():\n    return 0.5\n").fitness == 0.5
+
+
+def test_a_value_may_be_scored_apart_from_the_program(tmp_path: Path) -> None:
+    (tmp_path / "initial_program.py").write_text("def solve():\n    return 1\n")
+    (tmp_path / "evaluator.py").write_text("def score(value):\n    return {'fitness': value / 4}\n")
+    (tmp_path / "task.toml").write_text('entry = ["solve"]\n')
+    assert evo.evaluate(tmp_path, "def solve():\n    return 3\n").fitness == 0.75
+
+
+def test_a_data_set_is_one_object_a_line(tmp_path: Path) -> None:
+    (tmp_path / "initial_program.py").write_text("def solve(x):\n    return x\n")
+    (tmp_path / "problems.jsonl").write_text('{"input": 2, "want": 4}\n{"input": 3, "want": 3}\n')
+    (tmp_path / "evaluator.py").write_text(
+        "def score(value, instance):\n    return float(value == instance['want'])\n"
+    )
+    (tmp_path / "task.toml").write_text('entry = ["solve"]\ninstances = "problems.jsonl"\n')
+    found = evo.evaluate(tmp_path, "def solve(x):\n    return 2 * x\n")
+    assert found.fitness == 0.5
+
+
+def test_a_model_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models.toml").write_text(block("**A model**", "toml"))
+    monkeypatch.setenv("EVO_MODELS", str(tmp_path / "models.toml"))
+    model = find_model("my-model")
+    stated = tomllib.loads(block("**A model**", "toml"))["my-model"]
+    assert {name: getattr(model, name) for name in stated} == stated
+
+
+def test_a_policy_is_a_class() -> None:
+    names: dict[str, object] = {}
+    exec(block("**A policy**", "python"), names)
+    fitness = np.random.default_rng(0).random((4, 9)).cumsum(axis=1)
+    played = replay.simulate(fitness, names["LeastPulled"], rounds=8, replicates=3)  # type: ignore[arg-type]
+    pulled = [sorted(row.tolist()) for row in played.pulls]
+    assert pulled == [[0, 0, 1, 1, 2, 2, 3, 3]] * 3
+
+
+def test_commands_in_the_table_exist() -> None:
+    from evo.cli import COMMANDS
+    from replay.cli import COMMANDS as POST_HOC
+
+    table = README.split("## Commands", 1)[1].split("## Notebooks", 1)[0]
+    for program, known in (("evo", COMMANDS), ("replay", POST_HOC)):
+        named = set(re.findall(rf"`{program} (\w+)", table))
+        assert named
+        assert named <= known.keys()
+
+
+@pytest.mark.slow
+def test_the_five_lines_run(tmp_path: Path) -> None:
+    code = block("## Five lines", "python").replace("range(40, 50)", "range(40, 46)")
+    code = code.replace("arms=5", "arms=3")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "thompson" in done.stdout
