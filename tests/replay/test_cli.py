@@ -68,7 +68,8 @@ def test_report_of_policies(here, capsys):
     policies = {cell["of"] for cell in found["cells"] if cell["kind"] == "policy"}
     assert policies == {"single", "random", "ucb1 c=0.1", "ucb1 c=1", "thompson"}
     tables = " ".join({cell["table"] for cell in found["cells"]})
-    assert "after 6 pulls (K = 3 arms of n = 8 runs, reward best_fitness, 100 replicates)" in tables
+    setting = "N = 3, K = 3 arms of n = 8 runs, reward best_fitness, 100 replicates"
+    assert f"after 6 pulls ({setting})" in tables
     assert all(cell["n"] == 8 for cell in found["cells"])
 
 
@@ -98,12 +99,16 @@ def test_groups_too_small_for_policies_are_said(here, capsys):
 
 def test_damaged_logs_are_refused_or_left_out(here, capsys):
     pool(here / "logs", runs=3)
-    (here / "logs" / "bad.jsonl").write_bytes(b"not a log\n")
+    good = next((here / "logs").glob("*.jsonl")).read_bytes()
+    (here / "logs" / "bad.jsonl").write_bytes(good.replace(b'"seed":', b'"sead":', 1))
     assert run("report", "logs") == 2
-    assert "bad.jsonl:1: not a log of evo" in capsys.readouterr().err
+    assert "bad.jsonl:1" in capsys.readouterr().err
     assert run("report", "logs", "--skip-damaged") == 0
     captured = capsys.readouterr()
     assert "1 of 4 logs were left out" in captured.err
+    (here / "logs" / "bad.jsonl").write_bytes(b"of another tool\n")
+    assert run("report", "logs") == 0
+    assert "bad.jsonl: not a log of evo; `replay import" in capsys.readouterr().err
 
 
 def test_a_real_run_shows_its_construction(here, capsys):
