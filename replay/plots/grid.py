@@ -198,17 +198,19 @@ def envelope_curves(
 
 
 def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
-    """Draw a plan: the splits, the fitness to expect, and the way to tau where there is one.
+    """Draw a plan: the splits, and where it is forecast the fitness to expect and the way to tau.
 
     Returns:
         The axes of a figure of its own, from left to right.
     """
-    _, axes = style.subplots(1, 2 if plan.tau is None else 3, width=12.0, height=4.0)
+    count = 1 + plan.inside + (plan.inside and plan.tau is not None)
+    _, axes = style.subplots(1, count, width=6.0 + 3.0 * (count - 1), height=4.0)
     for ax in axes:
         style.prepare(ax, theme)
     _draw_splits(axes[0], plan, theme)
-    _draw_outcomes(axes[1], plan, theme)
-    if plan.tau is not None:
+    if plan.inside:
+        _draw_outcomes(axes[1], plan, theme)
+    if plan.inside and plan.tau is not None:
         _draw_way(axes[2], plan, theme)
     return axes
 
@@ -229,7 +231,8 @@ def _draw_splits(ax: Axes, plan: Plan, theme: Theme) -> None:
     text = (
         f"{plan.task}, {plan.model}; pilot of {plan.pilot_runs} runs, {plan.pilot_calls} calls. "
         "Simulated means, and what luck accounts for; the larger a disc, the likelier its split is "
-        "the best; filled: the plan's N."
+        f"the best; filled: the plan's N. Recommended: {plan.choice}"
+        + ("." if plan.inside else f". {NO_FORECAST}")
     )
     style.head(ax, theme, f"One run with a budget of {number(plan.budget)}", text)
 
@@ -238,9 +241,6 @@ def _draw_outcomes(ax: Axes, plan: Plan, theme: Theme) -> None:
     """Distribution of the final fitness under the recommendation, where it is forecast."""
     style.label_axes(ax, theme, x=FITNESS, y="share of searches that reach it")
     ax.set_ylim(0, 1.02)
-    if not plan.inside:
-        style.head(ax, theme, "What to expect", f"{plan.choice}. {NO_FORECAST}")
-        return
     ordered = np.sort(plan.outcomes)
     share = 1 - np.arange(len(ordered)) / len(ordered)
     ax.step(ordered, share, where="post", color=PALETTE[1], lw=1.6)
@@ -263,7 +263,6 @@ def _draw_way(ax: Axes, plan: Plan, theme: Theme) -> None:
     bound = plan.budget_for_tau
     far = "beyond this axis" if bound is None or not np.isfinite(bound) else f"at {number(bound)}"
     about = f"{plan.p_tau:.0%} at the budget (dotted); 90 % is {far}."
-    about = about if plan.inside else NO_FORECAST
     style.head(ax, theme, f"The way to {plan.tau:g}", about)
 
 

@@ -406,9 +406,12 @@ def test_a_task_must_be_named_where_there_are_several(runs):
         plots.heatmap(grid, task="none")
 
 
-def test_the_card_has_a_third_panel_only_with_tau(planned):
-    assert len(plots.planner_card(dataclasses.replace(planned, tau=None))) == 2
-    assert "0.5" in words(plots.planner_card(planned)[2])
+def test_the_card_has_a_third_panel_only_with_tau_and_one_where_nothing_is_forecast(planned):
+    forecast = dataclasses.replace(planned, inside=True)
+    assert len(plots.planner_card(dataclasses.replace(forecast, tau=None))) == 2
+    assert "0.5" in words(plots.planner_card(forecast)[2])
+    [alone] = plots.planner_card(planned)
+    assert "No forecast" in words(alone)
 
 
 def test_regimes_add_up_to_one_at_every_budget(runs):
