@@ -116,6 +116,13 @@ def test_splits_need_no_powers_of_two():
     assert grid.knowing["gain"].notna().all()
 
 
+def test_of_two_splits_as_near_to_the_middle_the_deeper_is_the_rules():
+    knowing = depth_breadth(bilinear_runs(budget=8), resamples=5).knowing
+    square = knowing[knowing["rule"] == "square"].set_index("calls")
+    assert square.loc[8, ["generations", "children"]].tolist() == [4, 2]
+    assert square.loc[2, ["generations", "children"]].tolist() == [2, 1]
+
+
 def test_runs_that_end_at_one_budget_are_compared_there():
     """C = 36 as (36, 1), (12, 3), (6, 6), (3, 12), (1, 36): no power of two among the T."""
     parts = [of_sizes([N], 36 // N) for N in (1, 3, 6, 12, 36)]
