@@ -399,3 +399,28 @@ def test_ctrl_c_pauses(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, before)
     summary = summarise(tmp_path / "s")
     assert (summary.ended, summary.pending) == ("paused", 1)
+
+
+def test_a_sweeps_folder_does_not_say_where_calls_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = tmp_path / "requests.jsonl"
+    monkeypatch.setenv("SECRET", "do-not-send")
+    with OfflineServer(request_log=requests) as server:
+        model = evo.Model(
+            name="stranger", id="offline", base_url=server.url, key_variable="SECRET", is_llm=False
+        )
+        folder = tmp_path / "sweep"
+        begun = evo.sweep(
+            {"temperature": [0.5]},
+            **ONE,
+            model=model,
+            generations=3,
+            budget={"calls": 1},
+            log_dir=folder,
+        )
+        assert begun.summary.pending == 1
+        asked = requests.read_text()
+        with pytest.raises(ValueError, match="is none of yours"):
+            evo.sweep(folder, budget={"calls": 9})
+        assert requests.read_text() == asked
