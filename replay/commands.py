@@ -218,7 +218,7 @@ def _options(options: pd.DataFrame) -> str:
             row.arms,
             row.policy,
             f"{row.value:.4f}",
-            f"[{row.low:.4f}, {row.high:.4f}]",
+            f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast",
         )
         for row in options.head(10).itertuples()
     ]
