@@ -66,7 +66,9 @@ def held(limits: Limits, what: str) -> Limits:
     beyond = {name: most[name] for name in most if getattr(limits, name) > most[name]}
     if not beyond:
         return limits
-    changes = ", ".join(f"{name} {getattr(limits, name):g} to {beyond[name]:g}" for name in beyond)
+    changes = ", ".join(
+        f"{name} {min(getattr(limits, name), 1e300):g} to {beyond[name]:g}" for name in beyond
+    )
     warnings.warn(
         f"{what}: limits beyond what this machine allows are held to it: {changes} ({VARIABLE} "
         "sets the maxima)",

@@ -12,12 +12,14 @@ from typing import Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec.structs import replace
 
-from evo.folder import TaskError, inside, writes_results
+from evo.folder import TaskError, read_text, writes_results
 from evo.records import Evolves, Isolation, Limits
 
 CONFIG_NAMES = ("config.yaml", "config.yml")
 _NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
 Picture = Literal["", "circles", "points", "triangle"]
+
+_LONG = 1e18  # seconds: no time limit at all
 
 T = TypeVar("T")
 
@@ -87,12 +89,14 @@ def read_config(folder: Path) -> TaskConfig:
     Raises:
         TaskError: A key is unknown or its value is not as expected.
     """
-    path = inside(folder, folder / "task.toml")
+    path = folder / "task.toml"
     raw: dict[str, Any] = {}
     try:
-        if path.is_file():
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        if (text := read_text(folder, path)) is not None:
+            raw = tomllib.loads(text)
+    except TaskError:
+        raise
+    except (ValueError, RecursionError, OSError) as error:
         raise TaskError(f"{path}: not readable as TOML: {error}") from None
     limits = raw["limits"] if isinstance(raw.get("limits"), dict) else {}
     tables: tuple[tuple[str, Mapping[str, Any], type[msgspec.Struct]], ...] = (
@@ -108,7 +112,7 @@ def read_config(folder: Path) -> TaskConfig:
                 raise TaskError(f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed})")
     try:
         config = msgspec.convert(raw, TaskConfig)
-    except (msgspec.ValidationError, ValueError) as error:
+    except (msgspec.ValidationError, ValueError, OverflowError) as error:
         choices = (
             f"(evolves: {' or '.join(get_args(Evolves))}; isolation: "
             f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
@@ -124,7 +128,7 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
     """Decides by the functions that the evaluator has."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # nested too deep
         raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -159,8 +163,10 @@ def _foreign(folder: Path) -> tuple[str | None, float | None]:
     import yaml
 
     try:
-        content = yaml.safe_load(inside(folder, path).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        content = yaml.safe_load(read_text(folder, path) or "")
+    except TaskError:
+        raise
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
         raise TaskError(f"{path}: not readable as YAML: {error}") from None
 
     def get(*keys: str, kind: type[T]) -> T | None:
@@ -171,4 +177,4 @@ def _foreign(folder: Path) -> tuple[str | None, float | None]:
 
     statement = get("prompt", "system_message", kind=str) or get("system_message", kind=str)
     seconds = get("evaluator", "timeout", kind=int) or get("evaluator", "timeout", kind=float)
-    return statement, float(seconds) if seconds and seconds > 0 else None
+    return statement, float(seconds) if seconds and 0 < seconds < _LONG else None

@@ -29,7 +29,8 @@ _UNREMARKABLE = frozenset({".DS_Store", ".gitattributes", ".gitignore", ".gitkee
 _OWN = frozenset({"sweep.json", "selection.json"})  # beside the logs of a sweep
 _LOG = b'{"crc":"'  # how every line of a log and of a journal begins
 _KEY_NAMES = ("*.env", "*.key", "*.pem", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "*credential*",
-              "*secret*", "*password*", "*api_key*", "*apikey*", "*.netrc")  # fmt: skip
+              "*secret*", "*password*", "*api_key*", "*apikey*", "*.netrc", "dotenv*",
+              "keys.[jty]*")  # fmt: skip
 _NAMED = (
     r"""(?:api[_-]?key|secret|passw(?:or)?d|credential|(?:private|access|auth)[_-]?key"""
     r"""|(?:auth|access|bearer|refresh)[_-]?token|\btoken)["']?\s*[:=]\s*"""
@@ -40,9 +41,12 @@ _PLACEHOLDER = (
 _KEY = re.compile(
     r"\b(?:sk|pk|rk)-[\w-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_\w{20,}|\bhf_\w{20,}"
     r"|\bxox[a-z]-[\w-]{10,}|\bAIza[\w-]{30,}|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    rf"|{_NAMED}{_PLACEHOLDER}[\"'][^\"'\s]{{8,}}[\"']",
+    r"|\bgithub_pat_\w{20,}|\beyJ[\w-]{10,200}\.eyJ[\w-]{10}|://[^\s:/@]{1,80}:[^\s:/@]{1,80}@"
+    rf"|{_NAMED}{_PLACEHOLDER}\\?[\"'][^\"'\s]{{8,}}[\"']",
     re.IGNORECASE,
 )
+_UNQUOTED = re.compile(rf"{_NAMED}(?=[A-Za-z/+_.-]*\d)[\w/+.-]{{16,}}", re.IGNORECASE)
+_CODE = frozenset({".py", ".pyi", ".c", ".cpp", ".h", ".jl", ".r", ".rs"})  # names, not values
 _SETTING = re.compile(rf"{_NAMED}{_PLACEHOLDER}[\"']?[^\s\"'#,}}]{{4,}}", re.IGNORECASE)
 _SETTINGS = frozenset({".cfg", ".ini", ".json", ".toml", ".yaml", ".yml"})
 
@@ -77,13 +81,31 @@ def inside(folder: Path, path: Path) -> Path:
     Raises:
         TaskError: It does, itself or through a symbolic link.
     """
-    real = path.resolve()
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no name of a file
+        raise TaskError(f"{path}: expected a file of the task's folder: {error}") from None
     if not real.is_relative_to(folder.resolve()):
         raise TaskError(
             f"{path}: expected a file of the task's folder, but it leads to {str(real)!r}, which "
             "is outside and is not read; copy it into the folder"
         )
     return path
+
+
+def read_text(folder: Path, path: Path) -> str | None:
+    """Returns the text of a file of settings; None if there is none.
+
+    Raises:
+        TaskError: It is no file, too large, or leads to somewhere outside the folder.
+        OSError, UnicodeDecodeError: It cannot be read.
+    """
+    if not inside(folder, path).exists():
+        return None
+    if not path.is_file() or (size := path.stat().st_size) > FILE_CAP:
+        got = f"{size:,} bytes" if path.is_file() else "something else"
+        raise TaskError(f"{path}: expected a file of at most {FILE_CAP:,} bytes, got {got}")
+    return path.read_text(encoding="utf-8")
 
 
 def relative(folder: Path, path: Path) -> str:
@@ -117,8 +139,8 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
             known := declared is not None or path.suffix.lower() in KINDS.split()
         ) or path.is_symlink():
             inside(folder, path)
-        if reason := _reason_against(path, known):
-            left_out.append(f"{name} ({reason})")
+        if reason := _reason_against(path, known) or _unwritable(name):
+            left_out.append(f"{name if name.isprintable() else repr(name)} ({reason})")
         else:
             found[name] = path
     contents = Contents()
@@ -134,6 +156,9 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError:
+            if name not in needed and _KEY.search(content.replace(b"\0", b"").decode("latin-1")):
+                left_out.append(f"{name} (seems to hold a key)")
+                continue
             contents.encoded[name] = base64.b64encode(content).decode("ascii")
         else:
             if _holds_key(path, text):
@@ -177,7 +202,10 @@ def _declared(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
             raise TaskError(
                 f"{folder / 'task.toml'}: files: expected paths within the folder, got {pattern!r}"
             )
-        matches = [path for path in sorted(folder.glob(pattern)) if path.is_file()]
+        try:
+            matches = [path for path in sorted(folder.glob(pattern)) if path.is_file()]
+        except (OSError, ValueError, IndexError) as error:
+            raise TaskError(f"{folder / 'task.toml'}: files: {pattern!r}: {error}") from None
         if not matches:
             raise TaskError(f"{folder / 'task.toml'}: files: nothing matches {pattern!r}")
         yield from matches
@@ -196,6 +224,14 @@ def _reason_against(path: Path, known: bool) -> str:
     return "" if known else "of no known kind"
 
 
+def _unwritable(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    return ""
+
+
 def _is_log(path: Path) -> bool:
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         return False
@@ -207,4 +243,6 @@ def _is_log(path: Path) -> bool:
 
 
 def _holds_key(path: Path, text: str) -> bool:
-    return bool(_KEY.search(text) or (path.suffix.lower() in _SETTINGS and _SETTING.search(text)))
+    kind = path.suffix.lower()
+    found = _KEY.search(text) or (kind not in _CODE and _UNQUOTED.search(text))
+    return bool(found or (kind in _SETTINGS and _SETTING.search(text)))

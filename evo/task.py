@@ -138,7 +138,10 @@ def load_task(
         private=config.private,
     )
     _check_entry_and_instances(folder, record)
-    record = msgspec.structs.replace(record, hash=hash_of(record))
+    try:
+        record = msgspec.structs.replace(record, hash=hash_of(record))
+    except UnicodeEncodeError as error:
+        raise TaskError(f"{folder}: expected valid Unicode in every text: {error}") from None
     return _with_instances(Task(record, held(config.limits, str(folder))), instances)
 
 
@@ -259,7 +262,7 @@ def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
         where = f"{task.instances_file}:{number}"
         try:
             instance = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TaskError(f"{where}: not JSON: {error}") from None
         sound = isinstance(instance, dict) and needed in instance
         if not sound or (asks and not isinstance(instance[needed], str)):

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import msgspec
@@ -206,6 +207,12 @@ LEFT_OUT = {
     "settings.json": '{"password": "hunter2hunter2"}',
     "helper.py": f"KEY = '{KEY}'\n",
     "client.py": "api_key = 'not-a-known-shape'\n",
+    "run.sh": "export OPENAI_API_KEY=0123456789abcdef0123",
+    "notes.txt": "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
+    "notebook.ipynb": '{"source": "token=\\"abcdefghijkl\\""}',
+    "database.csv": "postgres://me:hunter22@host/db",
+    "github.txt": "github_pat_" + "11ABCDEFG0" * 3,
+    "keys.json": '{"openai": "abc"}',
     ".env": "OPENAI_API_KEY=abc",
     "prod.env": "TOKEN=abc",
     "id_rsa": "-----BEGIN OPENSSH PRIVATE KEY-----",
@@ -251,7 +258,61 @@ def test_a_list_says_what_is_embedded(tmp_path: Path) -> None:
         load_task(folder)
 
 
-@pytest.mark.parametrize("limit", ["seconds = 1e30", f"memory_mb = {10**25}", "processes = 9999"])
+def test_keys_are_seen_in_other_encodings_and_strange_names_are_left_out(tmp_path: Path) -> None:
+    folder = folder_task(tmp_path / "t")
+    (folder / "wide.txt").write_text(f"KEY={KEY}", encoding="utf-16")
+    (folder / "data.bin").write_bytes(KEY.encode() + b"\xff")
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.txt")).write_text("x")
+    with pytest.warns(UserWarning, match=r"wide\.txt \(seems.*"):
+        record = load_task(folder).record
+    assert {*record.files, *record.encoded} == {"evaluator.py", "initial_program.py"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("task.toml", "a=" + "[" * 5000, "not readable as TOML"),
+        ("task.toml", "title=" + "9" * 10_000, "not readable as TOML"),
+        ("task.toml", "program = 'a\\u0000'".replace("'", '"'), "expected a file of the task"),
+        ("task.toml", "files = ['.']", "files: '.'"),
+        ("task.toml", "files = ['**a']", r"files: '\*\*a'"),
+        ("task.toml", "#" * (2 << 20), "expected a file of at most"),
+        ("task.toml", None, "expected a file of at most"),
+        ("task.toml", "task.toml", "Symlink loop"),
+        ("config.yaml", "[" * 5000, "not readable as YAML"),
+        ("config.yaml", "a: 2020-99-99", "not readable as YAML"),
+        ("config.yaml", "#" * (2 << 20), "expected a file of at most"),
+        ("config.yaml", 'system_message: "\\ud800"', "valid Unicode"),
+        ("evaluator.py", "x = " + "-" * 100_000 + "1", "not valid Python"),
+        ("evaluator.py", "x = a" + ".b" * 30_000, "not valid Python"),
+    ],
+)
+def test_settings_of_any_kind_are_a_mistake_in_one_line(
+    tmp_path: Path, name: str, content: str | None, says: str
+) -> None:
+    folder = folder_task(tmp_path / "t")
+    (folder / name).unlink(missing_ok=True)
+    if content is None:
+        (folder / name).mkdir()
+    elif content == name:
+        (folder / name).symlink_to(name)
+    else:
+        (folder / name).write_text(content)
+    with pytest.raises(TaskError, match=says) as error:
+        load_task(folder)
+    assert str(folder) in str(error.value)
+
+
+@pytest.mark.parametrize("timeout", [".inf", ".nan", "1" + "0" * 400, "-3"])
+def test_a_foreign_time_limit_that_is_none(tmp_path: Path, timeout: str) -> None:
+    folder = folder_task(tmp_path / "t", config_dot_yaml=f"evaluator:\n  timeout: {timeout}\n")
+    assert load_task(folder).limits == Limits()
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["seconds = 1e30", f"memory_mb = {10**25}", "files_mb = 0x1" + "0" * 999, "processes = 9999"],
+)
 def test_limits_of_a_task_are_held_to_those_of_the_machine(tmp_path: Path, limit: str) -> None:
     folder = folder_task(tmp_path / "t", task_dot_toml=f"[limits]\n{limit}\n")
     name = limit.split(maxsplit=1)[0]
