@@ -6,6 +6,7 @@ EVO_TEST_OTHER_TOOLS is 1, or the folder to keep the environments in.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,19 +99,23 @@ def check(found, requests, folder):
     assert Counter(known) <= counts
     ok = [child for child in found.children if child.evaluation.status == "ok"]
     assert ok, "no child succeeded"
+    task = folder / "task"  # apart from what the tool wrote beside it
+    task.mkdir(exist_ok=True)
+    for name in ("initial_program.py", "evaluator.py"):
+        shutil.copy(folder / name, task)
     for child in ok:
-        ours = evo.evaluate(folder, child.program)
+        ours = evo.evaluate(task, child.program)
         assert ours.fitness == pytest.approx(child.evaluation.fitness, rel=1e-12)
     for child in found.children:
         if child.evaluation.status == "error" and child.program:
-            assert evo.evaluate(folder, child.program).status != "ok"
+            assert evo.evaluate(task, child.program).status != "ok"
     target = folder / "imported" / f"{found.name}.jsonl"
     write(found, target)
     assert verify(target).faults == ()
     frame = replay.load(target)
     assert len(frame) == ITERATIONS + 1
     assert frame["best_fitness"].iloc[0] == pytest.approx(
-        evo.evaluate(folder, INITIAL).fitness, rel=1e-12
+        evo.evaluate(task, INITIAL).fitness, rel=1e-12
     )
     assert frame["best_fitness"].iloc[-1] == max(
         frame["best_fitness"].iloc[0], *(child.evaluation.fitness for child in ok)
