@@ -129,6 +129,13 @@ def _exactly(channel: socket.socket, count: int) -> bytearray:
     return data
 
 
+def short(text: str, most: int = 4000) -> str:
+    """The same text fit for UTF-8, with its middle left out beyond so many characters."""
+    if len(text) > most:
+        text = f"{text[: most // 2]}\n...\n{text[-most // 2 :]}"
+    return printable(text)
+
+
 def printable(text: str) -> str:
     """The same text fit for UTF-8: lone surrogates escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -10,13 +10,15 @@ import signal
 import msgspec
 
 from evo.records import Evaluation, Isolation, Limits
-from evo.sandbox.messages import Returned
+from evo.sandbox.messages import Returned, short
 from evo.sandbox.processes import Ended
 
 _PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text
 _FOLDER = re.compile(r"/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
 """Where the folders of libraries and of the program end, in tracebacks and warnings."""
 
+_MAX_ERROR = 8000  # characters, besides what was printed
+_MAX_METRICS = 1 << 18  # characters of all names, and 20 for each number
 _RETURNED = msgspec.msgpack.Decoder(Returned)
 
 
@@ -68,6 +70,16 @@ def from_metrics(returned: Returned) -> Evaluation:
         return Evaluation(status="invalid", error=f"combined_score is not finite: {fitness!r}")
     finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
     return Evaluation(status="ok", fitness=fitness, metrics=finite, error=returned.text or None)
+
+
+def within_reason(evaluation: Evaluation) -> Evaluation:
+    """The same evaluation, of a size that every log can keep, whoever made up its texts."""
+    if sum(len(name) + 20 for name in evaluation.metrics) > _MAX_METRICS:
+        text = f"the names of the metrics are too many or too long: over {_MAX_METRICS} bytes"
+        return Evaluation(status="invalid", error=text)
+    if evaluation.error is None or len(evaluation.error) <= _MAX_ERROR:
+        return evaluation
+    return msgspec.structs.replace(evaluation, error=short(evaluation.error, _MAX_ERROR))
 
 
 def with_output(error: str, ended: Ended) -> str:

@@ -15,10 +15,10 @@ import numpy as np
 
 from evo.records import TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, values
-from evo.sandbox.messages import ClosedError, Score, Scored, printable, receive, send
+from evo.sandbox.messages import ClosedError, Score, Scored, printable, receive, send, short
 from evo.sandbox.program import missing_package
 from evo.sandbox.purity import seed_everything
-from evo.sandbox.together import load_evaluator
+from evo.sandbox.together import as_float, load_evaluator
 
 _SCORE = msgspec.msgpack.Decoder(Score)
 
@@ -59,10 +59,13 @@ def _score(score: Callable[[Any], Any], request: Score) -> Scored:
     try:
         result = score(value)
     except ValueError as error:
-        return Scored(status="invalid", error=printable(str(error)), value=kept)
+        return Scored(status="invalid", error=short(str(error)), value=kept)
     except BaseException as error:  # an evaluator must not take the run down
         return Scored(status="error", error=f"{EVALUATOR_FAILED}: {_describe(error)}")
-    return _read(result, kept)
+    try:
+        return _read(result, kept)
+    except BaseException as error:  # what it returned is its own code too
+        return Scored(status="error", error=f"{EVALUATOR_FAILED}: {_describe(error)}")
 
 
 def _read(result: Any, kept: Any) -> Scored:
@@ -70,18 +73,18 @@ def _read(result: Any, kept: Any) -> Scored:
     if not isinstance(result, dict) or "fitness" not in result:
         error = f"{EVALUATOR_FAILED}: score(value) must return a dict with the key 'fitness'"
         error += f", got {result!r}"
-        return Scored(status="error", error=printable(error))
+        return Scored(status="error", error=short(error))
     metrics: dict[str, float] = {}
     for name, number in result.items():
         if not isinstance(number, Real | np.bool):
             error = (
                 f"{EVALUATOR_FAILED}: score(value) must return numbers, got {name!r}: {number!r}"
             )
-            return Scored(status="error", error=printable(error))
-        metrics[str(name)] = float(number)
-        if not math.isfinite(metrics[str(name)]):
-            error = f"{name} is not finite: {float(number)!r}"
-            return Scored(status="invalid", error=printable(error), value=kept)
+            return Scored(status="error", error=short(error))
+        metrics[printable(str(name))] = value = as_float(number)
+        if not math.isfinite(value):
+            error = f"{name} is not finite: {value!r}"
+            return Scored(status="invalid", error=short(error), value=kept)
     return Scored(status="ok", fitness=metrics.pop("fitness"), metrics=metrics, value=kept)
 
 

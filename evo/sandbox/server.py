@@ -101,6 +101,7 @@ class Server:
             evaluation = outcome.from_metrics(returned)
         else:
             evaluation = Evaluation(status=returned.kind, error=returned.text)
+        evaluation = outcome.within_reason(evaluation)
         error = evaluation.error
         if ended and evaluation.status != "ok":
             error = outcome.with_output(error or "", ended)

@@ -131,7 +131,7 @@ def read_metrics(result: Any) -> Returned:
     if reason := _reason(result, metrics):
         return Returned(kind="error", text=reason)
     numbers = {
-        printable(str(name)): _as_float(value)
+        printable(str(name)): as_float(value)
         for name, value in metrics.items()
         if _is_number(value)
     }
@@ -169,7 +169,7 @@ def _is_number(value: Any) -> bool:
     )
 
 
-def _as_float(value: Any) -> float:
+def as_float(value: Any) -> float:
     """The number as a float; beyond the largest float it is infinite."""
     try:
         return float(value)

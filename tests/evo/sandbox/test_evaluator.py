@@ -132,12 +132,19 @@ def test_a_process_that_cannot_be_locked_in_is_no_fault_of_its_program(
         ("return 1 / 0", "error", "ZeroDivisionError"),
         ("import os; os._exit(3)", "error", "exit code 3"),
         ("while True: pass", "timeout", "scoring"),
+        ("return {'fitness': 10**400}", "invalid", "fitness is not finite: inf"),
+        ("return {'fitness': type('R', (), {'__repr__': None})()}", "error", "evaluator failed"),
+        ("return {'fitness': 1.0, '\\ud800' * 2: 'x'}", "error", "must return numbers"),
+        ("raise ValueError('x' * 1_000_000)", "invalid", "xxx"),
+        ("return {'fitness': 'x' * 1_000_000}", "error", "must return numbers"),
+        ("return {'fitness': 1.0, 'k' * 1_000_000: 1.0}", "invalid", "too long"),
     ],
 )
 def test_failing_evaluators(evaluator: Evaluator, score: str, status: str, says: str) -> None:
     evaluation = evaluator.evaluate(make_task(f"def score(value):\n    {score}"), GOOD, LIMITS)
     assert evaluation.status == status
     assert says in (evaluation.error or "")
+    assert len(evaluation.error or "") < 10_000
     assert evaluator.evaluate(make_task(), GOOD, LIMITS).status == "ok"
 
 

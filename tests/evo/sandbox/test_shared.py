@@ -294,3 +294,19 @@ def test_files_out_of_a_forged_log_stay_in_the_folder(evaluator: Evaluator, name
     assert evaluation.status == "error"
     assert f"files below the task's folder, got {name!r}" in (evaluation.error or "")
     assert not Path("/tmp/forged.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("returned", "status"),
+    [
+        ("{'error': 'x' * 1_000_000}", "error"),
+        ("{'combined_score': 'x' * 1_000_000}", "invalid"),
+        ("{'combined_score': 1.0, 'k' * 1_000_000: 1.0}", "invalid"),
+        ("{str(i): 1.0 for i in range(50_000)}", "invalid"),
+    ],
+)
+def test_a_log_keeps_no_endless_texts(evaluator: Evaluator, returned: str, status: str) -> None:
+    evaluation = run(evaluator, f"def evaluate(path):\n    return {returned}\n")
+    assert evaluation.status == status
+    assert len(evaluation.error or "") < 10_000
+    assert not evaluation.metrics
