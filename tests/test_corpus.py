@@ -9,6 +9,7 @@ import pytest
 import evo
 import replay
 from evo.prompt import PROMPT_VERSION
+from evo.protocol import load_protocol, logs_of
 from evo.rounds import read_journal
 from evo.runs.verbs import powers_of_two
 from replay.reading import ALLOCATION
@@ -17,6 +18,8 @@ CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"
 OFFLINE = CORPUS / "offline"
 REAL = CORPUS / "qwen2.5-coder-1.5b"
 """Logs of a small LLM."""
+PROTOCOL = CORPUS / "local-tsp"
+"""What was made so far of the protocol of that name."""
 TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
 BUDGET = 512
 
@@ -141,3 +144,26 @@ def test_the_allocation_of_the_llm_is_repeated_by_its_replay() -> None:
         missing="stop",
     )
     assert played.pulls[0].tolist() == [told.arm for _, told in sorted(journal.told.items())]
+
+
+def test_the_protocols_logs_are_its_own_and_sound() -> None:
+    protocol = load_protocol("local-tsp")
+    logs = [log for each in logs_of(protocol, PROTOCOL).values() for log in each]
+    assert len(logs) == len(list(PROTOCOL.glob("*.jsonl*"))) == 13
+    goals = {condition.name: condition.generations for condition in protocol.conditions}
+    for log in logs:
+        assert evo.verify(log.path).faults == ()
+        complete = len(log.generations) == goals[log.header.condition]
+        assert complete == (log.path.suffix == ".gz")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.name for path in PROTOCOL.glob("*.gz")))
+def test_a_run_of_the_protocol_plays_again(name: str) -> None:
+    assert evo.rerun(PROTOCOL / name).same
+
+
+def test_the_pilots_are_sound() -> None:
+    paths = sorted((CORPUS / "pilots").rglob("*.gz"))
+    assert len(paths) == 24
+    assert all(evo.verify(path).faults == () for path in paths)
