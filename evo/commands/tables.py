@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MISTAKE = 2  # exit code of a mistake in the arguments or the input
 FAILURE = 1  # exit code where the work itself failed
+_MAX_LENGTH = 64 << 20  # characters of a program or a table that is given
 
 
 def table(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:
@@ -76,12 +77,16 @@ def writable(path: Path) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """Returns a file's text.
+    """Returns a file's text, without a byte order mark.
 
     Raises:
-        ValueError: It cannot be read as text.
+        ValueError: It cannot be read as text, or is too large.
     """
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(_MAX_LENGTH + 1)
+        if len(text) > _MAX_LENGTH:
+            raise ValueError(f"expected at most {_MAX_LENGTH:,} characters")
+        return text
+    except (OSError, ValueError) as error:
         raise ValueError(f"{path}: cannot read it: {error}") from None

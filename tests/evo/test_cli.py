@@ -163,3 +163,16 @@ def test_sandbox_that_cannot_start_is_one_line(
     monkeypatch.setattr("sys.executable", "/bin/false")
     assert call("run", "mmd", "-q", "--log", str(tmp_path / "a.jsonl")) == 1
     assert "sandbox process could not be started" in one_line(capsys)
+
+
+def test_a_program_from_any_file_is_a_text_of_bounded_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "endless.py"
+    path.symlink_to("/dev/zero")
+    assert call("evaluate", "mmd", "--program", str(path)) == 2
+    assert "endless.py: cannot read it: expected at most" in one_line(capsys)
+    marked = tmp_path / "marked.py"
+    program = evo.load_task("mmd").initial_program
+    marked.write_text(program, encoding="utf-8-sig")
+    assert call("evaluate", "mmd", "--program", str(marked)) == 0
