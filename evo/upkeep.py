@@ -103,7 +103,7 @@ def _faults(log: Log) -> Iterator[str]:
     best = log.initial.evaluation.fitness if log.initial else None
     for generation in log.generations:
         members = by_generation.get(generation.generation, {})
-        if sorted(members) != list(range(header.children)):
+        if sorted(members) != list(range(min(header.children, len(members) + 1))):
             yield (
                 f"generation {generation.generation} is complete but has children "
                 f"{sorted(members)}, expected {header.children} of them"

@@ -189,6 +189,8 @@ def find_all(
 
 
 def _expand(source: str, left: dict[str, str]) -> list[Path]:
+    if not source:
+        raise LogError("expected the path of a log, a folder or a pattern, got ''")
     path = Path(source).expanduser()
     if path.is_dir():
         inside = [p for p in sorted(path.rglob("*")) if _looks_like_log(p)]

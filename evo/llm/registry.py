@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -93,18 +95,18 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
         return find_model(given)
     own = load_models().get(logged.name)
     states = {k: v for k, v in _pointing(logged).items() if v is not None}
+    command = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(logged.name)}"
     if own is None:
         raise ModelError(
             f"{path}: its model {logged.name!r} ({_said(states)}) is none of yours, and a log does "
-            f'not say where calls go: add ["{logged.name}"] to {USER_FILE} and go on with '
-            f"`evo resume {path} --model {logged.name}`, or name another of `evo models`"
+            f"not say where calls go: add [{json.dumps(logged.name)}] to {USER_FILE} and go on "
+            f"with `{command}`, or name another of `evo models`"
         )
     yours = _pointing(own) | {"id": own.id or own.name}
     if any(yours[name] != value for name, value in states.items()):
         raise ModelError(
             f"{path}: its model {logged.name!r} says {_said(states)}, yours says {_said(yours)}; "
-            f"a log does not say where calls go: `evo resume {path} --model {logged.name}` goes "
-            "on with yours"
+            f"a log does not say where calls go: `{command}` goes on with yours"
         )
     return own
 

@@ -126,6 +126,7 @@ def test_a_real_run_shows_its_construction(here, capsys):
 MISTAKES = {
     "no log": ("report", "missing"),
     "empty folder": ("report", "empty"),
+    "empty path": ("report", ""),
     "suffix": ("report", "logs", "-o", "page.gif"),
     "format": ("report", "logs", "--json", "--csv"),
     "policy": ("report", "logs", "--policies", "nonsense"),

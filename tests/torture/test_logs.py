@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 import resource
+import shlex
 import subprocess
 import sys
 import threading
@@ -259,6 +260,21 @@ def forged_arm(folder: Path) -> Path:
     header = make_header("cp", children=2, model=Model(name="theirs", base_url="http://h/v1"))
     write_new(folder / "arm.jsonl", encode_line(header))
     return folder / "arm.jsonl"
+
+
+def test_the_command_to_go_on_with_is_quoted(tmp_path: Path) -> None:
+    model = Model(name="x; touch gone\n#`id`", base_url="http://127.0.0.1:9/v1")
+    log = tmp_path / "two words.jsonl"
+    write_new(log, encode_line(make_header("cp", children=2, model=model)))
+    with pytest.raises(ValueError, match=r"go(es)? on with") as raised:
+        evo.resume(log, generations=1, progress=False)
+    quoted = f"evo resume {shlex.quote(str(log))} --model {shlex.quote(model.name)}"
+    assert quoted in str(raised.value)
+
+
+def test_a_header_with_countless_children_is_a_fault(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.jsonl", children=10**12)
+    assert "expected 1000000000000 of them" in verify(path).faults[0]
 
 
 def test_with_a_named_model_a_log_goes_on_and_says_so(tmp_path: Path) -> None:
