@@ -160,7 +160,7 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
         raise ProtocolError(
             f"no protocol {os.fspath(file)!r}: expected a file or one of {', '.join(shipped)}{hint}"
         ) from None
-    except ValueError as error:  # of TOML, of its encoding, or of what it states
+    except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
         raise ProtocolError(f"{path}: {error}") from None
 
 

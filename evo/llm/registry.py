@@ -191,7 +191,7 @@ def _read(path: Path) -> str:
 def _parse(text: str, source: str) -> dict[str, Model]:
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{source}: not TOML: {error}") from None
     return {name: _model(name, table, source) for name, table in tables.items()}
 

@@ -101,7 +101,8 @@ class _Budget:
             raise _not_plain(f"an array without numbers of shape {value.shape!r}")
         self.spend(value.nbytes)
         if value.dtype.itemsize > 8:
-            value = value.astype(np.float64)
+            with np.errstate(over="ignore"):
+                value = value.astype(np.float64)
         value = value.astype(value.dtype.newbyteorder("<"), copy=False)
         parts = (value.dtype.str, value.shape, value.tobytes())
         return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))

@@ -161,7 +161,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not TOML: {error}") from None
     except OSError as error:
         raise ValueError(f"{path}: cannot read it: {error.strerror}") from None

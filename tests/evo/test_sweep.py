@@ -424,3 +424,12 @@ def test_a_sweeps_folder_does_not_say_where_calls_go(
         with pytest.raises(ValueError, match="is none of yours"):
             evo.sweep(folder, budget={"calls": 9})
         assert requests.read_text() == asked
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "9" * 10_000])
+def test_a_sweep_nested_too_deep_is_a_mistake(
+    tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sweep.toml").write_text(f"space = {value}")
+    assert main(("sweep", str(tmp_path / "sweep.toml"))) == 2
+    assert "sweep.toml: not TOML" in capsys.readouterr().err
