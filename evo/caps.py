@@ -10,6 +10,8 @@ CAPS = {
     "EVO_MAX_RATIO": (200, "times its own size that a .gz may grow to"),
     "EVO_MAX_ELEMENTS": (1_000_000, "elements of one line of a log"),
     "EVO_MAX_VALUE": (20_000, "numbers of a construction that a log keeps"),
+    "EVO_MAX_CHILDREN": (100_000, "children of one generation"),
+    "EVO_MAX_DRAWS": (10_000, "evaluations of one program"),
     "EVO_MAX_REPLY_MB": (16, "MiB of an endpoint's answer"),
 }
 """Default and meaning of each cap, by its variable."""

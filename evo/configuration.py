@@ -18,6 +18,7 @@ from typing import Any, SupportsIndex
 
 import msgspec
 
+from evo.caps import above, cap
 from evo.ceilings import with_seconds
 from evo.concurrency import find_preset
 from evo.journal import LogError, file_name
@@ -93,6 +94,10 @@ def make_header(
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
     inspirations = at_least("inspirations", inspirations, 0)
     draws, confirm = at_least("draws", draws, 1), at_least("confirm", confirm, 0)
+    if children > cap("EVO_MAX_CHILDREN"):
+        raise ValueError(f"children (N): {above('EVO_MAX_CHILDREN')}")
+    if max(draws, confirm) > cap("EVO_MAX_DRAWS"):
+        raise ValueError(f"draws, confirm: {above('EVO_MAX_DRAWS')}")
     if confirm == 1:
         raise ValueError("confirm: expected 0 or at least 2 draws, since one has no spread, got 1")
     loaded, known = load_task(task), find_model(model)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from evo.caps import above, cap
 from evo.folder import TaskError
 from evo.journal import (
     PREFIX,
@@ -84,6 +85,10 @@ def _installed(header: Header) -> str:
 def _faults(log: Log) -> Iterator[str]:
     """Yields how the lines of a log disagree, in words."""
     header = log.header
+    if header.children > cap("EVO_MAX_CHILDREN"):
+        yield above("EVO_MAX_CHILDREN")
+    if max(header.draws, header.confirm) > cap("EVO_MAX_DRAWS"):
+        yield above("EVO_MAX_DRAWS")
     if header.source.startswith("evo") and hash_of(header.task) != header.task.hash:
         yield (
             "its task's files were changed after it was written: they do not have the stated hash "

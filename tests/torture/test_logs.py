@@ -274,7 +274,21 @@ def test_the_command_to_go_on_with_is_quoted(tmp_path: Path) -> None:
 
 def test_a_header_with_countless_children_is_a_fault(tmp_path: Path) -> None:
     path = forged(tmp_path / "a.jsonl", children=10**12)
-    assert "expected 1000000000000 of them" in verify(path).faults[0]
+    faults = verify(path).faults
+    assert "EVO_MAX_CHILDREN" in faults[0]
+    assert any("expected 1000000000000 of them" in fault for fault in faults)
+
+
+@pytest.mark.parametrize("name", ["children", "draws", "confirm"])
+def test_countless_work_is_refused_with_the_setting_that_allows_it(
+    tmp_path: Path, name: str
+) -> None:
+    path = forged(tmp_path / "a.jsonl", **{name: 10**12})
+    for verb in (evo.resume, evo.rerun, evo.rescore):
+        with pytest.raises(LogError, match="EVO_MAX_"):
+            verb(path)
+    with pytest.raises(ValueError, match="EVO_MAX_"):
+        make_header("cp", **{name: 10**12})
 
 
 def test_with_a_named_model_a_log_goes_on_and_says_so(tmp_path: Path) -> None:
