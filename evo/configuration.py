@@ -28,6 +28,9 @@ from evo.records import SCHEMA, Header, Limits, Model
 from evo.task import Task, load_task
 
 MOST_SEEDS = 1_000_000
+MOST_SECONDS = 1_000_000
+"""No attempt is waited for longer, seconds: some twelve days."""
+
 LOCAL = Path("logs/local")
 """Where logs go unless a path is given."""
 
@@ -195,8 +198,10 @@ class Settings:
         at_least("retries", self.retries, 0)
         if self.workers is not None:
             at_least("workers", self.workers, 1)
-        if not 0 < self.timeout < float("inf"):
-            raise ValueError(f"timeout: expected seconds above 0, got {self.timeout!r}")
+        if not 0 < self.timeout <= MOST_SECONDS:
+            raise ValueError(
+                f"timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {self.timeout!r}"
+            )
 
 
 _promised: set[Path] = set()  # paths that runs of this process are about to begin

@@ -64,8 +64,14 @@ def verify(path: str | os.PathLike[str]) -> Verification:
 def require_whole(log: Log) -> None:
     """Raises LogError if lines are missing from a log or disagree; a torn end is forgiven.
 
-    Every verb that runs what a log embeds asks this first.
+    Every verb that runs what a log embeds asks this first; a run that was searched in a way that
+    is not known here is refused, too.
     """
+    if (search := log.header.search) is not None and search.name != "greedy":
+        raise LogError(
+            f"{log.path}: was made by the search {search.name!r}; this version of evo only goes "
+            "on with greedy runs, use the one that wrote it"
+        )
     for fault in _faults(log):
         raise LogError(f"{log.path}: {fault}")
 

@@ -193,6 +193,8 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
         return 0
     sound = True
     for path in map(Path, logs):
+        if not path.exists():
+            raise ValueError(f"{path}: no such file")
         try:
             if path.name == ALLOCATION:
                 print(f"{path}: sound, {len(read_journal(path).told)} rounds")

@@ -43,6 +43,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "mmd", "--log-dir", "/proc/nowhere"], "cannot write"),
         (["run", "mmd", "--temperature", "-1"], "temperature"),
         (["run", "mmd", "--timeout", "0"], "timeout"),
+        (["run", "mmd", "--timeout", "1e30"], "at most 1,000,000"),
+        (["verify", "nowhere.jsonl"], "no such file"),
         (["run", "mmd", "--seeds", "1:3", "--log", "x.jsonl"], "goes with one seed"),
         (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
         (["resume", "nowhere.jsonl"], "nowhere.jsonl"),

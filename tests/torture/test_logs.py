@@ -25,7 +25,7 @@ from evo.cli import main
 from evo.configuration import make_header
 from evo.journal import BODY, LogError, Writer, encode_line, file_name, write_new
 from evo.log import LogWriter, read_log
-from evo.records import Child, End, Line, Model
+from evo.records import Child, End, Line, Model, SearchRecord
 from evo.task import hash_of
 from evo.upkeep import require_whole, salvage_log, verify
 
@@ -341,3 +341,11 @@ def test_headers_that_no_struct_takes(tmp_path: Path) -> None:
         path.write_bytes(b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body))
         for verb in ("show", "verify", "best", "rerun", "stats"):
             assert main([verb, str(path)]) in (0, 1, 2), (verb, made)
+
+
+def test_a_log_of_an_unknown_search_is_not_gone_on_with_as_greedy(tmp_path: Path) -> None:
+    path = forged(tmp_path / "a.jsonl", search=SearchRecord(name="os.system"))
+    with pytest.raises(LogError, match="only goes on with greedy"):
+        evo.rerun(path)
+    with pytest.raises(LogError, match="only goes on with greedy"):
+        evo.resume(path, generations=9)
