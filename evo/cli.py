@@ -78,6 +78,7 @@ def dispatch(
         help_formatter="plain",
         result_action="return_value",
         default_parameter=cyclopts.Parameter(negative=()),
+        suppress_keyboard_interrupt=False,  # `guard` says how to go on
     )
     chosen = [given[0]] if given and given[0] in commands else list(commands)
     for command in chosen:
