@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hi
 from cyclopts import Parameter
 from docstring_parser import parse
 
+from evo.configuration import MOST_SEEDS
+
 Command = Callable[..., int]
 """Shows what was made, and returns the exit code."""
-
-MOST_SEEDS = 1_000_000
 
 
 class Given(Protocol):
