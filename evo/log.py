@@ -298,7 +298,7 @@ class Log:
     @property
     def status_counts(self) -> dict[str, int]:
         """Number of children by status."""
-        return dict(Counter(outcome.evaluation.status for outcome in self.outcomes))
+        return dict(Counter(outcome.evaluation.status or "unknown" for outcome in self.outcomes))
 
     def __repr__(self) -> str:
         return f"<Log {self.path}: {summarise(self)}>"

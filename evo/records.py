@@ -86,7 +86,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """What an evaluator found about one program.
 
     Attributes:
-        status: How it ended; the fitness is None unless this is `ok`.
+        status: How it ended; the fitness is None unless this is `ok`. None only where an imported
+            log does not say how it failed.
         fitness: Higher is better; 1.0 is the best published construction.
         metrics: Named finite numbers besides the fitness, for instance `objective`.
         error: Why it is not `ok`, with captured output; or a warning if it is.
@@ -98,7 +99,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
             request, never in a log.
     """
 
-    status: Status
+    status: Status | None
     fitness: float | None = None
     metrics: dict[str, float] = {}
     error: str | None = None
@@ -361,6 +362,7 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         parents: As in `Planned`; empty in schema 1, where it is the best before the generation.
         operator: What was done with them.
         draft: Which of its drafts was evaluated.
+        island: Which island of another tool's run it was made on.
     """
 
     generation: int
@@ -372,6 +374,7 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     parents: tuple[tuple[int, int], ...] = ()
     operator: str = "rewrite"
     draft: int = 0
+    island: int | None = None
 
 
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -381,6 +384,7 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         reply: The model's text; None if there was none or the log is compact.
         reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
         program: The program found in the reply.
+        prompt: Role and text of each message, in imported logs; ours are made again instead.
         value: What the program returned, as nested lists, for pictures, up to a size: of a child
             better than its parent, on a task that says how it is drawn.
     """
@@ -388,6 +392,7 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     reply: str | None = None
     reasoning: str | None = None
     program: str | None = None
+    prompt: tuple[tuple[str, str], ...] = ()
     value: Any = None
 
 

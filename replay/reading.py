@@ -80,7 +80,7 @@ class Metrics(msgspec.Struct, frozen=True, gc=False):
 class LeanEvaluation(msgspec.Struct, gc=False):
     """`evo.records.Evaluation` without its texts."""
 
-    status: Status
+    status: Status | None
     fitness: float | None = None
     metrics: Metrics = Metrics()
     seconds: float | None = 0.0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,12 +10,10 @@ from evo.cost import cost_of_attempts, usage_tokens
 from replay.ancestry import compare_programs, program_of
 from replay.explorers.run_data import RunView, name
 from replay.explorers.widgets import WIDE
+from replay.markup import LONGEST, clean
 
 if TYPE_CHECKING:
     from evo.records import Attempt
-
-LONGEST = 60_000
-"""Characters of a text that are shown."""
 
 _ADDED, _REMOVED, _PLACE = "0,158,115", "213,94,0", "128,128,128"
 _BLOCK = (
@@ -25,16 +21,12 @@ _BLOCK = (
     "border:1px solid rgba(128,128,128,.4);width:0;min-width:100%;box-sizing:border-box"
 )
 """No width of its own, so that long lines scroll and do not widen the page."""
-_ACTING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
-"""Control characters, marks that reorder or hide text, and halves of characters."""
 
 
 def facts(view: RunView) -> str:
     """Evaluation and cost of a program as a table."""
     evaluation = view.evaluation
-    rows: list[tuple[str, str]] = [("status", evaluation.status)]
+    rows: list[tuple[str, str]] = [("status", evaluation.status or "unknown")]
     if evaluation.fitness is not None:
         rows.append(("fitness", f"{evaluation.fitness:.9g}"))
     rows += [(key, f"{value:.9g}") for key, value in evaluation.metrics.items()]
@@ -164,13 +156,3 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         "<tr>" + "".join(f"<td {cell}>{clean(text)}</td>" for text in row) + "</tr>" for row in rows
     )
     return f"<table style='line-height:1.35'><tr>{top}</tr>{body}</table>"
-
-
-def clean(text: str) -> str:
-    """Escaped, with signs that act on the text around them shown by their number.
-
-    Those are control characters, and the marks that reorder text, with which a program can look
-    other than it is.
-    """
-    shown = _ACTING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
-    return html.escape(shown)

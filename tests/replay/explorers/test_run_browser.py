@@ -15,7 +15,7 @@ from replay import explorers
 from replay.explorers.run_browser import HOPS
 from replay.explorers.run_data import RunData
 from replay.explorers.run_picture import LEFT, LOOKS, RunPicture
-from replay.explorers.run_text import clean
+from replay.markup import clean
 
 NASTY = "<script>alert('x')</script>\n# \u202egnp.exe & \x1b[31m"
 

@@ -1,0 +1,113 @@
+"""Strangers' texts as HTML that stays text, programs and their differences in colours, pages."""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import html
+import keyword
+import re
+
+from replay.ancestry import MOST_LINES
+
+LONGEST = 60_000
+"""Characters of a text that are shown."""
+
+_ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+"""Control characters, marks that reorder or hide text, and halves of characters."""
+
+_BUILT_IN = (name for name in dir(builtins) if name[0].islower() and name not in keyword.kwlist)
+_TOKEN = re.compile(
+    r'''(?P<s>(?<!\w)[rbfuRBFU]{0,2}(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\''''
+    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
+    r"|(?P<c>#[^\n]*)|(?<=\bdef )(?P<f>\w+)|(?<=\bclass )(?P<g>\w+)"
+    rf"|\b(?P<k>{'|'.join(keyword.kwlist)})\b"
+    rf"|(?<![\w.])(?P<b>{'|'.join(_BUILT_IN)})\b"
+    r"|(?<![\w.])(?P<m>(?:0[xob][\da-fA-F_]+|\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+))"
+)
+"""Tokens of Python that have a colour: strings, comments, names that are defined, keywords,
+built-ins and numbers. Whatever else a text holds stays as it is."""
+
+INKS = """
+.code{--s:#0a6b3d;--c:#6a6f78;--k:#8a2be2;--f:#0b5cad;--g:#0b5cad;--b:#0f6674;--m:#a3480b;
+  --plus:#dff3e4;--minus:#fbe3df;--place:#eef1f5;--sign:#5b6470;
+  font:12.5px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre;
+  overflow:auto;margin:0;tab-size:4}
+@media (prefers-color-scheme:dark){.code{--s:#7fd6a0;--c:#98a1ad;--k:#c9a2ff;--f:#7cb8ff;
+  --g:#7cb8ff;--b:#6fd0dc;--m:#ffb27a;--plus:#12351f;--minus:#40201c;--place:#20262e;
+  --sign:#98a1ad}}
+.code s,.code i,.code b,.code u{font:inherit;text-decoration:none}
+.code .s{color:var(--s)}.code .c{color:var(--c)}.code .k{color:var(--k)}.code .f{color:var(--f)}
+.code .g{color:var(--g)}.code .b{color:var(--b)}.code .m{color:var(--m)}
+.code span{display:block;min-width:max-content;padding:0 10px 0 26px;text-indent:-16px}
+.code span::before{content:attr(data-sign);display:inline-block;width:16px;text-indent:0;
+  color:var(--sign)}
+.code .plus{background:var(--plus)}.code .minus{background:var(--minus)}
+.code .place{background:var(--place);color:var(--sign)}
+"""
+"""Style sheet of `program` and `difference`: classes within `.code`."""
+
+
+def clean(text: str) -> str:
+    """Escaped, with signs that act on the text around them shown by their number.
+
+    Those are control characters, and the marks that reorder text, with which a program can look
+    other than it is.
+    """
+    shown = _ACTING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
+    return html.escape(shown)
+
+
+def program(text: str) -> str:
+    """Returns a program as HTML in colours, cut to a length that is still read."""
+    left = len(text) - LONGEST
+    lines = [f"<span>{line}</span>" for line in _coloured(text[:LONGEST].splitlines())]
+    if left > 0:
+        lines.append(f"<span class='place'>{left:,} further characters are not shown</span>")
+    return f"<pre class='code' tabindex='0'>{''.join(lines)}</pre>"
+
+
+def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, int]:
+    """Returns a unified difference of two programs as HTML in colours.
+
+    Args:
+        before: The parent's text.
+        after: The child's.
+        context: Equal lines shown around each change.
+
+    Returns:
+        The HTML, and how many lines were added and removed.
+
+    Raises:
+        ValueError: One of them is too long to be compared.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    if max(len(old), len(new)) > MOST_LINES or max(len(before), len(after)) > 10 * LONGEST:
+        raise ValueError(f"programs of {len(old):,} and {len(new):,} lines are too long to compare")
+    was, now = _coloured(old), _coloured(new)
+    lines: list[str] = []
+    added = removed = 0
+    for group in difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(context):
+        lines.append(f"<span class='place'>line {group[0][3] + 1}</span>")
+        for word, a, b, c, d in group:
+            if word == "equal":
+                lines += (f"<span>{line}</span>" for line in now[c:d])
+                continue
+            removed, added = removed + b - a, added + d - c
+            lines += (f"<span class='minus' data-sign='-'>{line}</span>" for line in was[a:b])
+            lines += (f"<span class='plus' data-sign='+'>{line}</span>" for line in now[c:d])
+    return f"<pre class='code' tabindex='0'>{''.join(lines)}</pre>", added, removed
+
+
+def _coloured(lines: list[str]) -> list[str]:
+    """The lines of a program as HTML; tokens that go over lines are coloured on each."""
+    text, parts, at = "\n".join(lines), [], 0
+    for found in _TOKEN.finditer(text):
+        parts.append(clean(text[at : found.start()]))
+        kind, at = found.lastgroup, found.end()
+        pieces = clean(found[0]).split("\n")
+        parts.append("\n".join(f"<i class='{kind}'>{piece}</i>" for piece in pieces))
+    parts.append(clean(text[at:]))
+    return "".join(parts).split("\n") if lines else []

@@ -1,0 +1,51 @@
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replay.markup import clean, difference, program
+
+BEFORE = 'def f(x):\n    """Say <b>\n    more."""\n    return x + 1  # one\n'
+AFTER = BEFORE.replace("x + 1", "x * 2")
+
+
+def text_of(markup):
+    """What a browser shows of it, line by line."""
+    lines = re.findall(r"<span[^>]*>(.*?)</span>", markup, re.DOTALL)
+    return [html.unescape(re.sub(r"<[^>]*>", "", line)) for line in lines]
+
+
+def test_tokens_over_lines_are_coloured_on_each():
+    shown = program(BEFORE)
+    assert text_of(shown) == BEFORE.splitlines()
+    assert shown.count("<i class='s'>") == 2
+    assert "<i class='k'>return</i>" in shown
+    assert "<i class='c'># one</i>" in shown
+    assert "<b>" not in shown
+
+
+def test_a_difference_has_what_was_added_and_removed():
+    shown, added, removed = difference(BEFORE, AFTER)
+    assert (added, removed) == (1, 1)
+    place, *lines = text_of(shown)
+    assert place == "line 1"
+    assert lines == [*BEFORE.splitlines(), AFTER.splitlines()[-1]]
+    assert re.findall(r"data-sign='(.)'", shown) == ["-", "+"]
+    with pytest.raises(ValueError, match="too long"):
+        difference("a\n" * 6000, AFTER)
+
+
+@given(st.text(alphabet=st.sampled_from("'\"#\\\n<>&rb def0x\u202e"), max_size=60))
+def test_whatever_a_program_is_it_stays_text(text):
+    shown = [html.unescape(clean(line)) for line in text.splitlines()]
+    assert text_of(program(text)) == shown
+    assert set(re.findall(r"<(/?\w+)", program(text))) <= {
+        "pre",
+        "/pre",
+        "span",
+        "/span",
+        "i",
+        "/i",
+    }
