@@ -86,8 +86,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """What an evaluator found about one program.
 
     Attributes:
-        status: How it ended; the fitness is None unless this is `ok`. None only where an imported
-            log does not say how it failed.
+        status: How it ended; the fitness is None unless this is `ok`. None: an import does not say.
         fitness: Higher is better; 1.0 is the best published construction.
         metrics: Named finite numbers besides the fitness, for instance `objective`.
         error: Why it is not `ok`, with captured output; or a warning if it is.
@@ -353,8 +352,7 @@ class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     """One child without its texts: what analysis reads from a log.
 
     Attributes:
-        generation: From 1.
-        index: Position within the generation, from 0.
+        generation: From 1; `index`, its position in it, from 0.
         seed: The child's own seed, below 2**31.
         prompt_hash: SHA-256 (hex) of the messages sent.
         attempts: Every HTTP request made for it, in order.
@@ -384,7 +382,7 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         reply: The model's text; None if there was none or the log is compact.
         reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
         program: The program found in the reply.
-        prompt: Role and text of each message, in imported logs; ours are made again instead.
+        prompt: Role and text of each message, where a log was imported.
         value: What the program returned, as nested lists, for pictures, up to a size: of a child
             better than its parent, on a task that says how it is drawn.
     """
@@ -484,13 +482,12 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     Attributes:
         reason: Why.
         message: The same in words, where there is more to say.
-        stats: Named figures. `generations` made are this run's; all others are those of the whole
-            session so far, its other runs included: `calls`, `attempts`, `retries`,
-            `failed_429` and so on by HTTP status, `cached` calls, `tokens` and `dollars` as far
-            as the endpoint gave usage, `seconds` of wall time, `calls_per_second`,
-            `tokens_per_second`, `utilisation` of the slots while any call waited or flew,
-            `queued_seconds` that calls waited for a slot, and `limited_seconds` during which
-            limits held calls back while slots were free.
+        stats: Named figures: `generations` made by this run; of the whole session so far, its other
+            runs included: `calls`, `attempts`, `retries`, `failed_429` and so on by HTTP status,
+            `cached` calls, `tokens` and `dollars` as far as the endpoint gave usage, `seconds` of
+            wall time, `calls_per_second`, `tokens_per_second`, `utilisation` of the slots while any
+            call waited or flew, `queued_seconds` that calls waited for a slot, `limited_seconds`
+            during which limits held calls back while slots were free.
     """
 
     reason: EndReason
