@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.evaluator import (
@@ -35,9 +35,6 @@ _TRIES = 3  # each ends only after Dask itself saw several workers die over one 
 
 class ClusterEvaluator:
     """Evaluates programs on the workers of a Dask cluster; used like an `Evaluator`.
-
-    All methods may be called from any thread. At most as many evaluations run at a time as the
-    workers have threads.
 
     Args:
         client: Connected to the scheduler.
@@ -65,7 +62,7 @@ class ClusterEvaluator:
         """
         import distributed
 
-        where = self._client.scheduler_info()["address"]
+        where, own = self._client.scheduler_info()["address"], version("evo-replay")
         try:
             self._client.wait_for_workers(1, timeout=_WORKER_SECONDS)
             found = self._client.run(_describe)
@@ -75,14 +72,13 @@ class ClusterEvaluator:
             ) from None
         except (ImportError, AttributeError) as error:
             raise SandboxError(
-                f"a Dask worker of {where} lacks this package ({error}): install evo-replay "
-                f"{version('evo-replay')} there"
+                f"a Dask worker of {where} lacks this package ({error}): install evo-replay {own} "
+                "there"
             ) from None
         for worker, (installed, _) in found.items():
-            if installed != version("evo-replay"):
+            if installed != own:
                 raise SandboxError(
-                    f"the Dask worker {worker} has evo-replay {installed}, expected "
-                    f"{version('evo-replay')} as here"
+                    f"the Dask worker {worker} has evo-replay {installed}, expected {own} as here"
                 )
         every = [layers for _, layers in found.values()]
         return tuple(name for name in every[0] if all(name in layers for layers in every))
@@ -90,32 +86,25 @@ class ClusterEvaluator:
     def evaluate(
         self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
     ) -> Evaluation:
-        """Evaluates one program on some worker; see `Evaluator.evaluate`.
-
-        Args:
-            task: The task.
-            program: Source text, or the text that evolves.
-            limits: Limits of the evaluation.
-            draw: Which draw of its randomness; 0 is keyed by the program's text.
-            seed: Of the run, which keys the other draws.
-
-        Raises:
-            EvaluatorClosed: `close` was called, possibly meanwhile.
-            SandboxError: No sandbox could be started, or workers kept dying, or the scheduler is
-                gone.
-        """
+        """`Evaluator.evaluate` on some worker; `SandboxError` also where the scheduler is gone."""
         import distributed
 
         reason: BaseException | None = None
         with self._places:
             for _ in range(_TRIES):
-                future = self._submit(task, program, limits, draw, seed)
+                with self._lock:
+                    if self._closed:
+                        raise EvaluatorClosed("the evaluator was closed")
+                    if self._client.status not in ("running", "connecting"):
+                        raise SandboxError("the connection to the Dask scheduler is lost")
+                    future = self._client.submit(
+                        evaluate, task, program, limits, draw=draw, seed=seed, pure=False
+                    )
+                    self._under_way.add(future)
                 try:
-                    evaluation: Evaluation = future.result()
+                    return cast(Evaluation, future.result())
                 except (distributed.KilledWorker, CancelledError, EvaluatorClosed) as error:
                     reason = error  # a worker that is being stopped closes its evaluator
-                else:
-                    return evaluation
                 finally:
                     with self._lock:
                         self._under_way.discard(future)
@@ -135,20 +124,6 @@ class ClusterEvaluator:
             with contextlib.suppress(*_GONE):
                 self._client.close()
 
-    def _submit(
-        self, task: TaskRecord, program: str, limits: Limits, draw: int, seed: int
-    ) -> distributed.Future:
-        with self._lock:
-            if self._closed:
-                raise EvaluatorClosed("the evaluator was closed")
-            if self._client.status not in ("running", "connecting"):
-                raise SandboxError("the connection to the Dask scheduler is lost")
-            future = self._client.submit(
-                evaluate, task, program, limits, draw=draw, seed=seed, pure=False
-            )
-            self._under_way.add(future)
-            return future
-
 
 def _describe() -> tuple[str, tuple[str, ...]]:
     """Version of this package and layers of protection of a worker; starts its sandbox."""
@@ -158,9 +133,9 @@ def _describe() -> tuple[str, tuple[str, ...]]:
 def open_evaluator(
     workers: int | None, scheduler: str | None = None
 ) -> Evaluator | ClusterEvaluator:
-    """Returns where programs are evaluated.
+    """Where programs are evaluated.
 
-    That is the cluster of a Dask scheduler if one is given, or of the calling thread's
+    The cluster of a Dask scheduler if one is given, or of the calling thread's
     `joblib.parallel_config(backend="dask")`; else this machine.
 
     Args:
@@ -185,7 +160,7 @@ def open_evaluator(
 
 
 def active_backend() -> Any:
-    """Returns joblib's backend of the calling thread if it reaches beyond this machine, or None."""
+    """Joblib's backend of the calling thread if it reaches beyond this machine, or None."""
     if "joblib" not in sys.modules:
         return None
     from joblib.parallel import get_active_backend
@@ -196,10 +171,7 @@ def active_backend() -> Any:
 
 
 def carry_backend() -> Callable[[], AbstractContextManager[object]]:
-    """Returns a context that gives another thread the calling thread's cluster.
-
-    joblib keeps its configuration per thread; so capture it before the thread is started.
-    """
+    """A context that gives a thread started later the calling thread's cluster."""
     backend = active_backend()
     if backend is None:
         return contextlib.nullcontext

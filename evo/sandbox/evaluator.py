@@ -12,11 +12,9 @@ import threading
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Collection
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 import msgspec
@@ -24,18 +22,11 @@ import msgspec
 from evo.ceilings import held, maxima
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
-from evo.sandbox.messages import (
-    Ready,
-    Reply,
-    Request,
-    Setup,
-    receive,
-    send,
-)
+from evo.sandbox.messages import Ready, Request, Setup, receive, send
 from evo.sandbox.purity import key_of
 
 _PARENT = str(Path(__file__).resolve().parents[2])
-_MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox.launch import main; main()"
+_MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox.server import main; main()"
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck
@@ -48,7 +39,7 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 _READY = msgspec.msgpack.Decoder(Ready)
-_REPLY = msgspec.msgpack.Decoder(Reply)
+_EVALUATION = msgspec.msgpack.Decoder(Evaluation)
 _BROKEN = (OSError, msgspec.DecodeError)  # a worker's end of a channel is gone, late or confused
 
 
@@ -91,19 +82,15 @@ class Evaluator:
     def __enter__(self) -> Evaluator:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
     def protections(self) -> tuple[str, ...]:
         """Names of the active layers; starts a worker if none has started yet."""
         if self._pool.ready is None:
-            self._pool.give_back(self._pool.take())
+            with self._pool.worker():
+                pass
         return self._pool.ready.protections if self._pool.ready else ()
 
     def evaluate(
@@ -147,23 +134,16 @@ class Evaluator:
         )
         reason, deaths = "", 0
         for _ in range(2):
-            worker = self._pool.take()
+            worker = None
             try:
-                reply = worker.ask(task, request)
+                with self._pool.worker() as worker:
+                    return worker.ask(task, request)
             except _BROKEN as error:
-                self._pool.discard(worker)
+                if worker is None:
+                    raise
                 self._pool.check_open()
                 reason = f"{error}{worker.last_words()}"
-                deaths += 1
-            except BaseException:
-                self._pool.discard(worker)
-                raise
-            else:
-                if reply.evaluation is not None:
-                    self._pool.give_back(worker)
-                    return reply.evaluation
-                self._pool.discard(worker)
-                reason = reply.fault
+                deaths += worker.was_killed
         if deaths == 2 and "pid" not in self.protections:  # then programs can signal the server
             return Evaluation(status="error", error="the program ended its own sandbox, twice")
         raise SandboxError(f"the sandbox failed twice over one evaluation: {reason}")
@@ -180,33 +160,30 @@ class _Pool:
         self.ready: Ready | None = None
         self._setup = setup
         self._owner = os.getpid()
-        self._lock = threading.Lock()
+        self._change = threading.Condition()
         self._free: list[_Worker | None] = [None] * size  # started workers last, None: not started
         self._alive: set[_Worker] = set()
-        self._waiting: deque[Future[_Worker | None]] = deque()
+        self._waiting: deque[object] = deque()
         self._closed = False
 
-    def take(self) -> _Worker:
-        """A worker for the calling thread alone, started if need be."""
-        worker = self._next()
-        if worker is None:
-            try:
-                worker = self._start()
-            except BaseException:
-                self._offer(None)
-                raise
-        return worker
-
-    def give_back(self, worker: _Worker) -> None:
-        """Offer a worker that is well to the next thread."""
-        self._offer(worker)
-
-    def discard(self, worker: _Worker) -> None:
-        """Kill a worker and offer its place."""
-        with self._lock:
-            self._alive.discard(worker)
-        worker.stop()
-        self._offer(None)
+    @contextmanager
+    def worker(self) -> Iterator[_Worker]:
+        """A worker for the calling thread alone, started if need be; an error is its end."""
+        worker, well = self._take(), False
+        try:
+            if worker is None:
+                worker = _Worker.start()
+                self._greet(worker)
+            yield worker
+            well = True
+        finally:
+            if worker is not None and not well:
+                with self._change:
+                    self._alive.discard(worker)
+                worker.stop()
+            with self._change:
+                self._free.insert(len(self._free) if well else 0, worker if well else None)
+                self._change.notify_all()
 
     def check_open(self) -> None:
         """Raise `EvaluatorClosed` if it is closed."""
@@ -217,66 +194,45 @@ class _Pool:
         """Kill all workers and turn away all waiting threads; a forked copy does nothing."""
         if os.getpid() != self._owner:
             return
-        with self._lock:
+        with self._change:
             self._closed = True
-            workers, waiting = tuple(self._alive), tuple(self._waiting)
+            workers = tuple(self._alive)
             self._alive.clear()
-            self._waiting.clear()
-            self._free.clear()
-        for turn in waiting:
-            turn.set_exception(EvaluatorClosed("the evaluator was closed"))
+            self._change.notify_all()
         for worker in workers:
             worker.hang_up()
         for worker in workers:
             worker.stop()
 
-    def _next(self) -> _Worker | None:
-        turn: Future[_Worker | None] = Future()
-        with self._lock:
-            self.check_open()
-            if self._free:
-                return self._free.pop()
+    def _take(self) -> _Worker | None:
+        """A free place; an interrupt while waiting loses none."""
+        self.check_open()  # in a forked copy the lock may be held for good
+        turn = object()
+        with self._change:
             self._waiting.append(turn)
-        try:
-            return turn.result()
-        except BaseException:  # an interrupt must not lose the place
-            with self._lock:
-                waits = turn in self._waiting
-                if waits:
-                    self._waiting.remove(turn)
-            if not waits and turn.done() and turn.exception() is None:
-                self._offer(turn.result())
-            raise
-
-    def _offer(self, worker: _Worker | None) -> None:
-        with self._lock:
-            if self._closed:
-                pass  # whoever closed it stops all workers
-            elif self._waiting:
-                self._waiting.popleft().set_result(worker)
-            else:
-                self._free.insert(0 if worker is None else len(self._free), worker)
-
-    def _start(self) -> _Worker:
-        worker = _Worker.start()
-        try:
-            with self._lock:
+            try:
+                self._change.wait_for(
+                    lambda: self._closed or (self._free and self._waiting[0] is turn)
+                )
                 self.check_open()
-                self._alive.add(worker)
-            ready = worker.greet(self._setup)
-        except BaseException as error:
-            with self._lock:
-                self._alive.discard(worker)
+                return self._free.pop()
+            finally:
+                self._waiting.remove(turn)
+                self._change.notify_all()
+
+    def _greet(self, worker: _Worker) -> None:
+        with self._change:
+            self.check_open()
+            self._alive.add(worker)
+        try:
+            self.ready = worker.greet(self._setup)
+        except _BROKEN as error:
             worker.stop()
-            if not isinstance(error, _BROKEN):
-                raise
             self.check_open()
             raise SandboxError(
                 f"a sandbox process could not be started: {error}{worker.last_words()}"
             ) from error
-        self.ready = ready
-        _warn_once(ready)
-        return worker
+        _warn_once(self.ready)
 
 
 class _Worker:
@@ -322,7 +278,7 @@ class _Worker:
         self._folders = tuple(filter(None, (ready.folder for ready in answers)))
         return answers[0]
 
-    def ask(self, task: TaskRecord, request: Request) -> Reply:
+    def ask(self, task: TaskRecord, request: Request) -> Evaluation:
         """Have one program evaluated."""
         channel = self._channels[_mentions_scipy(task, request.program)]
         if self._known.get(channel) == task.hash:
@@ -330,7 +286,7 @@ class _Worker:
         channel.settimeout(2 * request.limits.seconds + _PATIENCE_SECONDS)
         send(channel, request)
         self._known[channel] = task.hash
-        return _REPLY.decode(receive(channel))
+        return _EVALUATION.decode(receive(channel))
 
     def hang_up(self) -> None:
         """Make the servers kill what runs and end; wakes a thread that waits for an answer."""
@@ -356,6 +312,11 @@ class _Worker:
             self._errors.seek(0)
             self._words = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
             self._errors.close()
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether servers that were stopped ended otherwise than by an error of their own."""
+        return self._process.returncode != 1
 
     def last_words(self) -> str:
         """What servers that were stopped had to say, to be added to an error's text."""
@@ -423,10 +384,7 @@ def evaluate(
     draw: int = 0,
     seed: int = 0,
 ) -> Evaluation:
-    """Evaluate one program in this process's own sandbox, made at the first call.
-
-    A plain function, so that it can be sent to other processes and machines; see `Evaluator`.
-    """
+    """`Evaluator.evaluate` of this process's own sandbox, as a function that can be sent about."""
     evaluator = shared_evaluator()
     return evaluator.evaluate(task, program, limits, keep_value=keep_value, draw=draw, seed=seed)
 

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from evo.records import Limits
 from evo.sandbox import kernel, landlock, proc, root, seccomp
@@ -87,8 +88,8 @@ class Jail:
         count = sum(not reason for reason in plain.values())
         self._user_namespace = sum(not reason for reason in with_user.values()) > count
         reasons = with_user if self._user_namespace else plain
-        for name, reason in reasons.items():
-            self._record(name, reason)
+        self.missing |= {name: reason for name, reason in reasons.items() if reason}
+        self.active |= reasons.keys() - self.missing.keys()
         if self._user_namespace:
             _enter_user_namespace()
         if "pid" in self.active:
@@ -112,12 +113,23 @@ class Jail:
         if "mount" not in self.active:
             self.base = tempfile.mkdtemp(prefix="evo-sandbox-")
             os.chmod(self.base, 0o711)
-        self._try("limits", self._find_limits)
-        self._try("user", self._find_users)
-        self._try("processes", self._find_processes)
-        self._try("memory", self._find_memory)
-        self._try("landlock", self._find_landlock)
-        self._try("seccomp", self._find_filter)
+        finders = {
+            "limits": self._find_limits,
+            "user": self._find_users,
+            "processes": self._find_processes,
+            "memory": self._find_memory,
+            "landlock": self._find_landlock,
+            "seccomp": self._find_filter,
+        }
+        for name in [name for name in finders if name not in self.missing]:
+            try:
+                reason = finders[name]()
+            except (OSError, ValueError) as error:
+                reason = str(error)
+            if reason:
+                self.missing[name] = reason
+            else:
+                self.active.add(name)
 
     def _working_namespaces(self, *, user: bool) -> dict[str, str]:
         """Whether each kind of namespace works, as the reason why not or an empty text."""
@@ -130,35 +142,14 @@ class Jail:
                 root.enter(self._readable)
 
         wanted = [name for name in _NAMESPACES if name not in self.missing]
-        return {name: _probe(lambda name=name: enter(name)) for name in wanted}  # type: ignore[misc]
+        return {name: _probe(partial(enter, name)) for name in wanted}
 
-    def _record(self, name: str, reason: str) -> None:
-        if reason:
-            self.missing[name] = reason
-        else:
-            self.active.add(name)
-
-    def _try(self, name: str, find: Callable[[], object]) -> None:
-        """Let `find` prepare a layer and raise `OSError` where it does not work."""
-        if name in self.missing:
-            return
-        try:
-            find()
-        except (OSError, ValueError) as error:
-            self._record(name, str(error))
-        else:
-            self._record(name, "")
-
-    def _find_limits(self) -> None:
-        reasons = {
-            name: _probe(lambda name=name: _limit(name, 1), forks=False)  # type: ignore[misc]
-            for name in _LIMITS
-        }
+    def _find_limits(self) -> str:
+        reasons = {name: _probe(partial(_limit, name, 1), forks=False) for name in _LIMITS}
         self._limits = tuple(name for name, reason in reasons.items() if not reason)
-        if not self._limits:
-            raise OSError("; ".join(reasons.values()))
+        return "" if self._limits else "; ".join(reasons.values())
 
-    def _find_processes(self) -> None:
+    def _find_processes(self) -> str:
         """Find out whether a limit on processes holds: root, for one, is free of it."""
 
         def forks() -> None:
@@ -171,37 +162,35 @@ class Jail:
                 os.wait()
                 raise ValueError("this user may start any number of processes")
 
-        if reason := _probe(forks, forks=False):
-            raise OSError(reason)
+        return _probe(forks, forks=False)
 
-    def _find_memory(self) -> None:
+    def _find_memory(self) -> str:
         if not kernel.LINUX or ("pid" in self.active and not self._own_proc):
-            raise OSError("what a program starts cannot be seen in /proc")
+            return "what a program starts cannot be seen in /proc"
         proc.read_status("self")
+        return ""
 
-    def _find_users(self) -> None:
+    def _find_users(self) -> str:
         if self._user_namespace:
-            return
+            return ""
         if os.geteuid() != 0:
-            raise OSError("neither root nor in a user namespace")
+            return "neither root nor in a user namespace"
         # Users of their own for this server's programs and scorer, so that processes count apart.
         unique = os.fstat(self._pid_namespace).st_ino if "pid" in self.active else os.getpid()
         own = 0x40000000 + 2 * (unique % 2**24)
         reason = ""
         for users in ((own, own + 1), (_NOBODY, _NOBODY)):
-            reason = _probe(lambda users=users: _become_reader(users[0]))  # type: ignore[misc]
-            if not reason:
+            if not (reason := _probe(partial(_become_reader, users[0]))):
                 self._users = users
-                return
-        raise OSError(reason)
+                break
+        return reason
 
-    def _find_landlock(self) -> None:
+    def _find_landlock(self) -> str:
         self._landlock = landlock.version()
         folder = root.working_folder(self._readable) if "mount" in self.active else self.base
-        if reason := _probe(lambda: self._enter_landlock(folder)):
-            raise OSError(reason)
+        return _probe(partial(self._enter_landlock, folder))
 
-    def _find_filter(self) -> None:
+    def _find_filter(self) -> str:
         # Without a network and a root folder of its own, a program could reach local services.
         self._filter = seccomp.build(unix_sockets={"mount", "network"} <= self.active)
 
@@ -209,8 +198,7 @@ class Jail:
             kernel.no_new_privileges()
             seccomp.install(self._filter)
 
-        if reason := _probe(install):
-            raise OSError(reason)
+        return _probe(install)
 
     # Once per process
 
@@ -359,30 +347,28 @@ def _probe(
 ) -> str:
     """Run `action` in a forked child, which then forks once: the error's text, or an empty one."""
     reader, writer = os.pipe()
-    try:
-        pid = fork()
-    except OSError as error:
-        os.close(reader)
-        os.close(writer)
-        return str(error)
-    if pid == 0:
-        report = b""
+    with open(reader, "rb") as stream, open(writer, "wb", buffering=0) as report:
         try:
-            action()
-            if forks:  # a new process tree accepts its first child only if it works
-                if os.fork() == 0:
-                    os._exit(0)
-                os.wait()
-        except BaseException as error:
-            report = str(error).encode() or b"failed"
-        finally:
-            os.write(writer, report)
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        report = stream.read()
+            pid = fork()
+        except OSError as error:
+            return str(error)
+        if pid == 0:
+            code = 1
+            try:
+                action()
+                if forks:  # a new process tree accepts its first child only if it works
+                    if os.fork() == 0:
+                        os._exit(0)
+                    os.wait()
+                code = 0
+            except (OSError, ValueError) as error:
+                report.write(str(error).encode())
+            finally:
+                os._exit(code)
+        report.close()
+        text = stream.read().decode()
     _, status = os.waitpid(pid, 0)
-    return report.decode() or (f"probe ended with status {status}" if status else "")
+    return text or (f"probe ended with status {status}" if status else "")
 
 
 def _enter_user_namespace() -> None:

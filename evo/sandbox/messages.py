@@ -1,4 +1,4 @@
-"""What driver, fork server, programs and scorer say to each other: typed, length-capped frames."""
+"""What driver, fork server, programs and scorer say to each other: typed, length-framed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from evo.records import Evaluation, Limits, TaskRecord
+from evo.records import Limits, TaskRecord
 
 _LENGTH = struct.Struct("<Q")
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of all messages."""
-
-
-class Setup(Message, frozen=True, kw_only=True):
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Driver to server, once.
 
     Attributes:
@@ -31,7 +27,7 @@ class Setup(Message, frozen=True, kw_only=True):
     memory_mb: int
 
 
-class Ready(Message, frozen=True, kw_only=True):
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """Server to driver, once.
 
     Attributes:
@@ -45,8 +41,8 @@ class Ready(Message, frozen=True, kw_only=True):
     folder: str
 
 
-class Request(Message, frozen=True, kw_only=True):
-    """Driver to server: evaluate a program; the task is left out if it is that of before."""
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Driver to server, answered by an evaluation; the task is left out if it is that of before."""
 
     task: TaskRecord | None
     program: str
@@ -55,30 +51,7 @@ class Request(Message, frozen=True, kw_only=True):
     key: bytes
 
 
-class Reply(Message, frozen=True, kw_only=True):
-    """Server to driver: the evaluation, or what went wrong in the server itself."""
-
-    evaluation: Evaluation | None = None
-    fault: str = ""
-
-
-class Returned(Message, frozen=True, kw_only=True):
-    """Program to server, and so possibly forged: how the program ended, in its own words.
-
-    Attributes:
-        kind: `value` has a `value`, `metrics` has `metrics`, all others have a `text`.
-        value: A returned value, encoded by `evo.sandbox.values`.
-        metrics: Numbers that an evaluator returned that ran together with the program.
-        text: Why there is nothing better, or a warning that goes with the metrics.
-    """
-
-    kind: Literal["value", "metrics", "invalid", "error", "timeout"]
-    value: bytes = b""
-    metrics: dict[str, float] = {}
-    text: str = ""
-
-
-class Score(Message, frozen=True, kw_only=True):
+class Score(msgspec.Struct, frozen=True, kw_only=True):
     """Server to scorer: score a value, with all randomness keyed by `key`."""
 
     value: bytes
@@ -86,10 +59,10 @@ class Score(Message, frozen=True, kw_only=True):
     keep_value: bool
 
 
-class Scored(Message, frozen=True, kw_only=True):
-    """Scorer to server."""
+class Scored(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program did: out of the scorer; out of a program's own process possibly forged."""
 
-    status: Literal["ok", "invalid", "error"]
+    status: Literal["ok", "invalid", "error", "timeout"]
     fitness: float | None = None
     metrics: dict[str, float] = {}
     error: str | None = None
@@ -100,7 +73,7 @@ class ClosedError(ConnectionError):
     """The other end of a channel is gone."""
 
 
-def send(channel: socket.socket, message: Message) -> None:
+def send(channel: socket.socket, message: msgspec.Struct) -> None:
     """Write one message."""
     data = msgspec.msgpack.encode(message)
     try:
@@ -127,15 +100,3 @@ def _exactly(channel: socket.socket, count: int) -> bytearray:
             raise ClosedError("the other end closed the channel")
         view = view[got:]
     return data
-
-
-def short(text: str, most: int = 4000) -> str:
-    """The same text fit for UTF-8, with its middle left out beyond so many characters."""
-    if len(text) > most:
-        text = f"{text[: most // 2]}\n...\n{text[-most // 2 :]}"
-    return printable(text)
-
-
-def printable(text: str) -> str:
-    """The same text fit for UTF-8: lone surrogates escaped."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

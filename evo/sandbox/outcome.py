@@ -1,4 +1,4 @@
-"""What a program's end means: from bytes and exit statuses to an evaluation."""
+"""How a program's end is told: exceptions, exit statuses and output as words of an evaluation."""
 
 from __future__ import annotations
 
@@ -6,49 +6,94 @@ import math
 import os
 import re
 import signal
+import traceback
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from evo.records import Evaluation, Isolation, Limits
-from evo.sandbox.messages import Returned, short
-from evo.sandbox.processes import Ended
+from evo.sandbox.messages import Scored
+
+if TYPE_CHECKING:
+    from evo.sandbox.processes import Ended
 
 _PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text
 _FOLDER = re.compile(r"/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
 """Where the folders of libraries and of the program end, in tracebacks and warnings."""
 
+_NOT_SHOWN = (os.path.dirname(__file__), "<frozen importlib")  # frames outside the program
 _MAX_ERROR = 8000  # characters, besides what was printed
 _MAX_METRICS = 1 << 18  # characters of all names, and 20 for each number
-_RETURNED = msgspec.msgpack.Decoder(Returned)
+_RETURNED: msgspec.msgpack.Decoder[bytes | Scored] = msgspec.msgpack.Decoder(bytes | Scored)
+
+PACKAGES = {
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Packages whose name at the package index differs from the one they are imported by."""
 
 
-def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> Returned:
+def printable(text: str) -> str:
+    """The same text fit for UTF-8: lone surrogates escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def short(text: str, most: int = 4000) -> str:
+    """The same text fit for UTF-8, with its middle left out beyond so many characters."""
+    if len(text) > most:
+        text = f"{text[: most // 2]}\n...\n{text[-most // 2 :]}"
+    return printable(text)
+
+
+def failed(text: str, status: Literal["invalid", "error", "timeout"] = "error") -> Scored:
+    """A failure in words."""
+    return Scored(status=status, error=short(text))
+
+
+def describe(error: BaseException, who: str = "the program") -> str:
+    """Text of an exception without the sandbox's own frames; safe against hostile exceptions."""
+    try:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_NOT_SHOWN):
+            trace = trace.tb_next
+        # Without a frame of the program, as for a syntax error, the exception says it all.
+        text = "".join(traceback.format_exception(type(error), error, trace)).strip()
+        if isinstance(error, SystemExit):
+            text = f"{who} called sys.exit\n{text}"
+        if isinstance(error, MemoryError):
+            text = f"{who} ran out of memory\n{text}"
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            name = error.name.partition(".")[0]
+            package = PACKAGES.get(name, name)
+            text += f"\nthe package {name!r} is not installed: pip install {package}"
+        return short(text)
+    except BaseException:  # the wall: an exception may do anything when it is shown
+        return f"an exception of type {type.__repr__(type(error))} that cannot be shown"
+
+
+def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> bytes | Scored:
     """What a program sent before its end, or what its end means if it sent nothing whole.
 
-    Where the evaluator runs apart, a program may return a value and has no say in its metrics.
+    Where the evaluator runs apart, a program may return a value and has no say in its fitness.
     """
-    if ended.timed_out:
-        return _timeout(f"no value within {limits.seconds:g} s")
-    if ended.excess:
-        return Returned(kind="error", text=ended.excess)
-    if ended.too_much:
-        return Returned(kind="invalid", text=f"the value is larger than {limits.value_mb} MiB")
+    if ended.stopped is not None:
+        return ended.stopped
     if ended.sent:
         try:
             returned = _RETURNED.decode(ended.sent)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return Returned(kind="error", text=f"the program sent no well-formed value: {error}")
-        if returned.kind == ("value" if isolation == "shared" else "metrics"):
-            return Returned(kind="error", text="the program sent what is not its to send")
+            return failed(f"the program sent no well-formed value: {error}")
+        successful = isinstance(returned, bytes) or returned.status == "ok"
+        if successful and isinstance(returned, bytes) == (isolation == "shared"):
+            return failed("the program sent what is not its to send")
         return returned
     killer = os.WTERMSIG(ended.status) if os.WIFSIGNALED(ended.status) else 0
     if killer in (signal.SIGKILL, signal.SIGXCPU) and ended.cpu_seconds > limits.seconds:
-        return _timeout(f"over {limits.seconds:g} s of processor time")
-    return Returned(kind="error", text=f"the program {ending(ended.status)} without returning")
-
-
-def _timeout(text: str) -> Returned:
-    return Returned(kind="timeout", text=text)
+        return failed(f"over {limits.seconds:g} s of processor time", "timeout")
+    return failed(f"the program {ending(ended.status)} without returning")
 
 
 def ending(status: int) -> str:
@@ -62,35 +107,28 @@ def ending(status: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def from_metrics(returned: Returned) -> Evaluation:
-    """The evaluation of an evaluator's own metrics, whose `combined_score` is the fitness."""
-    metrics = dict(returned.metrics)
-    fitness = metrics.pop("combined_score", math.nan)
-    if not math.isfinite(fitness):
-        return Evaluation(status="invalid", error=f"combined_score is not finite: {fitness!r}")
-    finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
-    return Evaluation(status="ok", fitness=fitness, metrics=finite, error=returned.text or None)
-
-
-def within_reason(evaluation: Evaluation) -> Evaluation:
-    """The same evaluation, of a size that every log can keep, whoever made up its texts."""
-    if sum(len(name) + 20 for name in evaluation.metrics) > _MAX_METRICS:
-        text = f"the names of the metrics are too many or too long: over {_MAX_METRICS} bytes"
-        return Evaluation(status="invalid", error=text)
-    if evaluation.error is None or len(evaluation.error) <= _MAX_ERROR:
-        return evaluation
-    return msgspec.structs.replace(evaluation, error=short(evaluation.error, _MAX_ERROR))
-
-
-def with_output(error: str, ended: Ended) -> str:
-    """An error's text with what the program printed."""
-    parts = [error]
-    parts += [
-        f"--- {name} ---\n{text.strip()}"
-        for name, text in (("stdout", ended.stdout), ("stderr", ended.stderr))
-        if text.strip()
-    ]
-    return without_folders("\n".join(parts))
+def evaluation_of(scored: Scored, printed: str, seconds: float) -> Evaluation:
+    """The evaluation, of numbers and of a size that every log can keep, whoever made it up."""
+    if scored.status != "ok":
+        error = short(scored.error or "", _MAX_ERROR) + printed
+        return Evaluation(
+            status=scored.status, error=without_folders(error), value=scored.value, seconds=seconds
+        )
+    if scored.fitness is None or not math.isfinite(scored.fitness):
+        scored = failed(f"combined_score is not finite: {scored.fitness!r}", "invalid")
+        return evaluation_of(scored, printed, seconds)
+    metrics = {name: value for name, value in scored.metrics.items() if math.isfinite(value)}
+    if sum(len(name) + 20 for name in metrics) > _MAX_METRICS:
+        words = f"the names of the metrics are too many or too long: over {_MAX_METRICS} bytes"
+        return evaluation_of(failed(words, "invalid"), printed, seconds)
+    return Evaluation(
+        status="ok",
+        fitness=scored.fitness,
+        metrics=metrics,
+        error=short(scored.error) if scored.error else None,
+        value=scored.value,
+        seconds=seconds,
+    )
 
 
 def without_folders(text: str) -> str:

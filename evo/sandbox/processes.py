@@ -8,12 +8,14 @@ import select
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from evo.records import Limits
 from evo.sandbox.jail import Jail
+from evo.sandbox.messages import Scored
+from evo.sandbox.outcome import failed
 from evo.sandbox.proc import descendants
 
 _CHANNEL, _TROUBLE = 3, 4  # in the child
@@ -22,8 +24,8 @@ _LOOK_SECONDS = 0.1  # between looks at what a program's processes have together
 _CHUNK = 1 << 16
 
 
-class DriverGoneError(BaseException):
-    """Nobody waits for the evaluation any more; passes by every `except Exception`."""
+class DriverGoneError(Exception):
+    """Nobody waits for the evaluation any more."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +35,17 @@ class Process:
     Attributes:
         pid: Its number.
         folder: Its own folder, to be removed after its end.
-        stdout: Reading end of its output, -1 where that is dropped.
-        stderr: The same of its errors.
+        output: Reading ends of its standard output and errors; none where they are dropped.
         trouble: Reading end of a pipe that it held until it was locked in.
     """
 
     pid: int
     folder: str
-    stdout: int
-    stderr: int
+    output: tuple[int, ...]
     trouble: int
 
     def check(self) -> None:
-        """Tell, once it ended, whether it was locked in.
-
-        Raises:
-            OSError: It was not: a failure of the sandbox, not of what should have run.
-        """
+        """Raise `OSError` if it ended without being locked in: a failure of the sandbox's own."""
         with open(self.trouble, "rb") as stream:
             if text := stream.read():
                 raise OSError(f"a process could not be locked in: {text.decode()}")
@@ -63,21 +59,15 @@ class Ended:
         sent: What it wrote to its channel.
         status: As from `os.waitpid`.
         cpu_seconds: Processor time it used itself.
-        timed_out: It was killed at the deadline.
-        too_much: It was killed because it wrote more to its channel than allowed.
-        excess: What else it was killed for having too much of, or an empty text.
-        stdout: Beginning and end of its output.
-        stderr: The same of its errors.
+        stopped: What it was killed for, or None.
+        printed: Beginning and end of its output, under headings.
     """
 
     sent: bytes
     status: int
     cpu_seconds: float
-    timed_out: bool
-    too_much: bool
-    excess: str
-    stdout: str
-    stderr: str
+    stopped: Scored | None
+    printed: str
 
 
 def start(
@@ -101,9 +91,8 @@ def start(
     """
     folder = jail.make_folder(scorer=scorer)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    readers, writers = (-1, -1), (nothing, nothing)
-    if not scorer:
-        readers, writers = zip(os.pipe(), os.pipe(), strict=True)
+    pipes = () if scorer else (os.pipe(), os.pipe())
+    writers = tuple(writer for _, writer in pipes) or (nothing, nothing)
     trouble, told = os.pipe()
     pid = jail.fork()
     if pid == 0:
@@ -118,16 +107,13 @@ def start(
             os.close(_TROUBLE)
             told_first = 2
             main(_CHANNEL, folder)
-        except BaseException:
+        except BaseException:  # the wall: nothing leaves the child but its end
             os.write(told_first, traceback.format_exc().encode("utf-8", "backslashreplace"))
         finally:
             os._exit(0)
     for descriptor in {nothing, told, *writers}:
         os.close(descriptor)
-    for reader in readers:
-        if reader >= 0:
-            os.set_blocking(reader, False)
-    return Process(pid, folder, *readers, trouble)
+    return Process(pid, folder, tuple(reader for reader, _ in pipes), trouble)
 
 
 def _arrange_descriptors(*kept: int) -> None:
@@ -144,64 +130,33 @@ def _arrange_descriptors(*kept: int) -> None:
     os.closerange(len(kept), os.sysconf("SC_OPEN_MAX"))
 
 
-class _Capture:
-    """Beginning and end of a stream."""
+class _Stream:
+    """The beginning and the end of what arrives at a descriptor, so many bytes each."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._half = max_bytes // 2
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._dropped = 0
+    def __init__(self, descriptor: int, head: int, tail: int = 0) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor, self.open, self.total = descriptor, True, 0
+        self.head, self._most_head = bytearray(), head
+        self._tail, self._most_tail = bytearray(), tail
 
-    def add(self, data: bytes) -> None:
-        room = max(self._half - len(self._head), 0)
-        self._head += data[:room]
-        self._tail += data[room:]
-        excess = max(len(self._tail) - self._half, 0)
-        self._dropped += excess
-        del self._tail[:excess]
-
-    def text(self) -> str:
-        gap = f"\n... {self._dropped} bytes dropped ...\n".encode() if self._dropped else b""
-        return (self._head + gap + self._tail).decode("utf-8", "backslashreplace")
-
-
-class _Streams:
-    """What arrives from one process: its channel in full, its output abridged."""
-
-    def __init__(self, process: Process, channel: int, *, max_bytes: int, max_output: int) -> None:
-        self.channel = channel
-        self.sent = bytearray()
-        self.captures = {
-            process.stdout: _Capture(max_output),
-            process.stderr: _Capture(max_output),
-        }
-        self.max_bytes = max_bytes
-        self.unfinished = {channel, process.stdout, process.stderr}
-
-    @property
-    def too_much(self) -> bool:
-        return len(self.sent) > self.max_bytes
-
-    def read(self, descriptor: int) -> bool:
+    def read(self) -> bool:
         """Take what is there; whether there may be more."""
         try:
-            data = os.read(descriptor, _CHUNK)
+            data = os.read(self.descriptor, _CHUNK)
         except BlockingIOError:
             return False
-        if not data:
-            self.unfinished.discard(descriptor)
-        elif descriptor == self.channel:
-            self.sent += data
-        else:
-            self.captures[descriptor].add(data)
-        return bool(data)
+        self.open = bool(data)
+        self.total += len(data)
+        room = self._most_head - len(self.head)
+        self.head += data[:room]
+        self._tail += data[room:]
+        del self._tail[: max(len(self._tail) - self._most_tail, 0)]
+        return self.open
 
-    def drain(self) -> None:
-        """Take all that a process left behind at its end."""
-        for descriptor in tuple(self.unfinished):
-            while not self.too_much and self.read(descriptor):
-                pass
+    def text(self) -> str:
+        dropped = self.total - len(self.head) - len(self._tail)
+        gap = f"\n... {dropped} bytes dropped ...\n".encode() if dropped else b""
+        return (self.head + gap + self._tail).decode("utf-8", "backslashreplace").strip()
 
 
 class Watcher:
@@ -232,7 +187,7 @@ class Watcher:
 
         Args:
             process: From `start`.
-            channel: Reading end of the channel, not blocking.
+            channel: Reading end of the channel.
             limits: What it may send and have at most; beyond that it is killed.
             deadline: On the monotonic clock; the process is killed then.
 
@@ -240,29 +195,34 @@ class Watcher:
             DriverGoneError: The driver is gone; the process was killed.
             OSError: The process could not be locked in.
         """
-        streams = _Streams(
-            process,
-            channel,
-            max_bytes=int(limits.value_mb * 2**20) + _FRAME_SLACK,
-            max_output=limits.output_kb * 1024,
-        )
+        half = limits.output_kb * 512
+        most = int(limits.value_mb * 2**20) + _FRAME_SLACK
+        sent, *printed = streams = [
+            _Stream(channel, most),
+            *(_Stream(end, half, half) for end in process.output),
+        ]
         ended: tuple[int, float] | None = None
-        timed_out = driver_gone = False
-        excess = ""
+        stopped: Scored | None = None
+        driver_gone = False
         look = time.monotonic() + _LOOK_SECONDS
-        while ended is None and not (timed_out or driver_gone or streams.too_much or excess):
-            ready = self._wait(streams.unfinished, min(deadline, look))
+        while ended is None and not (stopped or driver_gone):
+            unfinished = {each.descriptor: each for each in streams if each.open}
+            ready = self._wait(unfinished, min(deadline, look))
             now = time.monotonic()
-            timed_out = now >= deadline
             if now >= look:
-                excess = self._jail.excess(self._spared(), limits)
+                if excess := self._jail.excess(self._spared(), limits):
+                    stopped = failed(excess)
                 look = time.monotonic() + max(_LOOK_SECONDS, 20 * (time.monotonic() - now))
+            for descriptor in ready & unfinished.keys():
+                unfinished[descriptor].read()
             driver_gone = self._driver in ready
-            for descriptor in ready & streams.unfinished:
-                streams.read(descriptor)
             if self._wake in ready:
                 os.read(self._wake, _CHUNK)
                 ended = _wait_for(process.pid, os.WNOHANG)
+            if sent.total > most:
+                stopped = stopped or _too_large(limits)
+            if now >= deadline:
+                stopped = failed(f"no value within {limits.seconds:g} s", "timeout")
         if ended is None:
             ended = self.kill(process)
         else:
@@ -271,19 +231,16 @@ class Watcher:
         if driver_gone:
             raise DriverGoneError
         process.check()
-        streams.drain()
-        for descriptor in streams.captures:
+        for stream in streams:  # what it left behind at its end
+            while sent.total <= most and stream.open and stream.read():
+                pass
+        if sent.total > most:
+            stopped = stopped or _too_large(limits)
+        for descriptor in process.output:
             os.close(descriptor)
-        return Ended(
-            sent=bytes(streams.sent),
-            status=ended[0],
-            cpu_seconds=ended[1],
-            timed_out=timed_out,
-            too_much=streams.too_much,
-            excess=excess,
-            stdout=streams.captures[process.stdout].text(),
-            stderr=streams.captures[process.stderr].text(),
-        )
+        texts = zip(("stdout", "stderr"), [stream.text() for stream in printed], strict=True)
+        output = "".join(f"\n--- {name} ---\n{text}" for name, text in texts if text)
+        return Ended(bytes(sent.head), *ended, stopped, output)
 
     def wait_for_answer(self, channel: int, deadline: float) -> bool:
         """Whether something can be read before the deadline.
@@ -292,7 +249,7 @@ class Watcher:
             DriverGoneError: The driver is gone.
         """
         while time.monotonic() < deadline:
-            ready = self._wait({channel}, deadline)
+            ready = self._wait([channel], deadline)
             if self._driver in ready:
                 raise DriverGoneError
             if channel in ready:
@@ -309,7 +266,7 @@ class Watcher:
         self._end_descendants(process)
         return ended or (0, 0.0)
 
-    def _wait(self, descriptors: set[int], deadline: float) -> set[int]:
+    def _wait(self, descriptors: Iterable[int], deadline: float) -> set[int]:
         poll = select.poll()
         for descriptor in (self._driver, self._wake, *descriptors):
             poll.register(descriptor, select.POLLIN)
@@ -328,6 +285,10 @@ class Watcher:
                     os.kill(pid, signal.SIGKILL)
                 _wait_for(pid, os.WNOHANG)
             time.sleep(0.001)
+
+
+def _too_large(limits: Limits) -> Scored:
+    return failed(f"the value is larger than {limits.value_mb} MiB", "invalid")
 
 
 def _wait_for(pid: int, options: int) -> tuple[int, float] | None:

@@ -1,7 +1,10 @@
-"""The warm fork server's work: one program after the other, each in a process of its own.
+"""How a freshly executed process becomes two warm fork servers, and what each of them does.
 
-Nothing foreign runs in the server itself. It holds no key: its environment is empty and its
-memory never was the user's.
+Forking takes time in proportion to memory, and SciPy's optimisers triple that memory. So one
+server, for programs that do not mention SciPy, has NumPy only, and the other loads SciPy before
+its first program. Each runs one program after the other, in processes of their own; nothing
+foreign runs in the server itself. It holds no key: its environment is empty and its memory never
+was the user's. What goes wrong in it ends it, and the driver reads why.
 """
 
 from __future__ import annotations
@@ -9,10 +12,10 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import signal
 import socket
 import sys
 import time
-import traceback
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,14 +23,67 @@ from dataclasses import dataclass
 import msgspec
 
 from evo.records import Evaluation, Limits, TaskRecord
-from evo.sandbox import EVALUATOR_FAILED, outcome, scorer
+from evo.sandbox import EVALUATOR_FAILED, evaluators, kernel, outcome
 from evo.sandbox.jail import Jail
-from evo.sandbox.messages import ClosedError, Reply, Request, Score, Scored, receive, send
+from evo.sandbox.messages import ClosedError, Ready, Request, Score, Scored, Setup, receive, send
+from evo.sandbox.outcome import failed
 from evo.sandbox.processes import DriverGoneError, Ended, Process, Watcher, start
 from evo.sandbox.program import as_value, execute
 from evo.sandbox.purity import seed_everything
 
+NUMPY = ("numpy.fft", "numpy.linalg", "numpy.random", "scipy")
+SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance", "scipy.special")
+"""What programs use most, so that a forked process has it at once."""
+
+_REQUEST = msgspec.msgpack.Decoder(Request)
 _SCORED = msgspec.msgpack.Decoder(Scored)
+
+
+def main() -> None:
+    """Serve the driver until it goes.
+
+    The command line holds the folder that the package `evo` was imported from, which programs
+    must not find, and the descriptors of two sockets: for programs without SciPy, and with it.
+    """
+    parent, *descriptors = sys.argv[1:]
+    del sys.argv[1:]
+    channels = [socket.socket(fileno=int(descriptor)) for descriptor in descriptors]
+    setup = msgspec.msgpack.decode(receive(channels[0]), type=Setup)
+    sys.path += [path for path in setup.packages if path not in sys.path]
+    _load(NUMPY)
+    sys.path.remove(parent)
+    jail = Jail(setup)
+    jail.separate()
+    servers = []
+    for channel, modules in zip(channels, ((), SCIPY), strict=True):
+        pid = os.fork()  # the first one is also the first process of the new process tree
+        if pid == 0:
+            for other in set(channels) - {channel}:
+                other.close()
+            if kernel.LINUX:
+                kernel.die_with_parent(signal.SIGKILL)
+                with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+                    file.write("500")  # what eats the memory ends rather than the driver
+            jail.establish()
+            ready = Ready(protections=jail.protections, missing=jail.missing, folder=jail.base)
+            send(channel, ready)
+            Server(channel, jail, modules).serve()
+            os._exit(0)
+        servers.append(pid)
+    for channel in channels:
+        channel.close()
+    ended, status = os.wait()  # they end together: when the driver goes, or as a broken pair
+    for pid in set(servers) - {ended}:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _load(modules: Iterable[str]) -> None:
+    for name in modules:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)
@@ -57,56 +113,37 @@ class Server:
 
     def serve(self) -> None:
         """Answer requests until the driver goes."""
-        decoder = msgspec.msgpack.Decoder(Request)
         task: TaskRecord | None = None
         with suppress(ClosedError, DriverGoneError):
             data = receive(self._driver)
-            self._preload()
+            _load(self._modules)
             self._watcher.listen()
             while True:
-                request = decoder.decode(data)
+                request = _REQUEST.decode(data)
                 task = request.task or task
-                try:
-                    if task is None:
-                        raise ValueError("the first request must hold a task")
-                    reply = Reply(evaluation=self._evaluate(task, request))
-                except Exception:  # reported to the driver, which starts another server
-                    reply = Reply(fault=traceback.format_exc())
-                send(self._driver, reply)
+                if task is None:
+                    raise ValueError("the first request must hold a task")
+                send(self._driver, self._evaluate(task, request))
                 self._jail.tidy()
                 data = receive(self._driver)
         self._stop_scorer()
         self._jail.tidy()
-
-    def _preload(self) -> None:
-        for name in self._modules:
-            importlib.import_module(name)
-        gc.collect()
-        gc.freeze()
 
     def _spared(self) -> set[int]:
         return {self._scorer.process.pid} if self._scorer else set()
 
     def _evaluate(self, task: TaskRecord, request: Request) -> Evaluation:
         began = time.monotonic()
-        ended = None
+        printed = ""
         if task.evolves == "text" and task.isolation == "separate":
             returned = as_value(request.program, request.limits)
         else:
             ended = self._run(task, request)
             returned = outcome.read_returned(ended, request.limits, task.isolation)
-        if returned.kind == "value":
-            evaluation = self._score(task, request, returned.value)
-        elif returned.kind == "metrics":
-            evaluation = outcome.from_metrics(returned)
-        else:
-            evaluation = Evaluation(status=returned.kind, error=returned.text)
-        evaluation = outcome.within_reason(evaluation)
-        error = evaluation.error
-        if ended and evaluation.status != "ok":
-            error = outcome.with_output(error or "", ended)
-        seconds = time.monotonic() - began
-        return msgspec.structs.replace(evaluation, error=error, seconds=seconds)
+            printed = ended.printed
+        if isinstance(returned, bytes):
+            returned = self._score(task, request, returned)
+        return outcome.evaluation_of(returned, printed, time.monotonic() - began)
 
     def _run(self, task: TaskRecord, request: Request) -> Ended:
         """Run a program in a process of its own."""
@@ -117,67 +154,50 @@ class Server:
             for stream in (sys.stdout, sys.stderr):
                 with suppress(BaseException):  # the program may have replaced them
                     stream.flush()
-            _write(channel, msgspec.msgpack.encode(returned))
+            view = memoryview(msgspec.msgpack.encode(returned))
+            while view:
+                view = view[os.write(channel, view) :]
 
         deadline = time.monotonic() + request.limits.seconds
-        extra = _size(task) if task.isolation == "shared" else 0
+        extra = evaluators.size_of(task) if task.isolation == "shared" else 0
         reader, writer = os.pipe()
         try:
             process = start(self._jail, request.limits, run, channel=writer, extra_bytes=extra)
             os.close(writer)
-            os.set_blocking(reader, False)
             return self._watcher.watch(process, reader, request.limits, deadline=deadline)
         finally:
             os.close(reader)
 
-    def _score(self, task: TaskRecord, request: Request, value: bytes) -> Evaluation:
+    def _score(self, task: TaskRecord, request: Request, value: bytes) -> Scored:
         """Score a returned value in the scorer, started anew for another task or other limits."""
-        key = (task.hash, request.limits)
-        if self._scorer and self._scorer.key != key:
+        if self._scorer and self._scorer.key != (task.hash, request.limits):
             self._stop_scorer()
         if self._scorer is None:
             self._scorer = self._start_scorer(task, request.limits)
-        channel = self._scorer.channel
-        message = Score(value=value, key=request.key, keep_value=request.keep_value)
-        deadline = time.monotonic() + request.limits.seconds
-        try:
-            channel.settimeout(request.limits.seconds + 1)
-            send(channel, message)
-            if self._watcher.wait_for_answer(channel.fileno(), deadline):
-                scored = _SCORED.decode(receive(channel))
-                return Evaluation(
-                    status=scored.status,
-                    fitness=scored.fitness,
-                    metrics=scored.metrics,
-                    error=scored.error,
-                    value=scored.value,
-                )
-        except ClosedError:
-            status = self._stop_scorer()
-            error = f"{EVALUATOR_FAILED}: its process {outcome.ending(status)}"
-            return Evaluation(status="error", error=error)
-        except TimeoutError:
-            pass
+        channel, seconds = self._scorer.channel, request.limits.seconds
+        deadline = time.monotonic() + seconds
+        with suppress(TimeoutError):
+            try:
+                channel.settimeout(seconds + 1)
+                send(channel, Score(value=value, key=request.key, keep_value=request.keep_value))
+                if self._watcher.wait_for_answer(channel.fileno(), deadline):
+                    return _SCORED.decode(receive(channel))
+            except ClosedError:
+                how = outcome.ending(self._stop_scorer())
+                return failed(f"{EVALUATOR_FAILED}: its process {how}")
         self._stop_scorer()
-        seconds = request.limits.seconds
-        return Evaluation(
-            status="timeout", error=f"scoring the returned value took over {seconds:g} s"
-        )
+        return failed(f"scoring the returned value took over {seconds:g} s", "timeout")
 
     def _start_scorer(self, task: TaskRecord, limits: Limits) -> _Scorer:
         own, other = socket.socketpair()
 
         def run(channel: int, folder: str) -> None:
-            scorer.serve(task, socket.socket(fileno=channel))
+            evaluators.serve_scores(task, socket.socket(fileno=channel))
 
         with other:
+            extra, channel = evaluators.size_of(task), other.fileno()
             process = start(
-                self._jail,
-                limits,
-                run,
-                channel=other.fileno(),
-                extra_bytes=_size(task),
-                scorer=True,
+                self._jail, limits, run, channel=channel, extra_bytes=extra, scorer=True
             )
         return _Scorer(process=process, channel=own, key=(task.hash, limits))
 
@@ -191,15 +211,3 @@ class Server:
         self._jail.remove_folder(stopped.process.folder)
         stopped.process.check()
         return status
-
-
-def _size(task: TaskRecord) -> int:
-    """Room that a task's files need in a folder, bytes."""
-    contents = (*task.files.values(), *task.encoded.values())
-    return sum(len(text.encode()) + 4096 for text in contents)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

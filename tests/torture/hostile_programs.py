@@ -405,8 +405,7 @@ FORGERY = [
         "writes results to every descriptor",
         """
         import msgspec
-        forged = {"status": "ok", "fitness": 99.0, "metrics": {}, "kind": "metrics",
-                  "evaluation": {"status": "ok", "fitness": 99.0}}
+        forged = {"status": "ok", "fitness": 99.0, "metrics": {}}
         def construct():
             for descriptor in range(1, 256):
                 try:
@@ -423,30 +422,29 @@ FORGERY = [
         import msgspec
         def construct():
             value = msgspec.msgpack.encode([[9.0, 9.0]] * 4)
-            os.write(3, msgspec.msgpack.encode({"kind": "value", "value": value}))
+            os.write(3, msgspec.msgpack.encode(value))
             return GOOD
         """,
         ("error",),
         says="no well-formed value",
     ),
     Hostile(
-        "claims a metric in place of a value",
+        "claims a fitness in place of a value",
         """
         import msgspec
         def construct():
-            forged = {"kind": "metrics", "metrics": {"combined_score": 99.0}}
-            os.write(3, msgspec.msgpack.encode(forged))
+            os.write(3, msgspec.msgpack.encode({"status": "ok", "fitness": 99.0}))
             os._exit(0)
         """,
         ("error",),
+        says="not its to send",
     ),
     Hostile(
         "sends bytes that are no value",
         """
         import msgspec
         def construct():
-            forged = {"kind": "value", "value": b"\\xdd\\xff\\xff\\xff\\xff" * 1000}
-            os.write(3, msgspec.msgpack.encode(forged))
+            os.write(3, msgspec.msgpack.encode(b"\\xdd\\xff\\xff\\xff\\xff" * 1000))
             os._exit(0)
         """,
         ("error",),

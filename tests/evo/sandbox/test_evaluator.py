@@ -111,9 +111,9 @@ def test_a_process_that_cannot_be_locked_in_is_no_fault_of_its_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox import jail, launch\n"
+        "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox import jail, server\n"
         "def enter(*_, **__): raise RuntimeError('no lock')\n"
-        "jail.Jail.enter = enter; launch.main()"
+        "jail.Jail.enter = enter; server.main()"
     )
     monkeypatch.setattr(driver, "_MAIN", code)
     with Evaluator(1) as broken, pytest.raises(SandboxError, match=r"(?s)locked in: .*no lock"):

@@ -1,0 +1,256 @@
+"""A task's evaluator: loaded from its files, and called by one of four conventions.
+
+- `score(value)` in a process that never sees the program (isolation `separate`);
+- OpenEvolve: `evaluate(program_path)` returns metrics;
+- CodeEvolve: `evaluate(program_path, results_path)` writes them as JSON;
+- ShinkaEvolve: `main(program_path, results_dir)` writes metrics.json and correct.json.
+
+The last three may be `async`; folders of examples run unchanged. There evaluator and program share
+a process inside the sandbox, so a program can forge its metrics: the log says `isolation: shared`.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import inspect
+import json
+import math
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from types import ModuleType
+from typing import TypeGuard
+
+import msgspec
+import numpy as np
+
+from evo.folder import writes_results
+from evo.records import TaskRecord
+from evo.sandbox import EVALUATOR_FAILED, values
+from evo.sandbox.messages import ClosedError, Score, Scored, receive, send
+from evo.sandbox.outcome import describe, failed, printable
+from evo.sandbox.purity import seed_everything
+
+_SCORE = msgspec.msgpack.Decoder(Score)
+
+
+def size_of(task: TaskRecord) -> int:
+    """Room that a task's files need in a folder, bytes."""
+    contents = (*task.files.values(), *task.encoded.values())
+    return sum(len(text.encode()) + 4096 for text in contents)
+
+
+def load_evaluator(task: TaskRecord, folder: str) -> ModuleType:
+    """Write a task's files, read-only, into a folder and import its evaluator from there.
+
+    The task's folder and the evaluator's own can be imported from, as when run by hand.
+    """
+    contents = {path: text.encode() for path, text in task.files.items()}
+    contents |= {path: base64.b64decode(text) for path, text in task.encoded.items()}
+    for name, content in contents.items():
+        target = os.path.normpath(os.path.join(folder, name))
+        if not target.startswith(os.path.join(folder, "")):  # a forged log's
+            raise ValueError(f"expected files below the task's folder, got {name!r}")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(content)
+        os.chmod(target, 0o444)
+    path = os.path.join(folder, task.evaluator_file)
+    sys.path[:0] = list(dict.fromkeys((os.path.dirname(path), folder)))
+    _stand_in_for_openevolve()
+    spec = importlib.util.spec_from_file_location("evaluator", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot import the evaluator {task.evaluator_file!r}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["evaluator"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# Apart from the program
+
+
+def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
+    """Load a task's evaluator into the working folder, then score values until the server goes."""
+    score: Callable[[object], object] | None = None
+    try:
+        score = getattr(load_evaluator(task, os.getcwd()), "score", None)
+        problem = "defines no function score(value)"
+    except BaseException as error:  # the wall: an evaluator must not take the run down
+        problem = f"could not be imported: {describe(error, 'it')}"
+    while True:
+        try:
+            request = _SCORE.decode(receive(channel))
+        except ClosedError:
+            return
+        if callable(score):
+            send(channel, _score(score, request))
+        else:
+            send(channel, failed(f"{EVALUATOR_FAILED}: {task.evaluator_file!r} {problem}"))
+
+
+def _score(score: Callable[[object], object], request: Score) -> Scored:
+    try:
+        value = values.decode(request.value)
+    except ValueError as error:
+        return failed(str(error))
+    kept = values.to_lists(value) if request.keep_value and values.is_small(value) else None
+    seed_everything(request.key)
+    try:
+        scored = _numbers_of(score, value)
+    except BaseException as error:  # the wall: what it raises or returned is its own code
+        return failed(f"{EVALUATOR_FAILED}: {describe(error, 'it')}")
+    return scored if scored.status == "error" else msgspec.structs.replace(scored, value=kept)
+
+
+def _numbers_of(score: Callable[[object], object], value: object) -> Scored:
+    """What `score` says of a value."""
+    try:
+        result = score(value)
+    except ValueError as error:
+        return failed(str(error), "invalid")
+    if not isinstance(result, dict) or "fitness" not in result:
+        words = f"score(value) must return a dict with the key 'fitness', got {result!r}"
+        return failed(f"{EVALUATOR_FAILED}: {words}")
+    metrics: dict[str, float] = {}
+    for name, number in result.items():
+        if not isinstance(number, Real | np.bool):
+            words = f"score(value) must return numbers, got {name!r}: {number!r}"
+            return failed(f"{EVALUATOR_FAILED}: {words}")
+        metrics[printable(str(name))] = value = _as_float(number)
+        if not math.isfinite(value):
+            return failed(f"{name} is not finite: {value!r}", "invalid")
+    return Scored(status="ok", fitness=metrics.pop("fitness"), metrics=metrics)
+
+
+# Together with the program
+
+
+def run_evaluator(task: TaskRecord, program_path: str) -> Scored:
+    """Import the evaluator, let it evaluate a program's file, and read its metrics."""
+    module = load_evaluator(task, os.getcwd())
+    results = os.path.join(os.getcwd(), "results")
+    evaluate, main = getattr(module, "evaluate", None), getattr(module, "main", None)
+    if callable(evaluate):
+        if not writes_results(list(inspect.signature(evaluate).parameters)):
+            return _read_metrics(_finished(evaluate(program_path)))
+        returned = _finished(evaluate(program_path, results))
+        if not os.path.exists(results):
+            return _read_metrics(returned)
+        metrics = _read_json(results)
+        if "benchmark_ratio" in metrics:  # the fitness of CodeEvolve's own problems
+            metrics.setdefault("combined_score", metrics["benchmark_ratio"])
+        return _read_metrics(metrics)
+    if callable(main) and writes_results(list(inspect.signature(main).parameters)):
+        os.mkdir(results)
+        _finished(main(program_path, results))
+        correct = _read_json(os.path.join(results, "correct.json"))
+        if not correct.get("correct"):
+            words = str(correct.get("error") or "the evaluator says that it is not correct")
+            return failed(words, "invalid")
+        metrics = _read_json(os.path.join(results, "metrics.json"))
+        public = metrics.get("public")
+        return _read_metrics(metrics | (public if isinstance(public, dict) else {}))
+    return failed(
+        f"{EVALUATOR_FAILED}: {task.evaluator_file!r} defines no function evaluate(program_path), "
+        "evaluate(program_path, results_path) or main(program_path, results_dir)"
+    )
+
+
+def _finished(result: object) -> object:
+    """What a function returned, awaited if need be."""
+    if not inspect.isawaitable(result):
+        return result
+    import asyncio
+
+    async def finish() -> object:
+        return await result
+
+    return asyncio.run(finish())
+
+
+def _read_json(path: str) -> dict[str, object]:
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    if not isinstance(content, dict):
+        raise TypeError(f"{os.path.basename(path)}: expected an object, got {content!r:.80}")
+    return content
+
+
+def _read_metrics(result: object) -> Scored:
+    """What an evaluator returned, as metrics with their `combined_score`, or as a failure.
+
+    An `error` text and a true `timeout` are the convention's signs of failure, whatever score
+    comes with them. Without `combined_score` it is the mean of the finite numbers.
+    """
+    metrics = getattr(result, "metrics", result)
+    if not isinstance(metrics, Mapping):
+        words = f"must return a dict of metrics, got an object of type {type(result).__name__!r}"
+        return failed(f"{EVALUATOR_FAILED}: evaluate(program_path) {words}")
+    reason = ""
+    if (error := metrics.get("error")) and not _is_number(error):
+        artifacts = getattr(result, "artifacts", None)
+        told = artifacts if isinstance(artifacts, Mapping) else {}
+        details = [f"{name}: {told[name]}" for name in ("stderr", "traceback") if told.get(name)]
+        reason = "\n".join([str(error), *details])
+    stopped = metrics.get("timeout")
+    if type(stopped).__name__ in ("bool", "bool_") and stopped:
+        return failed(reason or "the evaluator timed out", "timeout")
+    if reason:
+        return failed(reason)
+    numbers = {printable(str(n)): _as_float(v) for n, v in metrics.items() if _is_number(v)}
+    if "combined_score" in numbers:
+        return Scored(status="ok", fitness=numbers.pop("combined_score"), metrics=numbers)
+    if "combined_score" in metrics:
+        words = f"combined_score must be a number, got {metrics['combined_score']!r}"
+        return failed(words, "invalid")
+    finite = [value for value in numbers.values() if math.isfinite(value)]
+    if not finite:
+        return failed(f"the metrics hold no finite number: {list(metrics)!r}", "invalid")
+    warning = "warning: no combined_score; the fitness is the mean of the metrics' finite numbers"
+    mean = math.fsum(finite) / len(finite)
+    return Scored(status="ok", fitness=mean, metrics=numbers, error=warning)
+
+
+def _is_number(value: object) -> TypeGuard[Real]:
+    return isinstance(value, Real) and type(value).__name__ not in ("bool", "bool_")
+
+
+def _as_float(value: Real | np.bool) -> float:
+    """The number as a float; beyond the largest float it is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return -math.inf if str(value).startswith("-") else math.inf
+
+
+def _stand_in_for_openevolve() -> None:
+    """Provide the one class that example evaluators import where OpenEvolve is not installed."""
+    if "openevolve" in sys.modules or importlib.util.find_spec("openevolve") is not None:
+        return
+    package, module = ModuleType("openevolve"), ModuleType("openevolve.evaluation_result")
+    package.__path__ = []
+    vars(package)["evaluation_result"] = module
+    vars(module)["EvaluationResult"] = EvaluationResult
+    sys.modules |= {"openevolve": package, "openevolve.evaluation_result": module}
+
+
+@dataclass
+class EvaluationResult:
+    """Metrics and artifacts of one evaluation, as OpenEvolve's class of this name holds them."""
+
+    metrics: dict[str, float]
+    artifacts: dict[str, str | bytes] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, metrics: dict[str, float]) -> EvaluationResult:
+        """Wrap plain metrics."""
+        return cls(metrics=metrics)
+
+    def to_dict(self) -> dict[str, float]:
+        """The metrics alone."""
+        return self.metrics
