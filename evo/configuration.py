@@ -10,7 +10,7 @@ import platform
 import re
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +25,7 @@ from evo.journal import LogError, file_name
 from evo.log import read_log
 from evo.prompt import PROMPT_VERSION, TOLD_VERSION
 from evo.records import SCHEMA, Header, Limits, Model
+from evo.searches import Search, record_of
 from evo.task import Task, load_task
 
 MOST_SEEDS = 1_000_000
@@ -54,6 +55,7 @@ def make_header(
     limits: Limits | None = None,
     evaluation_timeout: float | None = None,
     min_improvement: float = 1e-9,
+    search: str | Mapping[str, Any] | Search = "greedy",
     statement: str | None = None,
     feedback: bool = False,
     inspirations: int = 0,
@@ -76,6 +78,8 @@ def make_header(
         limits: Limits of an evaluation; None: the task's.
         evaluation_timeout: Seconds; replaces that limit alone.
         min_improvement: A child replaces its parent only if better by more than this, at least 0.
+        search: Which programs the children rewrite: a name of `evo.SEARCHES`, a mapping of it and
+            the search's fields, such as {"name": "population", "size": 40}, or the search itself.
         statement: Said in the prompt instead of the task's statement.
         feedback: Say in the prompt what went wrong lately, and the parent's public metrics.
         inspirations: How many of the best other programs the prompt shows, at least 0.
@@ -107,6 +111,12 @@ def make_header(
     limits = with_seconds(limits or loaded.limits, evaluation_timeout)
     if loaded.record.asks_model and (draws, confirm) != (1, 0):
         raise ValueError("draws, confirm: a text's evaluation makes calls and has one draw")
+    searched = record_of(search)
+    if searched is not None and confirm:
+        raise ValueError(
+            f"confirm: replaces the parent of a greedy run after a test; the search {search!r} "
+            "has no such parent: leave it 0 and take draws"
+        )
     sampling = resolve_sampling(known, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     return Header(
         schema=SCHEMA,
@@ -117,7 +127,8 @@ def make_header(
         seed=seed,
         min_improvement=float(min_improvement),
         limits=limits,
-        prompt_version=TOLD_VERSION if feedback or inspirations else PROMPT_VERSION,
+        prompt_version=TOLD_VERSION if feedback or inspirations or searched else PROMPT_VERSION,
+        search=searched,
         statement=statement,
         feedback=bool(feedback),
         inspirations=inspirations,

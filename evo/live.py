@@ -40,6 +40,7 @@ from evo.rounds import (
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.sandbox import EvaluatorClosed
+from evo.searches import known_search
 from evo.task import Task, load_task
 from evo.upkeep import heed_stop, require_whole
 
@@ -276,17 +277,16 @@ def _arm_sources(
             if any(isinstance(each, Log) and each.path == log.path for each in sources):
                 raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
             require_whole(log)
-            log.header = msgspec.structs.replace(
-                log.header, model=own_model(log.header.model, log.path)
-            )
+            own = own_model(log.header.model, log.path)
+            log.header = known_search(msgspec.structs.replace(log.header, model=own))
             sources.append(log)
         elif isinstance(arm, Mapping):
-            own = dict(arm)
-            of_arm = load_task(own.pop("task", task))
+            fields = dict(arm)
+            of_arm = load_task(fields.pop("task", task))
             if _judged(of_arm.record) != _judged(task.record):
                 raise ValueError(f"arm {k}: its task may differ from {task.name} in the statement")
-            split_settings(Settings(), own)
-            sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **own}))
+            split_settings(Settings(), fields)
+            sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
         else:
             sources.append(make_header(task, seed=arm, **common))
     return sources

@@ -214,8 +214,19 @@ class Log:
 
     @property
     def calls(self) -> list[Outcome | InstanceCall | Reply]:
-        """Every call: of children, of evaluations, and of children still to be evaluated."""
-        return [*self.outcomes, *self.instance_calls, *self.replies.values()]
+        """Every call that this run made: of children, evaluated or not, and of evaluations.
+
+        A fork's log holds others besides, which are inherited.
+        """
+        children = [child for child in self.outcomes if not child.inherited]
+        asked = [call for call in self.instance_calls if not call.inherited]
+        return [*children, *asked, *self.replies.values()]
+
+    def inherits(self, generation: int) -> bool:
+        """Whether a generation was made, and paid for, by the run that this one left."""
+        if generation == 0:
+            return self.initial is not None and self.initial.inherited
+        return self.generations[generation - 1].inherited
 
     @property
     def trajectory(self) -> NDArray[np.float64]:

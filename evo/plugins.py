@@ -5,6 +5,7 @@
 | `evo.tasks` | the folder of a task, a path |
 | `evo.models` | an `evo.Model` |
 | `evo.policies` | a policy class |
+| `evo.searches` | a search class |
 | `replay.importers` | a function from a path to a list of imported runs |
 """
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -13,7 +14,14 @@ PROMPT_VERSION = 1
 """Number of the plain wording; it is part of a run's identity."""
 
 TOLD_VERSION = 2
-"""Number of the wording with feedback or inspirations."""
+"""Number of the wording with feedback or inspirations, or of a search."""
+
+OPERATORS = {
+    "rewrite": "",
+    "mutate": "Change one idea in it and keep the rest. ",
+    "cross": "Bring together what is best in it and in the {what} to mix in. ",
+}
+"""What the prompt says of a request's operator."""
 
 FAILURES, LENGTH = 3, 400
 """Failures that a prompt tells of at most, and characters of each."""
@@ -28,17 +36,22 @@ class Message(TypedDict):
 
 @dataclass(frozen=True)
 class Shown:
-    """A program that a prompt may show for inspiration.
+    """A program that a prompt may show besides the one to rewrite.
 
     Attributes:
         place: Its generation and index.
-        fitness: Of its evaluation.
+        fitness: Of its evaluation; None while it has none.
         program: Its text.
     """
 
     place: tuple[int, int]
-    fitness: float
+    fitness: float | None
     program: str
+
+    @property
+    def rank(self) -> tuple[float, tuple[int, int]]:
+        """Sorts the best first, and of equal ones the earliest."""
+        return (math.inf if self.fitness is None else -round(self.fitness, 9), self.place)
 
 
 @dataclass(frozen=True)
@@ -60,8 +73,10 @@ def build_messages(
     fitness: float | None,
     *,
     statement: str | None = None,
+    mixed: Sequence[Shown] = (),
     inspirations: Sequence[Shown] = (),
     feedback: str = "",
+    operator: str = "rewrite",
 ) -> list[Message]:
     """Returns the messages that ask for one full rewrite of a program.
 
@@ -72,46 +87,54 @@ def build_messages(
         program: The one to rewrite.
         fitness: Its fitness; None while it has none.
         statement: Instead of the task's.
+        mixed: Programs to mix in, shown first.
         inspirations: Other programs, shown before the one to rewrite; see `inspire`.
         feedback: What `feedback` says.
+        operator: Out of `OPERATORS`.
     """
-    stated = "none yet: it does not run or is not valid" if fitness is None else f"{fitness:.6f}"
     if task.evolves == "python":
         what, block = "program", "python"
         rules = "Keep the names and signatures of its functions. "
     else:
         what, block, rules = "text", "text", ""
-    texts = [program, *(other.program for other in inspirations)]
+    texts = [program, *(other.program for other in (*mixed, *inspirations))]
     runs = [len(run) for text in texts for run in re.findall("`+", text)]
     fence = "`" * max(3, 1 + max(runs, default=0))
     system = (
         f"You improve a {what} step by step. {statement or task.statement}\n\n"
         f"Answer with the whole improved {what} in one {block} code block."
     )
+    others = [(f"Another {what}, to mix in", each) for each in mixed]
+    others += [(f"Another {what}", each) for each in inspirations]
     shown = "".join(
-        f"Another {what} (fitness {other.fitness:.6f}):\n"
+        f"{who} (fitness {_stated(other.fitness)}):\n"
         f"{fence}{block}\n{other.program.rstrip()}\n{fence}\n"
-        for other in inspirations
+        for who, other in others
     )
     user = (
-        f"{shown}Current {what} (fitness {stated}; higher is better):\n"
+        f"{shown}Current {what} (fitness {_stated(fitness)}; higher is better):\n"
         f"{fence}{block}\n{program.rstrip()}\n{fence}\n{feedback}"
-        f"Rewrite it in full so that its fitness is higher. {rules}"
+        "Rewrite it in full so that its fitness is higher. "
+        f"{OPERATORS[operator].format(what=what)}{rules}"
         f"Give one {fence}{block} block."
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
-def inspire(archive: Sequence[Shown], parent: str, count: int) -> list[Shown]:
-    """Returns the best programs other than the parent, from worse to better; each text once.
+def _stated(fitness: float | None) -> str:
+    return "none yet: it does not run or is not valid" if fitness is None else f"{fitness:.6f}"
+
+
+def inspire(archive: Iterable[Shown], parents: Collection[str], count: int) -> list[Shown]:
+    """Returns the best programs other than the parents, from worse to better; each text once.
 
     Args:
-        archive: Programs with a fitness, generation 0 and complete generations alone.
-        parent: Text of the program to rewrite.
+        archive: Programs with a fitness, generation 0 and complete generations alone, by rank.
+        parents: Texts that the prompt shows anyway.
         count: How many at most.
     """
-    seen, found = {parent.strip()}, list[Shown]()
-    for each in sorted(archive, key=lambda shown: (-round(shown.fitness, 9), shown.place)):
+    seen, found = {parent.strip() for parent in parents}, list[Shown]()
+    for each in archive:
         if len(found) == count:
             break
         if each.program.strip() not in seen:

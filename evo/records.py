@@ -231,13 +231,40 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: int | None
 
 
-class SearchRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A search as a header keeps it; `source` is the hash (hex) of its source."""
 
     name: str
     version: int = 1
     fields: dict[str, Any] = {}
     source: str = ""
+
+
+class Segment(Record, frozen=True, kw_only=True):
+    """What a fork's generations from `first` on were made under; its task is without files."""
+
+    first: int
+    header: Header
+
+
+class Fork(Record, frozen=True, kw_only=True):
+    """Where a run left another one.
+
+    Attributes:
+        at: The last generation that both share; up to there its lines are inherited.
+        copy: From 0; copy 0 keeps the other's seed.
+        parent: SHA-256 (hex) of the other's header.
+        through: SHA-256 (hex) of what the other log holds through that generation.
+        root: As `parent`, of the run where it began, which is no fork.
+        segments: What the shared generations were made under.
+    """
+
+    at: int
+    copy: int
+    parent: str
+    through: str
+    root: str
+    segments: tuple[Segment, ...]
 
 
 class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
@@ -264,6 +291,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         spending: The confirmations of a whole run share one error rate.
         protocol: SHA-256 (hex) of the protocol file that the run belongs to; empty: none.
         condition: Name of its condition there.
+        fork: Where it left another run; everything else here is of the generations after.
         versions: Of this package, Python, NumPy and SciPy.
         compact: Replies and programs were left out.
         source: Which tool wrote the original of an imported log.
@@ -290,10 +318,23 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     spending: bool = False
     protocol: str = ""
     condition: str = ""
+    fork: Fork | None = None
     versions: dict[str, str] = {}
     compact: bool = False
     source: str = "evo"
     lost: str | None = None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What generations before the fork were made under; empty where there is none."""
+        return self.fork.segments if self.fork else ()
+
+    def under(self, generation: int) -> Header:
+        """Returns what a generation is made under: this, or a segment of before the fork."""
+        found = [each.header for each in self.segments if each.first <= generation]
+        if self.fork is None or generation > self.fork.at or not found:
+            return self
+        return msgspec.structs.replace(found[-1], task=self.task)
 
 
 class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"):
@@ -322,7 +363,13 @@ class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"
     patience: int | None = None
 
 
-class Initial(Record, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
+class Made(Record, frozen=True, kw_only=True):
+    """What a fork's log holds of the run that it left is `inherited`: it was paid for there."""
+
+    inherited: bool = False
+
+
+class Initial(Made, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
     """Generation 0: the evaluation of the initial program, and its `Child.value`."""
 
     evaluation: Evaluation
@@ -341,14 +388,14 @@ class Planned(Record, frozen=True, kw_only=True):
     inspirations: tuple[tuple[int, int], ...] = ()
 
 
-class Plan(Record, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
+class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
     """What a generation's children are asked to be, by index; logged before its first call."""
 
     generation: int
     requests: tuple[Planned, ...]
 
 
-class Outcome(Record, frozen=True, kw_only=True, tag_field="kind", tag="child"):
+class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     """One child without its texts: what analysis reads from a log.
 
     Attributes:
@@ -394,7 +441,7 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     value: Any = None
 
 
-class InstanceCall(Record, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):
+class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):
     """A call that an evaluation made: the model was asked one instance of the task's data set.
 
     Equal texts are evaluated once, so it belongs to a text rather than to a child.
@@ -433,7 +480,7 @@ class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
     seconds: float
 
 
-class Confirmation(Record, frozen=True, kw_only=True, tag_field="kind", tag="confirmation"):
+class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confirmation"):
     """A child that was better than its parent, tried against it on fresh draws.
 
     Attributes:
@@ -453,7 +500,7 @@ class Confirmation(Record, frozen=True, kw_only=True, tag_field="kind", tag="con
     accepted: bool
 
 
-class Generation(Record, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
+class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
     """A generation is complete.
 
     Attributes:

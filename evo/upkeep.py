@@ -64,14 +64,8 @@ def verify(path: str | os.PathLike[str]) -> Verification:
 def require_whole(log: Log) -> None:
     """Raises LogError if lines are missing from a log or disagree; a torn end is forgiven.
 
-    Every verb that runs what a log embeds asks this first; a run that was searched in a way that
-    is not known here is refused, too.
+    Every verb that runs what a log embeds asks this first.
     """
-    if (search := log.header.search) is not None and search.name != "greedy":
-        raise LogError(
-            f"{log.path}: was made by the search {search.name!r}; this version of evo only goes "
-            "on with greedy runs, use the one that wrote it"
-        )
     for fault in _faults(log):
         raise LogError(f"{log.path}: {fault}")
 
@@ -137,6 +131,7 @@ def _faults(log: Log) -> Iterator[str]:
             yield f"generation {generation.generation} names as best {generation.best}, not logged"
         best = stated
     yield from _wrong_means(log)
+    yield from _wrong_plans(log)
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         yield f"children of generations {extra} whose predecessors are not complete"
 
@@ -169,6 +164,18 @@ def _wrong_means(log: Log) -> Iterator[str]:
                 f"{who} has fitness {evaluation.fitness!r}, but the mean over its instances "
                 f"is {mean!r}"
             )
+
+
+def _wrong_plans(log: Log) -> Iterator[str]:
+    """Yields where children are not what their generation's plan asks for."""
+    for number, plan in log.plans.items():
+        if len(plan.requests) != log.header.children:
+            yield f"the plan of generation {number} has {len(plan.requests)} requests"
+    for child in log.outcomes:
+        at = log.plans.get(child.generation)
+        asked = at.requests[child.index : child.index + 1] if at else ()
+        if any((a.parents, a.operator) != (child.parents, child.operator) for a in asked):
+            yield f"child {child.index} of generation {child.generation} is not what was planned"
 
 
 def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -264,12 +271,15 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     lines += [msgspec.structs.replace(call, reply=None) for call in log.instance_calls]
     kept = log.replies.values()
     lines += [msgspec.structs.replace(each, reply=None, reasoning=None) for each in kept]
-    by_generation = {generation.generation: generation for generation in log.generations}
-    for position, outcome in enumerate(log.outcomes):
-        lines.append(Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__}))
-        following = log.outcomes[position + 1 : position + 2]
-        if not following or following[0].generation != outcome.generation:
-            lines += [by_generation[g] for g in (outcome.generation,) if g in by_generation]
+    by_generation: dict[int, list[Line]] = {g: [plan] for g, plan in log.plans.items()}
+    for outcome in log.outcomes:
+        plain = Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__})
+        by_generation.setdefault(outcome.generation, []).append(plain)
+    for tried in log.confirmations.values():
+        by_generation.setdefault(tried.generation, []).append(tried)
+    for generation in log.generations:
+        by_generation.setdefault(generation.generation, []).append(generation)
+    lines += [line for _, group in sorted(by_generation.items()) for line in group]
     write_new(target, b"".join(map(encode_line, lines)))
     return read_log(target)
 

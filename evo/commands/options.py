@@ -177,6 +177,22 @@ def fields(texts: Sequence[str]) -> dict[str, list[Any]]:
     return found
 
 
+def assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """Parses NAME=VALUE: JSON, such as a number, or else text.
+
+    Raises:
+        ValueError: Not of that form, or a name occurs twice.
+    """
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [
+        t for t, (_, sign, value) in zip(texts, pairs, strict=True) if not sign or not value
+    ]:
+        raise ValueError(f"expected NAME=VALUE, got {wrong[0]!r}")
+    if len({name for name, _, _ in pairs}) < len(pairs):
+        raise ValueError(f"expected each name once, got {list(texts)!r}")
+    return {name: _literal(value) for name, _, value in pairs}
+
+
 def _literal(text: str) -> Any:
     try:
         return json.loads(text)
@@ -200,6 +216,7 @@ if TYPE_CHECKING:
     Costs = dict[str, float] | None
     Limits = dict[str, float] | int | None
     Parameters = dict[str, float] | None
+    SearchFields = dict[str, Any] | None
     Seed = int
     Seeds = list[int] | None
     Instances = int | slice | None
@@ -213,6 +230,7 @@ else:
     Costs = many(numbers, metavar="WHAT=NUMBER")
     Limits = many(limits, metavar="UNIT=NUMBER")
     Parameters = many(numbers, "--set", metavar="NAME=NUMBER")
+    SearchFields = many(assignments, metavar="NAME=VALUE")
     Seed = whole(low=0)
     Seeds = one(seed_range, metavar="SEEDS")
     Instances = one(instance_range, metavar="COUNT")
@@ -268,6 +286,7 @@ def made_from(
         spoken: list[Callable[..., dict[str, Any]]] = (
             [of_task] if "task" in given.keys() - set(without) else []
         )
+        spoken += [of_search] if "search" in given.keys() - set(without) else []
         spoken += [of_session] if "progress" in given else []
         left_out = {*without, *own, "settings", "limits", "progress"}
         more = {n: p for words in spoken for n, p in inspect.signature(words).parameters.items()}
@@ -282,7 +301,7 @@ def made_from(
                 bound["task"] = mine["task"]
             for words in spoken:
                 names = inspect.signature(words).parameters.keys() & bound.keys()
-                if words is of_session or "task" in names:
+                if words is of_session or "task" in names or (names and words is of_search):
                     bound |= words(**{name: bound.pop(name) for name in names})
             return show(functools.partial(source, **bound), **mine)
 
@@ -336,6 +355,16 @@ def of_task(
     from evo.task import load_task
 
     return {"task": load_task(task, program=program, evaluator=evaluator, instances=instances)}
+
+
+def of_search(*, search: str = "greedy", search_set: SearchFields = None) -> dict[str, Any]:
+    """Returns the search that a command line names.
+
+    Args:
+        search: Which programs the children rewrite: greedy, best_of_n, population, islands.
+        search_set: A field of the search, such as size=40; may be given several times.
+    """
+    return {"search": {"name": search, **(search_set or {})}}
 
 
 def of_session(

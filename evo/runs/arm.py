@@ -1,51 +1,45 @@
 """One run, advanced by one generation at a time, and its log: what sessions and allocations drive.
 
-Each generation asks for N rewrites of the frozen best program; the best child replaces it if
-strictly better (arXiv 2605.29268, greedy protocol).
+Each generation asks for N children as the run's search plans; under greedy all rewrite the best
+program so far (arXiv 2605.29268). The best of a run is replaced only by what is strictly better.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from evo.cost import cost_of_children
 from evo.journal import LogError
-from evo.llm.client import Call, CallCancelled, EndpointRefused
+from evo.llm.client import CallCancelled, EndpointRefused
 from evo.log import Best, Log, LogWriter
-from evo.prompt import Message, parse_reply
 from evo.records import (
     Child,
     Confirmation,
     End,
-    Evaluation,
     Generation,
     Header,
     Initial,
     InstanceCall,
     Outcome,
+    Plan,
     Reply,
     Tick,
 )
-from evo.runs.evaluations import (
-    Evaluates,
-    EvaluationMemory,
-    program_digest,
-    tell_of_initial,
-)
-from evo.runs.instances import InstanceEvaluator
-from evo.runs.noise import DrawnEvaluator, confirmed
-from evo.runs.planning import Planned, Planner
+from evo.runs.evaluations import program_digest, tell_of_initial
+from evo.runs.making import Maker, plain
+from evo.runs.noise import confirmed
+from evo.runs.planning import Asked, Planner
 from evo.runs.resources import Resources
-from evo.sandbox import EvaluatorClosed, SandboxError
+from evo.sandbox import EvaluatorClosed
 from evo.searches.base import Member, choose
 
 MAX_THREADS = 512
@@ -56,19 +50,6 @@ OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
 class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
     """The run was asked to stop."""
-
-
-def child_seed(seed: int, children: int, generation: int, index: int) -> int:
-    """Returns a child's own seed in [0, 2**31): the prefix property rests on its arguments alone.
-
-    Args:
-        seed: Seed of the run.
-        children: N.
-        generation: From 1.
-        index: From 0.
-    """
-    key = f"{seed}/{children}/{generation}/{index}".encode()
-    return int.from_bytes(hashlib.sha256(key).digest()[:4], "big") >> 1
 
 
 class Arm:
@@ -82,42 +63,30 @@ class Arm:
         trajectory: Best fitness after each generation from 0 on; NaN while nothing is ok.
         costs: By generation from 0 on, what it cost by unit; NaN where unknown.
         barren: Generations since the last improvement.
+        maker: Makes its children.
+        planner: Plans its generations.
     """
 
+    best: Best
+
     def __init__(self, writer: LogWriter, header: Header, resources: Resources) -> None:
-        self.header = header
-        self.path = writer.path
+        self.header, self.path = header, writer.path
         self.generation = self.barren = 0
         self.trajectory: list[float] = []
         self.costs: list[dict[str, float]] = []
-        self._writer = writer
-        self._resources = resources
-        self._caller = resources.caller(header)
-        self._calls: list[InstanceCall] = []  # of evaluations, in the generation under way
-        self._instances: InstanceEvaluator | None = None
-        if header.task.instances_file:
-            self._instances = InstanceEvaluator(
-                header,
-                resources.evaluator.evaluate,
-                self._caller,
-                max_concurrent=resources.max_concurrent,
-                stopping=resources.stopping,
-                on_call=self._log_call,
-            )
-        source = self._instances or resources.evaluator
-        self._draws = DrawnEvaluator(header, source)
-        plain = (header.draws, header.confirm) == (1, 0)
-        self.evaluator: Evaluates = source if plain else self._draws
-        self._confirmed: Confirmation | None = None  # of the generation under way
-        self._memory = EvaluationMemory(header.task, header.limits, self.evaluator)
-        self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
+        self._writer, self._resources = writer, resources
+        self._under = header.under(0)
+        self.maker = Maker(self._under, resources, writer)
+        headers = [self._under, header, *(each.header for each in header.segments)]
+        played = resources.only is not None
+        self.planner = Planner(headers, self.maker.replies_under, played=played)
+        self._plan_logged = False  # of the generation under way
+        self._confirmed: Confirmation | None = None  # likewise
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
-        self._replies: dict[int, Reply] = {}  # of those that are still to be evaluated
-        self._planner = Planner(header, self._replies_under)
+        self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
         self._earlier = 0.0  # seconds that earlier sessions spent on the generation under way
         self._began = self._ticked = 0.0  # when it began, had all sessions been one
-        self.best: Best
 
     @property
     def best_fitness(self) -> float | None:
@@ -135,51 +104,55 @@ class Arm:
             EvaluatorClosed: A stop was asked for before the initial program was evaluated.
             EndpointError: The endpoint did not answer the calls of that evaluation.
         """
+        maker = self.maker
         if log is not None:  # what failed may do better now
-            self.learn(call for call in log.instance_calls if call.reply is not None)
+            maker.learn(call for call in log.instance_calls if call.reply is not None)
+            maker.calls = [call for call in log.instance_calls if call.generation == 0]
         program = self.header.task.files[self.header.task.program_file]
-        self._calls = [call for call in log.instance_calls if call.generation == 0] if log else []
         initial = log.initial.evaluation if log and log.initial else None
         if initial is None:
-            initial = self._evaluate_initial(program)
+            initial = maker.evaluate_initial(program)
             tell_of_initial(self.header.task.name, initial)
             if self._resources.only is None:  # not while a log is played again
-                self._draws.tell_of_noise(program, initial)
-            self._writer.append(Initial(evaluation=_plain(initial), value=initial.value))
+                maker.draws.tell_of_noise(program, initial)
+            self._writer.append(Initial(evaluation=plain(initial), value=initial.value))
         else:
-            self._memory.learn(program, initial)
+            maker.memory.learn(program, initial)
         self.best = Best(program, initial, 0, 0)
-        self._planner.remember((0, 0), program, initial)
+        self.planner.remember((0, 0), program, initial)
         self._first[program_digest(program)] = (0, 0)
         if log is not None:
             self._take_over(log)
         else:
             self.trajectory = [_number(initial.fitness)]
-            self.costs = [_costs(self.header, self._calls, initial.seconds)]
+            self.costs = [_costs(self._under, maker.calls, initial.seconds)]
 
     def _take_over(self, log: Log) -> None:
         """Goes on where a log ends, a generation under way included."""
         self.generation, self._earlier = len(log.generations), log.seconds_under_way
         self.trajectory = [_number(self.best_fitness), *log.trajectory[1:].tolist()]
         self.costs = costs_of_log(log)
-        self.costs[0] = _costs(self.header, self._calls, self.best.evaluation.seconds)
+        if not log.inherits(0):
+            self.costs[0] = _costs(self._under, self.maker.calls, self.best.evaluation.seconds)
         improved = [g.generation for g in log.generations if g.improved]
         self.barren = self.generation - max(improved, default=0)
-        self._calls = [c for c in log.instance_calls if c.generation > self.generation]
+        self.maker.calls = [c for c in log.instance_calls if c.generation > self.generation]
         for child in log.children:
             if child.program is not None:
-                self._memory.learn(child.program, child.evaluation)
+                self.maker.memory.learn(child.program, child.evaluation)
             if child.generation > self.generation:
                 self._logged[child.index] = child
                 self._programs[child.index] = child.program
                 continue
             place = (child.generation, child.index)
-            self._planner.remember(place, child.program, child.evaluation)
+            self.planner.remember(place, child.program, child.evaluation, child.parents)
             if child.program is not None:
                 self._first.setdefault(program_digest(child.program), place)
-        self._replies = {
+        self.maker.replies = {
             index: reply for (g, index), reply in log.replies.items() if g > self.generation
         }
+        self.planner.logged = log.plans
+        self._plan_logged = self.generation + 1 in log.plans
         self._confirmed = log.confirmations.get(self.generation + 1)
         if log.generations:
             self.best = log.parent
@@ -188,27 +161,10 @@ class Arm:
             if self.best.program is None:
                 raise LogError(f"{self.path}: a compact log holds no programs and cannot go on")
 
-    def learn(self, calls: Iterable[InstanceCall]) -> None:
-        """Takes over calls that evaluations made: they are not made again."""
-        if self._instances is not None:
-            self._instances.learn(calls)
-
-    def _log_call(self, call: InstanceCall) -> None:
-        self._writer.append(call)
-        self._resources.tally.add(call.attempts, self.header)
-        self._calls.append(call)
-
-    def _evaluate_initial(self, program: str) -> Evaluation:
-        try:
-            initial = self._memory.evaluate(program)
-        except CallCancelled:
-            raise EvaluatorClosed("stopped before the initial text was evaluated") from None
-        if initial.status == "no_reply":
-            raise EndpointRefused(
-                f"the initial text cannot be evaluated: {initial.error}; the run can go on once "
-                "that is mended"
-            )
-        return initial
+    def play(self, log: Log) -> None:
+        """Keeps to what a log says of plans and of calls that evaluations made."""
+        self.planner.logged = log.plans
+        self.maker.learn(log.instance_calls)
 
     def advance(self, on_child: Callable[[Child], None] | None = None) -> Generation:
         """Runs the next generation and logs it.
@@ -222,13 +178,12 @@ class Arm:
             EndpointRefused: It refuses the key, the model, or every child of the generation.
         """
         number = self.generation + 1
-        self._began = time.monotonic() - self._earlier
-        self._earlier = 0.0
-        self._calls = [call for call in self._calls if call.generation == number]
-        if self._instances is not None:
-            self._instances.generation = number
+        self._began, self._earlier = time.monotonic() - self._earlier, 0.0
+        self._enter(number)
+        self.maker.begin(number)
+        asked = self._plan(number)
         rejected: dict[int, Child] = {}
-        made = self._make_children(number, self._planner.plan(self.best), rejected, on_child)
+        made = self._make_children(number, asked, rejected, on_child)
         if len(rejected) == self.header.children:
             reason = next(iter(rejected.values())).evaluation.error
             raise EndpointRefused(
@@ -249,20 +204,38 @@ class Arm:
         self.generation = number
         return generation
 
-    def _replies_under(self, text: str) -> dict[str, str]:
-        if self._instances is None or not self.header.task.asks_model:
-            return {}
-        return self._instances.replies_under(text)
+    def _enter(self, number: int) -> None:
+        """Turns to the configuration that a generation is made under, where it is another one."""
+        under = self.header.under(number)
+        if under is not self._under and under != self._under:
+            self._under = under
+            self.maker.enter(under)
+            self.planner.enter(under)
+
+    def _plan(self, number: int) -> list[Asked]:
+        """Plans a generation, and logs the plan before its first call."""
+        asked = self.planner.plan(number, self.best)
+        if number in self.planner.differing and not self.planner.played:
+            warnings.warn(
+                f"{self.path}: generation {number} goes on as it was planned when it began, though "
+                "its search plans it otherwise now",
+                stacklevel=2,
+            )
+        if self._under.search is not None and not self._plan_logged:
+            requests = tuple(each.planned for each in asked)
+            self._writer.append(Plan(generation=number, requests=requests))
+            self._plan_logged = True
+        return asked
 
     def _make_children(
         self,
         number: int,
-        planned: Sequence[Planned],
+        asked: Sequence[Asked],
         rejected: dict[int, Child],
         on_child: Callable[[Child], None] | None,
     ) -> list[Child]:
         """Makes the missing children; those that the endpoint refused are not logged yet."""
-        missing = [index for index in range(len(planned)) if index not in self._logged]
+        missing = [index for index in range(len(asked)) if index not in self._logged]
         failed = threading.Event()
 
         def unit(index: int) -> Child:
@@ -270,7 +243,7 @@ class Arm:
                 raise Stopped
             self._resources.active.add((self.path, index))
             try:
-                child, refused = self._make_child(number, index, planned[index])
+                child, refused = self.maker.make(number, index, asked[index], self.best_fitness)
                 if refused:
                     rejected[index] = child
                     return child
@@ -313,83 +286,18 @@ class Arm:
         self._ticked = now
         return [Tick(generation=number, seconds=round(now - self._began, 2))]
 
-    def _make_child(self, number: int, index: int, planned: Planned) -> tuple[Child, bool]:
-        """Call -> parse -> evaluate: one child, and whether the endpoint refused its request."""
-        seed = child_seed(self.header.seed, self.header.children, number, index)
-        call = self._ask(number, index, planned.messages, seed)
-        program = parse_reply(
-            call.reply, finish_reason=call.finish_reason, evolves=self.header.task.evolves
-        )
-        if call.reply is None:
-            last = call.attempts[-1].error if call.attempts else None
-            evaluation = Evaluation(status="no_reply", error=call.rejected or last)
-        elif program is None:
-            cut = "truncated" if call.finish_reason == "length" else "no complete block"
-            evaluation = Evaluation(status="no_program", error=f"the reply has no program: {cut}")
-        else:
-            logged = index in self._replies
-            if self.header.task.asks_model and not logged:
-                self._log_reply(number, index, call)
-                logged = True
-            try:
-                evaluation = self._memory.evaluate(program)
-            except (EvaluatorClosed, SandboxError):
-                if not logged:  # the reply was paid for
-                    self._log_reply(number, index, call)
-                raise
-        child = Child(
-            generation=number,
-            index=index,
-            seed=seed,
-            prompt_hash=planned.prompt_hash,
-            attempts=call.attempts,
-            evaluation=_plain(evaluation),
-            parents=planned.request.parents,
-            reply=call.reply,
-            reasoning=call.reasoning,
-            program=program,
-            value=evaluation.value if self._is_better(evaluation) else None,
-        )
-        unanswered = program is not None and evaluation.status == "no_reply"
-        return child, call.rejected is not None or unanswered
-
-    def _is_better(self, evaluation: Evaluation) -> bool:
-        """Whether a child may replace its parent, so that its construction is worth a picture."""
-        best, fitness = self.best_fitness, evaluation.fitness
-        return fitness is not None and (best is None or fitness > best)
-
-    def _ask(self, number: int, index: int, messages: list[Message], seed: int) -> Call:
-        """Makes a child's call, unless an earlier session did."""
-        if (kept := self._replies.get(index)) is not None:
-            reason = kept.attempts[-1].finish_reason if kept.attempts else None
-            return Call(kept.attempts, kept.reply, kept.reasoning, reason)
-        call = self._caller.call(messages, seed=seed, generation=number, index=index)
-        self._resources.tally.add(call.attempts, self.header)
-        return call
-
-    def _log_reply(self, number: int, index: int, call: Call) -> None:
-        """Keeps a child's call safe until the child can be evaluated."""
-        reply = Reply(
-            generation=number,
-            index=index,
-            attempts=call.attempts,
-            reply=call.reply,
-            reasoning=call.reasoning,
-        )
-        self._writer.append(reply)
-
     def _conclude(self, number: int, seconds: float) -> Generation:
-        """Chooses the next parent and notes which programs had been seen before."""
+        """Chooses the best so far and notes which programs had been seen before."""
         children = [self._logged[index] for index in range(self.header.children)]
         chosen = choose_child(children, self.best_fitness, self.header.min_improvement)
         repeats: list[tuple[int, int, int]] = []
         for child in children:
-            program = self._programs[child.index]
-            self._planner.remember((number, child.index), program, child.evaluation)
+            place, program = (number, child.index), self._programs[child.index]
+            self.planner.remember(place, program, child.evaluation, child.parents)
             if program is None:
                 continue
-            first = self._first.setdefault(program_digest(program), (number, child.index))
-            if first != (number, child.index):
+            first = self._first.setdefault(program_digest(program), place)
+            if first != place:
                 repeats.append((child.index, *first))
         if chosen is not None and not self._rejects(number, chosen):
             program, evaluation = self._programs[chosen.index], chosen.evaluation
@@ -398,11 +306,11 @@ class Arm:
             self.best = Best(program, evaluation, number, chosen.index)
         else:
             chosen = None
-        self._confirmed = None
         self.barren = 0 if chosen is not None else self.barren + 1
         self.trajectory.append(_number(self.best_fitness))
-        self.costs.append(_costs(self.header, [*children, *self._calls], seconds))
-        self._logged, self._programs, self._replies = {}, {}, {}
+        self.costs.append(_costs(self._under, [*children, *self.maker.calls], seconds))
+        self._confirmed, self._plan_logged = None, False
+        self._logged, self._programs, self.maker.replies = {}, {}, {}
         return Generation(
             generation=number,
             best_fitness=self.best_fitness,
@@ -419,7 +327,7 @@ class Arm:
             return False
         if self._confirmed is None:
             try:
-                tried = self._draws.confirm(number, rival.index, parent, program)
+                tried = self.maker.draws.confirm(number, rival.index, parent, program)
             except EvaluatorClosed:
                 raise Stopped from None
             self._writer.append(tried)
@@ -433,9 +341,9 @@ class Arm:
         """Logs that the session ended in an orderly way, with what its calls came to."""
         session = self._resources.tally.stats(self._resources.slots.load)
         program = self.header.task.files[self.header.task.program_file]
-        if self.evaluator is self._draws and self.best.program and end.reason in REACHED:
+        if self.maker.noisy and self.best.program and end.reason in REACHED:
             with contextlib.suppress(EvaluatorClosed):
-                session |= self._draws.report(program, self.best.program)
+                session |= self.maker.draws.report(program, self.best.program)
         self._writer.append(msgspec.structs.replace(end, stats=end.stats | session))
 
 
@@ -446,7 +354,10 @@ def costs_of_log(log: Log) -> list[dict[str, float]]:
         calls.setdefault(call.generation, []).append(call)
     seconds = [log.initial.evaluation.seconds if log.initial else 0.0]
     seconds += [generation.seconds for generation in log.generations]
-    return [_costs(log.header, calls.get(g, []), wall) for g, wall in enumerate(seconds)]
+    return [
+        _costs(log.header.under(g), calls.get(g, []), 0.0 if log.inherits(g) else wall)
+        for g, wall in enumerate(seconds)
+    ]
 
 
 def _costs(
@@ -465,13 +376,6 @@ def _with_fitness(best: Best, fitness: float | None) -> Best:
 
 def _number(fitness: float | None) -> float:
     return math.nan if fitness is None else fitness
-
-
-def _plain(evaluation: Evaluation) -> Evaluation:
-    """Returns an evaluation without the construction, which has a place of its own in a line."""
-    if evaluation.value is None:
-        return evaluation
-    return msgspec.structs.replace(evaluation, value=None)
 
 
 def choose_child(

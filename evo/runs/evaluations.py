@@ -61,7 +61,7 @@ class EvaluationMemory:
     """
 
     def __init__(self, task: TaskRecord, limits: Limits, evaluator: Evaluates) -> None:
-        self._task, self._limits, self._evaluator = task, limits, evaluator
+        self._task, self._limits, self.evaluator = task, limits, evaluator
         self._known: dict[bytes, Evaluation | Future[Evaluation]] = {}  # a future: under way
         self._lock = threading.Lock()
 
@@ -78,7 +78,7 @@ class EvaluationMemory:
         if known is not future:
             return known if isinstance(known, Evaluation) else known.result()
         try:
-            evaluation = self._evaluator.evaluate(self._task, program, self._limits)
+            evaluation = self.evaluator.evaluate(self._task, program, self._limits)
         except BaseException as error:
             with self._lock:
                 del self._known[digest]

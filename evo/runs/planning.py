@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import bisect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from evo.journal import LogError
+from evo.keyed import KeyedStream
 from evo.llm.recorded import prompt_hash
 from evo.log import Best
-from evo.prompt import Message, Shown, Tried, build_messages, feedback, inspire
-from evo.records import Evaluation, Header
-from evo.searches.base import Place, Request
+from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedback, inspire
+from evo.records import Evaluation, Header, Plan, Planned
+from evo.searches import Member, Search, search_of
+from evo.searches.base import Place
 from evo.task import read_instances
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What a child is asked for: its parents and operator, and the messages that say so."""
+class Asked:
+    """What a child is asked for, and the messages that say so."""
 
-    request: Request
+    planned: Planned
     messages: list[Message]
     prompt_hash: str
 
@@ -26,43 +31,170 @@ class Planner:
     """Plans the requests of a generation from what it remembers of all complete ones.
 
     Args:
-        header: Of the run.
+        headers: Of the run, and of its segments.
         replies_under: Gives what the model said under a text, by the instance's id.
+
+    Attributes:
+        logged: Plans by generation that are kept to, whatever the search plans now.
+        differing: Generations that the search plans otherwise now.
+        played: A log is played again, which goes by its plans where its search is not known.
     """
 
-    def __init__(self, header: Header, replies_under: Callable[[str], dict[str, str]]) -> None:
-        self._header, self._replies_under = header, replies_under
-        self._archive: list[Shown] = []  # what a prompt may show
-        self._latest: list[Tried] = []  # what it may tell of: programs of the latest generation
-        self._latest_generation = 0
+    def __init__(
+        self,
+        headers: Sequence[Header],
+        replies_under: Callable[[str], dict[str, str]],
+        *,
+        played: bool = False,
+    ) -> None:
+        self.logged: Mapping[int, Plan] = {}
+        self.differing: list[int] = []
+        self.played = played
+        self._replies_under = replies_under
+        self._keeps = any(each.search or each.inspirations for each in headers)
+        self._tells = any(each.feedback for each in headers)
+        self._shown: dict[Place, Shown] = {}  # programs that may be shown
+        self._tried: dict[Place, Evaluation] = {}  # how these went
+        self._ranked: list[Shown] = []  # those with a fitness, best first
+        self._latest: list[Tried] = []  # of the latest generation, for feedback
+        self._born: list[list[Member]] = []  # by generation
+        self.enter(headers[0])
 
-    def remember(self, place: Place, program: str | None, tried: Evaluation) -> None:
-        """Keeps what prompts may tell of a program of a complete generation."""
-        if self._header.inspirations and program is not None and tried.fitness is not None:
-            self._archive.append(Shown(place, tried.fitness, program))
-        if self._header.feedback:
-            if self._latest_generation != place[0]:
-                self._latest, self._latest_generation = [], place[0]
+    def enter(self, header: Header) -> None:
+        """Plans under this configuration from here on; what is remembered stays."""
+        self._header = header
+        self._search: Search | None = None
+        self._state: Any = None
+        self._folded = 0
+        read = header.feedback and header.task.instances_file
+        self._instances = read_instances(header.task) if read else []
+        if header.search is not None:
+            try:
+                self._search = search_of(header.search)
+            except ValueError:
+                if not self.played:
+                    raise
+
+    def remember(
+        self, place: Place, program: str | None, tried: Evaluation, parents: tuple[Place, ...] = ()
+    ) -> None:
+        """Keeps what plans and prompts may rest on of a program of a complete generation."""
+        new = len(self._born) <= place[0]
+        if new:
+            self._born.append([])
+            self._latest = []
+        if self._tells:
             replies = {} if program is None else self._replies_under(program)
             self._latest.append(Tried(tried, replies))
+        if not self._keeps:
+            return
+        self._born[-1].append(Member(place, tried.fitness, parents))
+        if program is not None and (tried.fitness is not None or place == (0, 0)):
+            shown = Shown(place, tried.fitness, program)
+            self._shown[place], self._tried[place] = shown, tried
+            if tried.fitness is not None:
+                bisect.insort(self._ranked, shown, key=lambda each: each.rank)
 
-    def plan(self, best: Best) -> list[Planned]:
-        """Returns what each child is asked for, in order: under greedy, all rewrite the best."""
-        request = Request(((best.generation, best.index),))
-        messages = self._messages(best)
-        return [Planned(request, messages, prompt_hash(messages))] * self._header.children
+    def plan(self, number: int, best: Best) -> list[Asked]:
+        """Returns what each child of a generation is asked for, in order.
 
-    def _messages(self, parent: Best) -> list[Message]:
-        header, program = self._header, parent.program or ""
+        Args:
+            number: Of the generation; all before it are remembered.
+            best: What a greedy run rewrites.
+
+        Raises:
+            ValueError: The search asks for what cannot be.
+            LogError: The log's search is not known here, and the log does not say what it planned.
+        """
+        planned, line = self._planned(number, best), self.logged.get(number)
+        if line is not None and planned != line.requests:
+            if planned:
+                self.differing.append(number)
+            planned = line.requests
+        if not planned:
+            raise LogError(f"no plan of generation {number} is logged, and its search is not known")
+        self._check(planned, best)
+        asked: dict[Planned, Asked] = {}
+        for each in planned:
+            if each not in asked:
+                messages = self._messages(each, best)
+                asked[each] = Asked(each, messages, prompt_hash(messages))
+        return [asked[each] for each in planned]
+
+    def _planned(self, number: int, best: Best) -> tuple[Planned, ...]:
+        """What the search plans; empty where it is not known."""
+        header = self._header
+        if header.search is None:
+            return (self._inspired(((best.generation, best.index),), "rewrite", best),) * (
+                header.children
+            )
+        if self._search is None:
+            return ()
+        if not self._folded:
+            self._state = self._search.start(self._born[0][0], header.min_improvement)
+            self._folded = 1
+        for generation in self._born[self._folded : number]:
+            self._state = self._search.fold(self._state, generation)
+            self._folded += 1
+        rng = KeyedStream("search", header.seed, header.children, number)
+        requests = self._search.plan(self._state, header.children, rng)
+        return tuple(self._inspired(tuple(r.parents), r.operator, best) for r in requests)
+
+    def _inspired(self, parents: tuple[Place, ...], operator: str, best: Best) -> Planned:
+        if not self._header.inspirations:
+            return Planned(parents=parents, operator=operator)
+        texts = [self._text(place, best).program for place in parents]
+        chosen = inspire(self._ranked, texts, self._header.inspirations)
+        return Planned(
+            parents=parents,
+            operator=operator,
+            inspirations=tuple(shown.place for shown in chosen),
+        )
+
+    def _check(self, planned: Sequence[Planned], best: Best) -> None:
+        header = self._header
+        name = "greedy" if header.search is None else header.search.name
+        if len(planned) != header.children:
+            raise ValueError(
+                f"search {name!r}: expected a request for each of {header.children} children, "
+                f"got {len(planned)}"
+            )
+        for each in planned:
+            if each.operator not in OPERATORS:
+                raise ValueError(
+                    f"search {name!r}: unknown operator {each.operator!r}, expected one of "
+                    f"{', '.join(OPERATORS)}"
+                )
+            if not each.parents:
+                raise ValueError(f"search {name!r}: expected a parent for each request, got none")
+            for place in (*each.parents, *each.inspirations):
+                self._text(place, best)
+
+    def _text(self, place: Place, best: Best) -> Shown:
+        if place == (best.generation, best.index):
+            return Shown(place, best.evaluation.fitness, best.program or "")
+        if place not in self._shown:
+            raise ValueError(
+                f"expected parents that are ok programs of complete generations, or (0, 0), "
+                f"got {place!r}"
+            )
+        return self._shown[place]
+
+    def _messages(self, planned: Planned, best: Best) -> list[Message]:
+        header = self._header
+        parent, *mixed = (self._text(place, best) for place in planned.parents)
         told = ""
         if header.feedback:
-            instances = read_instances(header.task) if header.task.instances_file else []
-            told = feedback(header.task, parent.evaluation, self._latest, instances)
+            own = parent.place == (best.generation, best.index)
+            tried = best.evaluation if own else self._tried[parent.place]
+            told = feedback(header.task, tried, self._latest, self._instances)
         return build_messages(
             header.task,
-            program,
-            parent.evaluation.fitness,
+            parent.program,
+            parent.fitness,
             statement=header.statement,
-            inspirations=inspire(self._archive, program, header.inspirations),
+            mixed=mixed,
+            inspirations=[self._text(place, best) for place in planned.inspirations],
             feedback=told,
+            operator=planned.operator,
         )

@@ -78,17 +78,19 @@ class Rerun:
         evaluations: Number of evaluations compared, the initial program's included.
         differences: Those that came out otherwise.
         differing_prompts: (generation, index) of children whose prompt is not the logged one.
+        differing_plans: Generations that their search plans otherwise now; the log's plan was kept.
     """
 
     log: Log
     evaluations: int
     differences: tuple[Difference, ...]
     differing_prompts: tuple[tuple[int, int], ...]
+    differing_plans: tuple[int, ...] = ()
 
     @property
     def same(self) -> bool:
         """Whether everything was reproduced."""
-        return not self.differences and not self.differing_prompts
+        return not (self.differences or self.differing_prompts or self.differing_plans)
 
     def __str__(self) -> str:
         if self.same:
@@ -96,6 +98,8 @@ class Rerun:
         lines = [str(difference) for difference in self.differences]
         if self.differing_prompts:
             lines.append(f"{len(self.differing_prompts)} prompts differ from the logged ones")
+        if self.differing_plans:
+            lines.append(f"{len(self.differing_plans)} generations would be planned otherwise now")
         return f"{self.log.path}: {self.evaluations} evaluations\n  " + "\n  ".join(lines)
 
 
@@ -113,7 +117,7 @@ def rerun(
         log: Where to keep the log of the rerun; None: nowhere.
 
     Raises:
-        LogError: The log is damaged, compact or not a greedy run.
+        LogError: The log is damaged or compact, or holds no plans though its search is unknown.
     """
     logged = read_log(path)
     _require_texts(logged)
@@ -128,19 +132,20 @@ def rerun(
         with open_resources(settings, only=model) as resources:
             writer = LogWriter.create(target, logged.header, *logged.instance_calls)
             arm = Arm(writer, logged.header, resources)
-            arm.learn(logged.instance_calls)
+            arm.play(logged)
             with writer:
                 arm.begin()
                 for _ in logged.generations:
                     arm.advance()
             again = read_log(target)
-            differences = _compare(logged, again, arm.evaluator)
+            differences = _compare(logged, again, arm.maker.evaluator)
     done = len(logged.generations)
     return Rerun(
         log=logged,
         evaluations=1 + done * logged.header.children,
         differences=tuple(differences),
         differing_prompts=tuple(sorted(model.differing)),
+        differing_plans=tuple(arm.planner.differing),
     )
 
 
@@ -302,6 +307,7 @@ def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Ch
         members.setdefault(child.generation, []).append(child)
     for generation in logged.generations:
         group = members[generation.generation]
+        lines += [logged.plans[g] for g in (generation.generation,) if g in logged.plans]
         chosen = choose_child(group, fitness, header.min_improvement)
         if chosen is not None:
             fitness = chosen.evaluation.fitness

@@ -31,6 +31,7 @@ from evo.runs.instances import InstanceEvaluator
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.runs.session import Goal, Job, run_jobs
+from evo.searches import Search, known_search
 from evo.task import Task, load_task
 from evo.upkeep import require_whole
 
@@ -182,6 +183,7 @@ def resume(
     *,
     generations: int | None = None,
     model: str | Model | None = None,
+    search: Search | None = None,
     budget: Mapping[str, float] | None = None,
     target: float | None = None,
     patience: int | None = None,
@@ -198,6 +200,7 @@ def resume(
         generations: T, the new goal; None: the goal of the last session, target and patience
             included.
         model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
+        search: The log's search, where it is one of your own that `evo.SEARCHES` does not name.
         budget: Limits by unit of all that the log holds and what is added, as for `run`.
         target: Fitness at which the run ends.
         patience: Generations in a row without an improvement after which it ends.
@@ -209,7 +212,7 @@ def resume(
         ValueError: The goal is below what the log holds.
     """
     settings = _settings(settings, options)
-    job = resume_job(path, generations, target, patience, model)
+    job = resume_job(path, generations, target, patience, model, search)
     return _plan_jobs([job], settings, budget, f"{job.header.task.name} 1 run").do()[0]
 
 
@@ -316,6 +319,7 @@ def resume_job(
     target: float | None = None,
     patience: int | None = None,
     model: str | Model | None = None,
+    search: Search | None = None,
 ) -> Job:
     """Returns what is left to do for a log, after checking that it can go on, and where."""
     log = read_log(path)
@@ -334,7 +338,7 @@ def resume_job(
             f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
         )
     own = own_model(log.header.model, path, model)
-    header = msgspec.structs.replace(log.header, model=own)
+    header = known_search(msgspec.structs.replace(log.header, model=own), search)
     return Job(Path(path), header, Goal(goal, target, patience), named=model is not None)
 
 

@@ -3,8 +3,17 @@
 from evo.searches.base import Member, Request, Search, choose
 from evo.searches.greedy import BestOfN, Greedy
 from evo.searches.islands import Islands
-from evo.searches.population import Population
-from evo.searches.registry import SEARCHES, fields_of, find_search, restore_search, source_hash
+from evo.searches.population import Population, genetic
+from evo.searches.registry import (
+    SEARCHES,
+    fields_of,
+    find_search,
+    known_search,
+    record_of,
+    search_of,
+    source_hash,
+    with_search,
+)
 
 __all__ = [
     "SEARCHES",
@@ -18,6 +27,10 @@ __all__ = [
     "choose",
     "fields_of",
     "find_search",
-    "restore_search",
+    "genetic",
+    "known_search",
+    "record_of",
+    "search_of",
     "source_hash",
+    "with_search",
 ]

@@ -45,7 +45,7 @@ class Request:
 
     Attributes:
         parents: The program to rewrite, and behind it the one to mix in, if any.
-        operator: `rewrite`, `mutate` or `cross`; a search of your own may have others.
+        operator: `rewrite`, `mutate` or `cross`: what the prompt asks to do with them.
     """
 
     parents: tuple[Place, ...]

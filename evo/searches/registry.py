@@ -7,12 +7,16 @@ import difflib
 import hashlib
 import inspect
 import textwrap
-from collections.abc import Callable
-from dataclasses import is_dataclass
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import msgspec
 
+from evo.plugins import plugged_in
+from evo.records import Header, SearchRecord
 from evo.searches.base import Search
 from evo.searches.greedy import BestOfN, Greedy
 from evo.searches.islands import Islands
@@ -26,20 +30,27 @@ SEARCHES: dict[str, Callable[..., Search]] = {
 }
 """Search classes by name; `SEARCHES["mine"] = Mine` makes one's own known, here and to resume."""
 
+_converting = threading.Lock()
 
-def find_search(search: str | Search) -> Search:
-    """Returns a search by name, with its default parameters, or the one given.
+
+def find_search(search: str | Mapping[str, Any] | Search) -> Search:
+    """Returns a search: the one given, or by name, with the fields that a mapping names besides.
 
     Raises:
-        ValueError: Unknown name.
+        ValueError: Unknown name or field.
         TypeError: No search: it has no `plan` and `fold`, or is no frozen dataclass.
     """
     if isinstance(search, str):
-        if search not in SEARCHES:
-            close = difflib.get_close_matches(search, SEARCHES, n=1)
+        search = {"name": search}
+    if isinstance(search, Mapping):
+        fields = dict(search)
+        name = fields.pop("name", None)
+        known = {**plugged_in("evo.searches"), **SEARCHES}
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"unknown search {search!r}: one of {', '.join(SEARCHES)}{hint}")
-        return SEARCHES[search]()
+            raise ValueError(f"unknown search {name!r}: one of {', '.join(known)}{hint}")
+        return _made(name, known[name], fields)
     sound = all(callable(getattr(search, name, None)) for name in ("start", "plan", "fold"))
     if isinstance(search, type) or not sound or not is_dataclass(search):
         raise TypeError(
@@ -49,36 +60,135 @@ def find_search(search: str | Search) -> Search:
     return search
 
 
+def _made(name: str, made: Callable[..., Search], fields: dict[str, Any]) -> Search:
+    try:
+        with _converting:  # the first conversion to a type is not safe in several threads
+            found: Search = msgspec.convert(fields, made)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise ValueError(f"search {name!r}: its fields do not fit: {error}") from None
+    if unknown := _unknown(fields, fields_of(found)):
+        raise ValueError(
+            f"search {name!r}: unknown field {unknown!r}, known: {', '.join(fields_of(found))}"
+        )
+    return found
+
+
+def _unknown(given: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Returns a name that is given and not known, however deep; empty: there is none."""
+    for name, value in given.items():
+        if name not in known:
+            return name
+        if isinstance(value, Mapping) and (deeper := _unknown(value, known[name])):
+            return f"{name}.{deeper}"
+    return ""
+
+
 def fields_of(search: Search) -> dict[str, Any]:
     """Returns a search's fields as JSON values."""
-    found: dict[str, Any] = msgspec.to_builtins(search)
+    found: dict[str, Any] = msgspec.to_builtins(asdict(search))  # type: ignore[call-overload]
     return found
 
 
 def source_hash(search: Search) -> str:
-    """Returns SHA-256 (hex) of a search's code, apart from its comments, docstrings and layout."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(type(search))))
+    """Returns SHA-256 (hex) of a search's code, apart from its comments, docstrings and layout.
+
+    It covers its methods, inherited ones included, and its constants; empty where Python does not
+    know the source.
+    """
+    parts: list[str] = []
+    for owner in type(search).__mro__[:-1]:
+        for name, value in sorted(vars(owner).items()):
+            function = getattr(value, "fget", getattr(value, "__func__", value))
+            function = inspect.unwrap(function) if callable(function) else function
+            if inspect.isfunction(function) and function.__code__.co_filename != "<string>":
+                try:
+                    parts.append(_code(inspect.getsource(function)))
+                except (OSError, SyntaxError):
+                    return ""
+            elif not name.startswith("_") and isinstance(value, str | int | float | tuple):
+                parts.append(f"{name} = {value!r}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _code(source: str) -> str:
+    tree = ast.parse(textwrap.dedent(source))
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
-def restore_search(name: str, fields: dict[str, Any]) -> Search:
-    """Returns the search that a log names.
+def record_of(search: str | Mapping[str, Any] | Search) -> SearchRecord | None:
+    """Returns what a header keeps of a search; None for greedy.
+
+    The search itself goes along with its record, which is not written, for `search_of`.
+    """
+    found = find_search(search)
+    if type(found) is Greedy:
+        return None
+    record = SearchRecord(
+        name=found.name,
+        version=getattr(found, "version", 1),
+        fields=fields_of(found),
+        source=source_hash(found),
+    )
+    return with_search(record, found)
+
+
+def with_search(record: SearchRecord, search: Search) -> SearchRecord:
+    """Returns the record of a log with the search that goes on with it.
 
     Raises:
-        ValueError: It is not registered here, or has other fields.
+        ValueError: It is another one, or has other fields.
     """
-    if name not in SEARCHES:
+    if (search.name, fields_of(search)) != (record.name, record.fields):
         raise ValueError(
-            f"unknown search {name!r}: this log's search is not known here; register its class, "
-            f"evo.SEARCHES[{name!r}] = ..., or it cannot go on (known: {', '.join(SEARCHES)})"
+            f"search: the log was made by {record.name!r} with {record.fields!r}, "
+            f"got {search.name!r} with {fields_of(search)!r}"
         )
-    try:
-        found: Search = msgspec.convert(fields, SEARCHES[name])
-    except msgspec.ValidationError as error:
+    if record.source and source_hash(search) not in ("", record.source):
+        warnings.warn(
+            f"the code of search {record.name!r} is not that which began the log: generations "
+            "from here on may be planned otherwise",
+            stacklevel=3,
+        )
+    record = msgspec.structs.replace(record)
+    record.__dict__["search"] = search
+    return record
+
+
+def known_search(header: Header, search: Search | None = None) -> Header:
+    """Returns the header of a log with the search that goes on with it, `search` or a known one.
+
+    Raises:
+        ValueError: It is not known here, or another one.
+    """
+    record = header.search
+    if record is None:
+        if search is not None and type(search) is not Greedy:
+            raise ValueError(f"search: the log was made by 'greedy', got {search!r}")
+        return header
+    if search is None:
+        search = search_of(record)
+    return msgspec.structs.replace(header, search=with_search(record, search))
+
+
+def search_of(record: SearchRecord | None) -> Search:
+    """Returns the search of a header.
+
+    Raises:
+        ValueError: It is not known here, or has other fields.
+    """
+    if record is None:
+        return Greedy()
+    if "search" in record.__dict__:
+        found: Search = record.__dict__["search"]
+        return found
+    known = {**plugged_in("evo.searches"), **SEARCHES}
+    if record.name not in known:
         raise ValueError(
-            f"search {name!r}: its fields do not fit the class here: {error}"
-        ) from None
-    return found
+            f"unknown search {record.name!r}: what made this log is not known here; give it, "
+            f"evo.resume(path, search=...), or register its class, evo.SEARCHES[{record.name!r}] = "
+            f"... (known: {', '.join(known)})"
+        )
+    return _made(record.name, known[record.name], record.fields)

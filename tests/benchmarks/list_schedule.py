@@ -24,7 +24,7 @@ from evo.llm.limits import Slots
 from evo.llm.offline.latency import Latency
 from evo.llm.transport import OfflineTransport
 from evo.prompt import build_messages, parse_reply
-from evo.runs.arm import child_seed
+from evo.runs.making import child_seed
 from evo.runs.resources import Resources
 from evo.runs.session import Goal, Job, bring
 from evo.sandbox import Evaluator

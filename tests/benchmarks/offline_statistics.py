@@ -21,7 +21,7 @@ import numpy as np
 
 from evo.llm.offline.model import complete
 from evo.prompt import build_messages, parse_reply
-from evo.runs.arm import child_seed
+from evo.runs.making import child_seed
 from evo.task import load_task
 
 TOLERANCE = 1e-6

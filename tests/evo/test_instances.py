@@ -18,8 +18,8 @@ from evo.journal import encode_line
 from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.llm.server import OfflineServer
 from evo.records import Attempt, InstanceCall
-from evo.runs.arm import child_seed
 from evo.runs.instances import instance_seed, text_key
+from evo.runs.making import child_seed
 from evo.task import TaskError, load_task, read_instances
 
 QUIET = {"progress": False}

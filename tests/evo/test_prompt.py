@@ -151,9 +151,10 @@ def test_inspirations_are_the_best_others_and_come_first() -> None:
         Shown((2, 0), 0.3, "best\n"),
         Shown((2, 1), 0.2, "second"),
     ]
-    chosen = inspire(archive, PROGRAM, 2)
+    archive.sort(key=lambda shown: shown.rank)
+    chosen = inspire(archive, [PROGRAM], 2)
     assert [each.program for each in chosen] == ["second", "best"]
-    assert inspire(archive, PROGRAM, 0) == []
+    assert inspire(archive, [PROGRAM], 0) == []
     user = build_messages(task, PROGRAM, 0.4, inspirations=chosen)[-1]["content"]
     assert user.index("second") < user.index("best") < user.index("Current program")
     assert parse_reply(user.rpartition("\nRewrite")[0]) == PROGRAM

@@ -16,7 +16,8 @@ from evo.journal import LogBusyError, LogError
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import LogWriter
 from evo.records import Child
-from evo.runs.arm import child_seed, choose_child
+from evo.runs.arm import choose_child
+from evo.runs.making import child_seed
 from evo.task import TaskError
 
 QUIET = {"progress": False}

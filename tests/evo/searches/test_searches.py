@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evo.keyed import KeyedStream
+from evo.records import SearchRecord
 from evo.searches import (
     SEARCHES,
     BestOfN,
@@ -20,7 +21,9 @@ from evo.searches import (
     Search,
     fields_of,
     find_search,
-    restore_search,
+    genetic,
+    record_of,
+    search_of,
     source_hash,
 )
 
@@ -115,8 +118,8 @@ def test_where_all_children_fail_the_initial_program_fills_the_gap(search: Searc
 @pytest.mark.parametrize("search", ALL.values(), ids=ALL)
 def test_a_search_survives_its_record(search: Search) -> None:
     fields = msgspec.json.decode(msgspec.json.encode(fields_of(search)))
-    assert restore_search(search.name, fields) == search
-    assert source_hash(search) == source_hash(replace(search))
+    assert search_of(SearchRecord(name=search.name, fields=fields)) == search
+    assert source_hash(search) == source_hash(replace(search)) != ""
 
 
 @pytest.mark.parametrize("search", ALL.values(), ids=ALL)
@@ -220,8 +223,9 @@ def test_every_island_gets_its_turn_with_one_child_a_generation() -> None:
         (lambda: Population(size=2, elite=3), "elite"),
         (lambda: Population(crossover_rate=1.5), "crossover_rate"),
         (lambda: Islands(interval=0), "interval"),
-        (lambda: restore_search("tree", {}), "not known here"),
-        (lambda: restore_search("population", {"size": "many"}), "fields do not fit"),
+        (lambda: search_of(SearchRecord(name="tree")), "not known here"),
+        (lambda: find_search({"name": "population", "size": "many"}), "fields do not fit"),
+        (lambda: find_search({"name": "islands", "population": {"sise": 1}}), "population.sise"),
     ],
 )
 def test_mistakes_are_named(wrong, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -238,10 +242,27 @@ def test_a_search_of_ones_own_is_known_once_it_is_registered() -> None:
         find_search(Latest)  # type: ignore[arg-type]
     SEARCHES["latest"] = Latest
     try:
-        assert find_search("latest") == Latest() == restore_search("latest", {})
+        assert find_search("latest") == Latest() == search_of(SearchRecord(name="latest"))
         assert source_hash(Latest()) != source_hash(Greedy())
     finally:
         del SEARCHES["latest"]
+
+
+def test_a_search_by_its_fields_is_the_search_itself() -> None:
+    named = find_search({"name": "islands", "islands": 3, "population": {"size": 4}})
+    assert named == Islands(islands=3, population=Population(size=4))
+    assert record_of(named) == record_of(Islands(islands=3, population=Population(size=4)))
+    assert record_of("greedy") is None
+    assert record_of("population") == record_of(Population())
+
+
+def test_the_words_of_genetic_searches() -> None:
+    made = genetic(population_size=7, max_generations=3, crossover_rate=0.2, mutation_rate=0.4)
+    assert made == {
+        "search": Population(size=7, crossover_rate=0.2, mutation_rate=0.4),
+        "children": 7,
+        "generations": 3,
+    }
 
 
 def test_names_are_those_of_the_registry() -> None:
