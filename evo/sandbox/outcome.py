@@ -7,15 +7,13 @@ import os
 import re
 import signal
 import traceback
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
 from evo.records import Evaluation, Isolation, Limits
 from evo.sandbox.messages import Scored
-
-if TYPE_CHECKING:
-    from evo.sandbox.processes import Ended
 
 _PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text
 _FOLDER = re.compile(r"/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
@@ -34,6 +32,25 @@ PACKAGES = {
     "yaml": "pyyaml",
 }
 """Packages whose name at the package index differs from the one they are imported by."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a watched process ended.
+
+    Attributes:
+        sent: What it wrote to its channel.
+        status: As from `os.waitpid`.
+        cpu_seconds: Processor time it used itself.
+        stopped: What it was killed for, or None.
+        printed: Beginning and end of its output, under headings.
+    """
+
+    sent: bytes
+    status: int
+    cpu_seconds: float
+    stopped: Scored | None
+    printed: str
 
 
 def printable(text: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from evo.records import Limits
 from evo.sandbox.jail import Jail
 from evo.sandbox.messages import Scored
-from evo.sandbox.outcome import failed
+from evo.sandbox.outcome import Ended, failed
 from evo.sandbox.proc import descendants
 
 _CHANNEL, _TROUBLE = 3, 4  # in the child
@@ -49,25 +49,6 @@ class Process:
         with open(self.trouble, "rb") as stream:
             if text := stream.read():
                 raise OSError(f"a process could not be locked in: {text.decode()}")
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a watched process ended.
-
-    Attributes:
-        sent: What it wrote to its channel.
-        status: As from `os.waitpid`.
-        cpu_seconds: Processor time it used itself.
-        stopped: What it was killed for, or None.
-        printed: Beginning and end of its output, under headings.
-    """
-
-    sent: bytes
-    status: int
-    cpu_seconds: float
-    stopped: Scored | None
-    printed: str
 
 
 def start(
