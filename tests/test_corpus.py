@@ -1,6 +1,9 @@
 """The shipped corpus is whole, sound, and can be made again."""
 
+import csv
+import gzip
 import hashlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +34,8 @@ def sums() -> dict[str, str]:
 
 def test_every_file_is_as_listed() -> None:
     listed = sums()
-    found = {p.relative_to(CORPUS).as_posix(): p for p in CORPUS.rglob("*.jsonl*")}
+    files = (path for path in CORPUS.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    found = {path.relative_to(CORPUS).as_posix(): path for path in files}
     assert set(listed) == set(found)
     for name, path in found.items():
         assert hashlib.sha256(path.read_bytes()).hexdigest() == listed[name], name
@@ -167,3 +171,18 @@ def test_the_pilots_are_sound() -> None:
     paths = sorted((CORPUS / "pilots").rglob("*.gz"))
     assert len(paths) == 24
     assert all(evo.verify(path).faults == () for path in paths)
+
+
+def test_control_without_an_llm_is_whole_and_made_again() -> None:
+    """Every run has 25 rows from the same start, and the best rule is worth what the table says."""
+    with gzip.open(CORPUS / "control" / "tsp_construct.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))
+    runs = Counter(row["run"] for row in rows)
+    assert len(runs) == 48
+    assert set(runs.values()) == {25}
+    task = evo.load_task("tsp_construct")
+    best = max(rows, key=lambda row: float(row["fitness"]))
+    program = task.initial_program
+    for term, weight in zip(("near", "home", "onward"), best["weights"].split(), strict=True):
+        program = program.replace(f"1.0 * {term}", f"{weight} * {term}")
+    assert evo.evaluate(task, program).fitness == pytest.approx(float(best["fitness"]), abs=1e-3)
