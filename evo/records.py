@@ -14,14 +14,9 @@ SCHEMA = 2
 """Number of the log schema that this version writes; a header without a number is of schema 1."""
 
 Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout"]
-"""How a child ended. Only `ok` has a fitness.
-
-- `no_reply`: no answer after all attempts.
-- `no_program`: the reply holds no complete program.
-- `invalid`: the program returned something that is no legal construction.
-- `error`: the program raised, crashed or broke a limit other than time.
-- `timeout`: the program did not finish within the evaluation's time limit.
-"""
+"""How a child ended; only `ok` has a fitness. `no_reply`: no answer after all attempts;
+`no_program`: the reply holds no complete program; `invalid`: what the program returned is no legal
+construction; `error`: it raised, crashed or broke a limit other than time; `timeout`: of time."""
 
 STATUSES: tuple[Status, ...] = ("ok", "no_reply", "no_program", "invalid", "error", "timeout")
 
@@ -52,8 +47,6 @@ class Attempt(Record, frozen=True, kw_only=True):
             imported log does not say.
         usage: The endpoint's token counts, verbatim; None if it gave none.
         finish_reason: The endpoint's own word, such as `stop` or `length`.
-        http_status: Status code of the answer, where there was one.
-        error: What went wrong, in words.
         cached: The answer came from the response cache and cost nothing.
         sent: False if no connection was made, so that nothing can have been computed.
     """
@@ -71,10 +64,8 @@ class Attempt(Record, frozen=True, kw_only=True):
 class Instance(Record, frozen=True, kw_only=True):
     """Outcome on one instance of a task's data set.
 
-    Attributes:
-        id: The instance's own name.
-        status: How it ended; `no_reply` where the model was asked and did not answer.
-        score: In [0, 1]; None unless the status is `ok`, which then counts as 0 in the mean.
+    Its `status` is `no_reply` where the model was asked and did not answer; its `score`, in [0, 1],
+    is None unless the status is `ok`, and then counts as 0 in the mean.
     """
 
     id: str
@@ -90,10 +81,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
         fitness: Higher is better; 1.0 is the best published construction.
         metrics: Named finite numbers besides the fitness, for instance `objective`.
         error: Why it is not `ok`, with captured output; or a warning if it is.
-        seconds: Wall time of the evaluation; None where an imported log does not say.
-        instances: Outcome per instance, where the task has a data set.
-        draws: How many draws the fitness is the mean of.
-        fitness_sd: Standard deviation of the fitness over the draws; None for one draw.
+        seconds: Wall time; None where an imported log does not say.
+        draws: How many draws the fitness is the mean of, and `fitness_sd` the deviation over.
         value: The construction that the program returned, as nested lists, for pictures; only on
             request, never in a log.
     """
@@ -146,15 +135,11 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     """A task as a log embeds it, so that any machine can rerun and rescore the log.
 
     Attributes:
-        name: Name of the task.
         hash: SHA-256 (hex) over everything below.
         files: Text files of the task's folder by relative path.
         encoded: Files that are not UTF-8 text, base64, by relative path.
-        program_file: Which file is the initial program.
-        evaluator_file: Which file is the evaluator.
+        program_file: Which file is the initial program; likewise the next.
         statement: What the prompt says the program is for.
-        evolves: Whether programs are Python or text.
-        isolation: How the evaluator gets at the program.
         entry: Names of the function that is called, in order of preference (isolation `separate`).
         picture: How a returned construction is drawn: `circles`, `points`, `triangle` or empty.
         omitted: Files of the folder that were too large to embed.
@@ -189,16 +174,12 @@ class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is known of a model; unknown stays None.
 
     Attributes:
-        name: The name that `--model` takes.
         id: The name that the endpoint knows it by; None: the same.
         active_parameters: Parameters used per token, for FLOPs (a count, not billions).
         context: Context window, tokens.
-        input_price: Dollars per million prompt tokens.
-        cached_price: Dollars per million cached prompt tokens; None: the input price.
-        output_price: Dollars per million completion tokens.
+        input_price: Dollars per million prompt tokens; likewise the next two.
+        cached_price: None: the input price.
         temperature: Default of the sampling settings, as are the next two.
-        top_p: Nucleus sampling mass in (0, 1].
-        max_tokens: Limit of completion tokens.
         base_url: Endpoint; None: from the environment.
         key_variable: Environment variable that holds the key; None: the usual ones.
         extra_body: Further fields of the request, for instance to switch thinking on.
@@ -268,29 +249,17 @@ class Fork(Record, frozen=True, kw_only=True):
 
 
 class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
-    """First line of a log: what identifies the run. T is a goal, so it is not here.
+    """First line of a log: what identifies the run; see `make_header`. T is a goal, not here.
 
     Attributes:
         schema: Number of the log schema.
-        task: The task itself.
         model: The model as known when the run began.
-        sampling: Sampling settings.
         children: N, children per generation.
-        seed: Seed of the run.
-        min_improvement: A child replaces its parent only if better by more than this.
-        limits: Limits of an evaluation.
         prompt_version: Version of the prompt's wording.
         search: Which programs children rewrite; None: greedy.
-        statement: Replaces the task's statement in the prompt; None: the task's.
-        feedback: The prompt says what went wrong lately, and the parent's metrics.
-        inspirations: How many other programs the prompt shows.
         drafts: Replies asked for one child, of which `critic` has one evaluated.
         critic: Its model and rubric.
-        draws: Draws of an evaluation.
-        confirm: Fresh draws before a child replaces its parent; 0: none.
-        spending: The confirmations of a whole run share one error rate.
         protocol: SHA-256 (hex) of the protocol file that the run belongs to; empty: none.
-        condition: Name of its condition there.
         fork: Where it left another run; everything else here is of the generations after.
         versions: Of this package, Python, NumPy and SciPy.
         compact: Replies and programs were left out.
@@ -340,16 +309,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"):
     """A process began to write this log.
 
-    Attributes:
-        generations: T, the goal of this session; None: as many as a policy asks for.
-        started: UTC, ISO 8601.
-        max_concurrent: Calls in flight at most.
-        protections: Layers of the sandbox that were active.
-        versions: Of the software of this session.
-        platform: Operating system and processor.
-        model: What its calls went to, where that is not the header's model.
-        target: Fitness at which it was to end; None: none, as the next.
-        patience: Generations without an improvement after which it was to end.
+    Its goal was T `generations`, None: as many as a policy asks for, a `target` fitness, or so many
+    generations of `patience`; its calls went to `model`, unless that is None: the header's.
     """
 
     generations: int | None
@@ -403,7 +364,6 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         seed: The child's own seed, below 2**31.
         prompt_hash: SHA-256 (hex) of the messages sent.
         attempts: Every HTTP request made for it, in order.
-        evaluation: How it ended.
         parents: As in `Planned`; empty in schema 1, where it is the best before the generation.
         operator: What was done with them.
         draft: Which of its drafts was evaluated.
@@ -426,7 +386,7 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     """One rewrite and what became of it.
 
     Attributes:
-        reply: The model's text; None if there was none or the log is compact.
+        reply: None if there was none or the log is compact; likewise `program`.
         reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
         program: The program found in the reply.
         prompt: Role and text of each message, where a log was imported.
@@ -444,12 +404,9 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
 class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):
     """A call that an evaluation made: the model was asked one instance of the task's data set.
 
-    Equal texts are evaluated once, so it belongs to a text rather than to a child.
-
-    Attributes:
-        generation: The first one with a child that has this text; 0 for the initial one.
-        program: First 16 hex digits of the SHA-256 of the text that was evaluated.
-        index: Position of the instance in the data set, from 0.
+    Equal texts are evaluated once: `generation` is the first one with a child of this text, 0 for
+    the initial one, `program` the first 16 hex digits of the text's SHA-256, `index` the place of
+    the instance in the data set, from 0.
     """
 
     generation: int
@@ -483,11 +440,8 @@ class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
 class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confirmation"):
     """A child that was better than its parent, tried against it on fresh draws.
 
-    Attributes:
-        draw: The first draw; both programs met the same ones.
-        parent: Fitness of the parent by draw; None where it failed. Likewise `rival`.
-        alpha: Error rate of the test.
-        bound: Lower limit of the mean difference; None where a draw failed.
+    Both met the draws from `draw` on; `parent` and `rival` are their fitness by draw, None where it
+    failed; `bound` is the lower limit of the mean difference at error rate `alpha`.
     """
 
     generation: int
@@ -504,10 +458,9 @@ class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generat
     """A generation is complete.
 
     Attributes:
-        generation: From 1.
         best_fitness: Best so far, generation 0 included; None while nothing is ok.
         best: (generation, index) of the best program; (0, 0) is the initial program.
-        improved: Whether a child of this generation replaced the parent.
+        improved: Whether that is a child of this generation.
         seconds: Wall time of all sessions on it; None where an imported log does not say.
         repeats: (index, generation, index) of each child whose program had been seen before, and
             where: it was evaluated once.
@@ -527,8 +480,6 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """A session ended in an orderly way.
 
     Attributes:
-        reason: Why.
-        message: The same in words, where there is more to say.
         stats: Named figures: `generations` made by this run; of the whole session so far, its other
             runs included: `calls`, `attempts`, `retries`, `failed_429` and so on by HTTP status,
             `cached` calls, `tokens` and `dollars` as far as the endpoint gave usage, `seconds` of
