@@ -18,8 +18,7 @@ from typing import Any, SupportsIndex
 
 import msgspec
 
-from evo.caps import above, cap
-from evo.ceilings import with_seconds
+from evo.caps import above, cap, with_seconds
 from evo.concurrency import find_preset
 from evo.journal import LogError, file_name
 from evo.log import read_log

@@ -1,21 +1,36 @@
-"""What of a task's folder becomes part of the task: logs are passed on, so nothing else may.
+"""What a task's folder says, and what of it becomes part of the task: logs are passed on.
 
-Nothing outside the folder is read. Without a list `files` in task.toml, files of known kinds are
-embedded; logs, hidden files and whatever looks like a key never are.
+Settings are task.toml's, other tools' config.yaml's, and the evaluator's own functions. Nothing
+outside the folder is read. Without a list `files` in task.toml, files of known kinds are embedded;
+logs, hidden files and whatever looks like a key never are.
 """
 
 from __future__ import annotations
 
+import ast
 import base64
+import difflib
 import gzip
 import os
 import re
+import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
+from typing import Literal, TypeVar, get_args
 
+import msgspec
+from msgspec.structs import replace
+
+from evo.records import Evolves, Isolation, Limits
+
+T = TypeVar("T")
+Picture = Literal["", "circles", "points", "triangle"]
+_CONFIG_NAMES = ("config.yaml", "config.yml")
+_NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
+_LONG = 1e18  # seconds: no time limit at all
 FILE_CAP = 1 << 20  # bytes of one embedded file
 _SHOWN = 20  # of what is left out
 TOTAL_CAP = 8 << 20  # bytes of all embedded files
@@ -55,6 +70,65 @@ class TaskError(ValueError):
     """A task cannot be loaded; the message says what was expected and where."""
 
 
+class Wording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task told otherwise: what evolves and how it is judged stay the same.
+
+    Attributes:
+        statement: What the prompt says the program is for.
+        program: File of the initial program; None: the task's.
+    """
+
+    statement: str
+    program: str | None = None
+
+
+class TaskConfig(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """The keys of task.toml, all optional.
+
+    Attributes:
+        name: Name of the task; the folder's name if missing.
+        aliases: Other names of a shipped task.
+        title: A few words for tables.
+        statement: What the prompt says the program is for.
+        entry: Function names tried in order.
+        evolves: `python` or `text`.
+        isolation: `separate` or `shared`; if missing, by the function that the evaluator defines.
+        picture: How a construction is drawn.
+        program: File of the initial program.
+        evaluator: File of the evaluator.
+        instances: File of the data set; see `evo.runs.instances`.
+        files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
+            files of the folder of known kinds.
+        harness: File that is run after the program and may define the entry (with instances).
+        scale: `unit` if fitness lies between 0 and 1, so that policies may take it as it is.
+        private: Metrics that no prompt, policy or search may see.
+        references: Fitness of textbook rules and of the best known, by name, for pictures.
+        wordings: The task told otherwise, by name; `load_task("task:name")` loads one.
+        limits: Limits of an evaluation.
+    """
+
+    name: str | None = None
+    aliases: tuple[str, ...] = ()
+    title: str = ""
+    statement: str | None = None
+    entry: tuple[str, ...] = ()
+    evolves: Evolves | None = None
+    isolation: Isolation | None = None
+    picture: Picture = ""
+    program: str | None = None
+    evaluator: str | None = None
+    instances: str | None = None
+    files: tuple[str, ...] | None = None
+    harness: str | None = None
+    scale: Literal["unit"] | None = None
+    private: tuple[str, ...] = ()
+    references: dict[str, float] = {}
+    wordings: dict[str, Wording] = {}
+    limits: Limits = Limits()
+
+
 @dataclass
 class Contents:
     """What a task embeds of its folder.
@@ -70,17 +144,109 @@ class Contents:
     omitted: list[str] = field(default_factory=list)
 
 
+def read_config(folder: Path) -> TaskConfig:
+    """Reads task.toml; another tool's config.yaml gives a statement and a time limit it leaves out.
+
+    Raises:
+        TaskError: A key is unknown or its value is not as expected.
+    """
+    path = folder / "task.toml"
+    try:
+        raw = tomllib.loads(_read_text(folder, path))
+    except TaskError:
+        raise
+    except (ValueError, RecursionError, OSError) as error:
+        raise TaskError(f"{path}: not readable as TOML: {error}") from None
+    limits = raw["limits"] if isinstance(raw.get("limits"), dict) else {}
+    for prefix, table, names in (
+        ("", raw, TaskConfig.__struct_fields__),
+        ("limits.", limits, Limits.__struct_fields__),
+    ):
+        for key in (key for key in table if key not in names):
+            close = difflib.get_close_matches(key, names, n=1)
+            hint = f"; did you mean {prefix + close[0]!r}?" if close else ""
+            allowed = ", ".join(prefix + name for name in names)
+            raise TaskError(f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed})")
+    try:
+        config = msgspec.convert(raw, TaskConfig)
+    except (msgspec.ValidationError, ValueError, OverflowError) as error:
+        choices = (
+            f"(evolves: {' or '.join(get_args(Evolves))}; isolation: "
+            f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
+        )
+        raise TaskError(f"{path}: {error} {choices}") from None
+    statement, seconds = _foreign(folder)
+    if seconds is not None and "seconds" not in limits:
+        config = replace(config, limits=replace(config.limits, seconds=seconds))
+    return replace(config, statement=config.statement or statement)
+
+
+def _foreign(folder: Path) -> tuple[str | None, float | None]:
+    """The system message and the evaluator's time limit of an OpenEvolve config.yaml."""
+    paths = [folder / name for name in _CONFIG_NAMES] + sorted(folder.glob("config*.y*ml"))
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        return None, None
+    import yaml
+
+    try:
+        content = yaml.safe_load(_read_text(folder, path))
+    except TaskError:
+        raise
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
+        raise TaskError(f"{path}: not readable as YAML: {error}") from None
+
+    def get(*keys: str, kind: type[T]) -> T | None:
+        value: object = content
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value if isinstance(value, kind) and not isinstance(value, bool) else None
+
+    statement = get("prompt", "system_message", kind=str) or get("system_message", kind=str)
+    seconds = get("evaluator", "timeout", kind=int) or get("evaluator", "timeout", kind=float)
+    return statement, float(seconds) if seconds and 0 < seconds < _LONG else None
+
+
+def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
+    """Decides by the functions that the evaluator has."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # nested too deep
+        raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+            if node.name == "main" and not isinstance(node, ast.ClassDef):
+                arguments = [argument.arg for argument in node.args.args]
+                names |= {"evaluate"} if writes_results(arguments) else set()  # ShinkaEvolve's
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    wanted: tuple[Isolation, ...] = (
+        (config.isolation,)
+        if config.isolation is not None
+        else ("separate", "shared")
+        if config.entry
+        else ("shared", "separate")
+    )
+    for isolation in wanted:
+        if _NEEDED[isolation].partition("(")[0] in names:
+            return isolation
+    expected = " or ".join(_NEEDED[isolation] for isolation in wanted)
+    raise TaskError(
+        f"{path}: expected a function {expected}, found {', '.join(sorted(names)) or 'no function'}"
+    )
+
+
 def writes_results(parameters: Sequence[str]) -> bool:
     """Whether an evaluator's function is given a place to write its results to."""
     return len(parameters) >= 2 and parameters[1].startswith(("result", "output", "save"))
 
 
 def inside(folder: Path, path: Path) -> Path:
-    """Returns the path if it leads to nothing outside the folder.
-
-    Raises:
-        TaskError: It does, itself or through a symbolic link.
-    """
+    """The path, if neither it nor a link in it leads out of the folder."""
     try:
         real = path.resolve()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no name of a file
@@ -93,15 +259,10 @@ def inside(folder: Path, path: Path) -> Path:
     return path
 
 
-def read_text(folder: Path, path: Path) -> str | None:
-    """Returns the text of a file of settings; None if there is none.
-
-    Raises:
-        TaskError: It is no file, too large, or leads to somewhere outside the folder.
-        OSError, UnicodeDecodeError: It cannot be read.
-    """
+def _read_text(folder: Path, path: Path) -> str:
+    """The text of a file of settings, empty if there is none."""
     if not inside(folder, path).exists():
-        return None
+        return ""
     if not path.is_file() or (size := path.stat().st_size) > FILE_CAP:
         got = f"{size:,} bytes" if path.is_file() else "something else"
         raise TaskError(f"{path}: expected a file of at most {FILE_CAP:,} bytes, got {got}")
@@ -109,7 +270,7 @@ def read_text(folder: Path, path: Path) -> str | None:
 
 
 def relative(folder: Path, path: Path) -> str:
-    """Returns the path within the folder; a file from elsewhere goes by its name."""
+    """The path within the folder; a file from elsewhere goes by its name."""
     try:
         return path.resolve().relative_to(folder.resolve()).as_posix()
     except ValueError:
@@ -135,11 +296,10 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
         name = path.relative_to(folder).as_posix()
         if name in found or path.name in _UNREMARKABLE:
             continue
-        if (
-            known := declared is not None or path.suffix.lower() in KINDS.split()
-        ) or path.is_symlink():
+        known = declared is not None or path.suffix.lower() in KINDS.split()
+        if known or path.is_symlink():
             inside(folder, path)
-        if reason := _reason_against(path, known) or _unwritable(name):
+        if reason := _reason_against(path, name, known):
             left_out.append(f"{name if name.isprintable() else repr(name)} ({reason})")
         else:
             found[name] = path
@@ -149,31 +309,26 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
         size = path.stat().st_size
         if size > FILE_CAP or total + size > TOTAL_CAP:
             contents.omitted.append(name)
-            left_out.append(f"{name} (too large: a file may have {FILE_CAP:,} bytes, a task "
-                            f"{TOTAL_CAP:,})")  # fmt: skip
+            most = f"a file may have {FILE_CAP:,} bytes, a task {TOTAL_CAP:,}"
+            left_out.append(f"{name} (too large: {most})")
             continue
         content = path.read_bytes()
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError:
-            if name not in needed and _KEY.search(content.replace(b"\0", b"").decode("latin-1")):
+        if _holds_key(path, content):
+            if name not in needed:
                 left_out.append(f"{name} (seems to hold a key)")
                 continue
+            warnings.warn(
+                f"{path}: seems to hold a key, and becomes part of every log", stacklevel=4
+            )
+        try:
+            contents.files[name] = content.decode("utf-8")
+        except UnicodeDecodeError:
             contents.encoded[name] = base64.b64encode(content).decode("ascii")
-        else:
-            if _holds_key(path, text):
-                if name not in needed:
-                    left_out.append(f"{name} (seems to hold a key)")
-                    continue
-                warnings.warn(
-                    f"{path}: seems to hold a key, and becomes part of every log", stacklevel=4
-                )
-            contents.files[name] = text
         total += size
     if left_out:
+        more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
         warnings.warn(
-            f"{folder}: not embedded in the task: {', '.join(left_out[:_SHOWN])}"
-            f"{f' and {len(left_out) - _SHOWN} more' if len(left_out) > _SHOWN else ''}; a list "
+            f"{folder}: not embedded in the task: {', '.join(left_out[:_SHOWN])}{more}; a list "
             "`files` in task.toml says what is",
             stacklevel=4,
         )
@@ -183,7 +338,7 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yields the regular files of a folder, in order; links to folders are not followed."""
+    """The regular files of a folder, in order; links to folders are not followed."""
     for root, folders, names in os.walk(folder):
         kept = [
             name
@@ -213,23 +368,17 @@ def _declared(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
         yield folder / "task.toml"
 
 
-def _reason_against(path: Path, known: bool) -> str:
-    """Returns why a file is not embedded, by its name and its beginning; empty: it is."""
+def _reason_against(path: Path, name: str, known: bool) -> str:
+    """Why a file is not embedded, by its name and its beginning; empty: it is."""
     if path.name.startswith("."):
         return "hidden"
-    if path.suffix != ".py" and any(fnmatch(path.name.lower(), name) for name in _KEY_NAMES):
+    if path.suffix != ".py" and any(fnmatch(path.name.lower(), each) for each in _KEY_NAMES):
         return "its name is that of a key"
     if path.name.endswith(".stop") or path.name in _OWN or _is_log(path):
         return "a log, or beside one"
-    return "" if known else "of no known kind"
-
-
-def _unwritable(name: str) -> str:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return "its name is not UTF-8"
-    return ""
+    if not known:
+        return "of no known kind"
+    return "its name is not UTF-8" if any("\ud800" <= sign <= "\udfff" for sign in name) else ""
 
 
 def _is_log(path: Path) -> bool:
@@ -242,7 +391,12 @@ def _is_log(path: Path) -> bool:
         return False
 
 
-def _holds_key(path: Path, text: str) -> bool:
+def _holds_key(path: Path, content: bytes) -> bool:
+    """Whether a file seems to hold a key; of one that is no text only certain shapes are seen."""
     kind = path.suffix.lower()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return bool(_KEY.search(content.replace(b"\0", b"").decode("latin-1")))
     found = _KEY.search(text) or (kind not in _CODE and _UNQUOTED.search(text))
     return bool(found or (kind in _SETTINGS and _SETTING.search(text)))

@@ -13,9 +13,17 @@ from typing import Any
 
 import msgspec
 
-from evo.ceilings import held
-from evo.conventions import TaskConfig, isolation_of, read_config
-from evo.folder import FILE_CAP, TaskError, inside, read_folder, relative
+from evo.caps import held
+from evo.folder import (
+    FILE_CAP,
+    TaskConfig,
+    TaskError,
+    inside,
+    isolation_of,
+    read_config,
+    read_folder,
+    relative,
+)
 from evo.plugins import plugged_in
 from evo.records import Limits, TaskRecord
 
@@ -75,7 +83,7 @@ class Task:
 
 
 def shipped_tasks() -> dict[str, TaskConfig]:
-    """Returns the configuration of every shipped task by name."""
+    """The configuration of every shipped task by name."""
     folders = sorted(path.parent for path in SHIPPED.glob("*/task.toml"))
     return {folder.name: read_config(folder) for folder in folders}
 
@@ -146,13 +154,14 @@ def load_task(
 
 
 def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
-    """Finds a task's folder and its configuration, in the wording that is asked for."""
+    """A task's folder and its configuration, in the wording that is asked for."""
     where, _, told = os.fspath(task).rpartition(":")
-    if not where or Path(task).is_dir():
-        folder = _find_folder(task)
-        return folder, read_config(folder)
+    if plain := not where or Path(task).is_dir():
+        where = os.fspath(task)
     folder = _find_folder(where)
     config = read_config(folder)
+    if plain:
+        return folder, config
     if told not in config.wordings:
         known = ", ".join(config.wordings) or "none"
         raise TaskError(f"{folder / 'task.toml'}: no wording {told!r} (it has: {known})")
@@ -181,7 +190,7 @@ def _find_files(
     program: str | os.PathLike[str] | None,
     evaluator: str | os.PathLike[str] | None,
 ) -> dict[str, Path]:
-    """Returns where program, evaluator and data set are; only the caller's own may be outside."""
+    """Where program, evaluator and data set are; only the caller's own may be outside."""
     wanted = {
         "program": (program, config.program, PROGRAM_NAMES),
         "evaluator": (evaluator, config.evaluator, EVALUATOR_NAMES),
@@ -195,9 +204,23 @@ def _find_files(
         elif configured is not None:
             found[what] = _find_file(folder, what, [inside(folder, folder / configured)])
         elif usual:
-            path = _find_file(folder, what, [folder / name for name in usual])
-            found[what] = inside(folder, path)
+            found[what] = inside(folder, _find_file(folder, what, [folder / n for n in usual]))
     return found
+
+
+def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
+    """The first of the files that exists."""
+    for place in places:
+        if place.is_file():
+            return place
+    present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
+    options = {"program": "--program FILE", "evaluator": "--evaluator FILE"}
+    option = options.get(what, "the key 'instances' of task.toml")
+    what = "initial program" if what == "program" else what
+    raise TaskError(
+        f"{folder}: no {what}: expected {' or '.join(map(str, places))}; the folder holds "
+        f"{present}; {option} names another file"
+    )
 
 
 def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
@@ -224,7 +247,7 @@ def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
 
 
 def _with_instances(task: Task, wanted: int | slice | None) -> Task:
-    """Returns the task with some instances of its data set alone."""
+    """The task with some instances of its data set alone."""
     if wanted is None:
         return task
     record = task.record
@@ -245,7 +268,7 @@ def _with_instances(task: Task, wanted: int | slice | None) -> Task:
 
 
 def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
-    """Returns a task's data set: JSON objects, each with an `id` of its own, a text.
+    """A task's data set: JSON objects, each with an `id` of its own, a text.
 
     An instance has a `prompt`, what the model is asked, if a text evolves; else an `input`, what
     the program's function is given. All else is for the evaluator.
@@ -280,16 +303,14 @@ def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
 
 
 def hash_of(record: TaskRecord) -> str:
-    """Returns SHA-256 (hex) over everything in the record but its hash."""
+    """SHA-256 (hex) over everything in the record but its hash."""
     content = msgspec.json.encode(msgspec.structs.replace(record, hash=""), order="sorted")
     return hashlib.sha256(content).hexdigest()
 
 
 def _find_folder(task: str | os.PathLike[str]) -> Path:
-    text = os.fspath(task)
-    shipped = shipped_tasks()
-    names = {name: name for name in shipped}
-    names.update({alias: name for name, config in shipped.items() for alias in config.aliases})
+    text, shipped = os.fspath(task), shipped_tasks()
+    names = {each: name for name, config in shipped.items() for each in (name, *config.aliases)}
     if text in names:
         return SHIPPED / names[text]
     if text in (others := plugged_in("evo.tasks")):
@@ -306,18 +327,3 @@ def _find_folder(task: str | os.PathLike[str]) -> Path:
         for name, config in shipped.items()
     )
     raise TaskError(f"unknown task {text!r}: expected a folder or one of {known}{hint}")
-
-
-def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
-    """Returns the first of the files that exists."""
-    for place in places:
-        if place.is_file():
-            return place
-    present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
-    options = {"program": "--program FILE", "evaluator": "--evaluator FILE"}
-    option = options.get(what, "the key 'instances' of task.toml")
-    what = "initial program" if what == "program" else what
-    raise TaskError(
-        f"{folder}: no {what}: expected {' or '.join(str(place) for place in places)}; the folder "
-        f"holds {present}; {option} names another file"
-    )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.ceilings import held, with_seconds
+from evo.caps import held, with_seconds
 from evo.configuration import Settings, at_least
 from evo.journal import LogError, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from evo.budget import check_budget
-from evo.ceilings import with_seconds
+from evo.caps import with_seconds
 from evo.configuration import (
     LOCAL,
     Settings,

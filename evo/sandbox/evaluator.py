@@ -19,7 +19,7 @@ from typing import IO
 
 import msgspec
 
-from evo.ceilings import held, maxima
+from evo.caps import held, maxima
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
 from evo.sandbox.messages import Ready, Request, Setup, receive, send

@@ -26,8 +26,8 @@ from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, evaluators, kernel, outcome
 from evo.sandbox.jail import Jail
 from evo.sandbox.messages import ClosedError, Ready, Request, Score, Scored, Setup, receive, send
-from evo.sandbox.outcome import failed
-from evo.sandbox.processes import DriverGoneError, Ended, Process, Watcher, start
+from evo.sandbox.outcome import Ended, failed
+from evo.sandbox.processes import DriverGoneError, Process, Watcher, start
 from evo.sandbox.program import as_value, execute
 from evo.sandbox.purity import seed_everything
 
