@@ -265,6 +265,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         compact: Replies and programs were left out.
         source: Which tool wrote the original of an imported log.
         lost: What an import could not carry over, in words.
+        mixed: First generation that may hold programs of other runs; None: none does.
     """
 
     schema: int = 1
@@ -292,6 +293,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     compact: bool = False
     source: str = "evo"
     lost: str | None = None
+    mixed: int | None = None
 
     @property
     def segments(self) -> tuple[Segment, ...]:

@@ -5,6 +5,7 @@ from . import explorers as explorers
 from . import importers as importers
 from . import plots as plots
 from .ancestry import lineage as lineage
+from .arms import HINDSIGHT as HINDSIGHT
 from .bilinear import fit_bilinear as fit_bilinear
 from .configurations import load_sweep as load_sweep
 from .depth import depth_breadth as depth_breadth
@@ -22,7 +23,12 @@ from .explorers import browse as browse
 from .explorers import explore as explore
 from .explorers import follow as follow
 from .forecast import plan as plan
-from .hindsight import HINDSIGHT as HINDSIGHT
+from .frames import (
+    cost_matrices as cost_matrices,
+)
+from .frames import (
+    fitness_matrix as fitness_matrix,
+)
 from .intervals import compare as compare
 from .intervals import interval as interval
 from .kernel import fit_kernel as fit_kernel
@@ -31,12 +37,6 @@ from .logs import (
 )
 from .logs import (
     children as children,
-)
-from .logs import (
-    cost_matrices as cost_matrices,
-)
-from .logs import (
-    fitness_matrix as fitness_matrix,
 )
 from .logs import (
     instances as instances,

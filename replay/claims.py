@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.frames import distinct_runs, run_lengths
-from replay.logs import fitness_matrix
+from replay.frames import distinct_runs, fitness_matrix, run_lengths
 from replay.verdict import POWER, judge
 
 if TYPE_CHECKING:

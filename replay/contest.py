@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
 from replay.effects import effect, normalised_regret, pool_interval, time_to_threshold
-from replay.frames import distinct_runs, one_family, run_lengths
+from replay.frames import distinct_runs, fitness_matrix, one_family, run_lengths
 from replay.intervals import NOTHING, Interval
-from replay.logs import fitness_matrix
 from replay.simulation import Replay, simulate, simulate_many
 
 FloatArray = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 T = TypeVar("T")
+_NONE = Usage()
 
 
-def floats(values: Iterable[float | None], count: int) -> Floats:
+def floats(values: Iterable[float | None]) -> Floats:
     """Returns values as an array, NaN for None."""
-    return np.fromiter((np.nan if v is None else v for v in values), np.float64, count)
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
 class AttemptColumns:
@@ -36,34 +37,34 @@ class AttemptColumns:
         self.run = run
         self.per_child = np.array([len(child.attempts) for child in run.children], dtype=np.int64)
         self.attempts = [attempt for child in run.children for attempt in child.attempts]
-        count = len(self.attempts)
         usages = [_NONE if attempt.usage is None else attempt.usage for attempt in self.attempts]
-        self.prompt = _counts([_first(u.prompt_tokens, u.input_tokens) for u in usages])
-        self.completion = _counts([_first(u.completion_tokens, u.output_tokens) for u in usages])
+        self.prompt_tokens = _counts(_first(u.prompt_tokens, u.input_tokens) for u in usages)
+        self.completion_tokens = _counts(
+            _first(u.completion_tokens, u.output_tokens) for u in usages
+        )
         details = (_first(u.prompt_tokens_details, u.input_tokens_details) for u in usages)
-        cached = _counts([None if d is None else d.cached_tokens for d in details])
+        cached = _counts(None if d is None else d.cached_tokens for d in details)
         # An endpoint that states its prompt tokens and nothing of a cache has none.
-        cached[np.isnan(cached) & ~np.isnan(self.prompt)] = 0.0
-        self.cached = np.minimum(cached, self.prompt)
-        uncounted = np.isnan(self.prompt) | np.isnan(self.completion)
-        computed = (not a.cached and a.sent and not is_turned_away(a) for a in self.attempts)
-        self.lacking = uncounted & np.fromiter(computed, np.bool_, count)
-        self.free = uncounted & ~self.lacking
-        self.free |= np.fromiter((a.cached for a in self.attempts), np.bool_, count)
+        cached[np.isnan(cached) & ~np.isnan(self.prompt_tokens)] = 0.0
+        self.cached_tokens = np.minimum(cached, self.prompt_tokens)
+        uncounted = np.isnan(self.prompt_tokens) | np.isnan(self.completion_tokens)
+        computed = [not a.cached and a.sent and not is_turned_away(a) for a in self.attempts]
+        self.lacking = uncounted & np.array(computed, dtype=np.bool_)
+        reused = np.array([a.cached for a in self.attempts], dtype=np.bool_)
+        self.free = (uncounted & ~self.lacking) | reused
+        self._owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
 
     def by_child(self, values: Floats) -> Floats:
         """Sums known values over each child's attempts; NaN where none is known."""
         known = ~np.isnan(values)
-        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
-        sums = np.bincount(owner[known], values[known], minlength=len(self.per_child))
-        counts = np.bincount(owner[known], minlength=len(self.per_child))
+        sums = np.bincount(self._owner[known], values[known], minlength=len(self.per_child))
+        counts = np.bincount(self._owner[known], minlength=len(self.per_child))
         return np.where(counts > 0, sums, np.nan)
 
-    def lacking_by_child(self) -> Floats:
-        """Attempts without usage of each child; NaN where the attempts are unknown."""
-        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
-        counts = np.bincount(owner[self.lacking], minlength=len(self.per_child)).astype(float)
-        return np.where(self.per_child > 0, counts, np.nan)
+    def whole(self, values: Floats) -> Floats:
+        """Sums over each child's attempts; NaN where any of them, or their number, is unknown."""
+        sums = np.bincount(self._owner, values, minlength=len(self.per_child))
+        return np.where(self.per_child > 0, sums, np.nan)
 
     def costs_by_child(self, timeouts: TimeoutRule) -> dict[str, Floats]:
         """Tokens, FLOPs and dollars of each child; NaN where a part is unknown."""
@@ -78,14 +79,16 @@ class AttemptColumns:
             max_tokens=header.sampling.max_tokens,
             bounded_completion=float(np.median(limited)) if limited else None,
         )
-        answered = np.fromiter((a.status == "ok" for a in self.attempts), np.bool_, self.free.size)
+        completion = np.full(self.free.size, np.nan if assumed is None else assumed)
         if timeouts == "exclude":  # an answer without usage did compute something
-            completion = np.where(self.lacking & answered, np.nan, assumed)
-        else:
-            completion = np.full(self.free.size, assumed)
-        completion = np.where(self.lacking, completion, np.where(self.free, 0.0, self.completion))
+            answered = np.array([a.status == "ok" for a in self.attempts], dtype=np.bool_)
+            completion[self.lacking & answered] = np.nan
+        counted = np.where(self.free, 0.0, self.completion_tokens)
+        completion = np.where(self.lacking, completion, counted)
         idle = self.lacking | self.free
-        prompt, cached = np.where(idle, 0.0, self.prompt), np.where(idle, 0.0, self.cached)
+        prompt, cached = (
+            np.where(idle, 0.0, tokens) for tokens in (self.prompt_tokens, self.cached_tokens)
+        )
         by_attempt = {
             "tokens": prompt + completion,
             "flops": flops_of_tokens(prompt, cached, completion, model=header.model),
@@ -93,22 +96,13 @@ class AttemptColumns:
         }
         return {unit: self.whole(values) for unit, values in by_attempt.items()}
 
-    def whole(self, values: Floats) -> Floats:
-        """Sums over each child's attempts; NaN where any of them, or their number, is unknown."""
-        owner = np.repeat(np.arange(len(self.per_child)), self.per_child)
-        sums = np.bincount(owner, values, minlength=len(self.per_child))
-        return np.where(self.per_child > 0, sums, np.nan)
-
-
-_NONE = Usage()
-
 
 def _first(one: T | None, other: T | None) -> T | None:
     return other if one is None else one
 
 
-def _counts(values: Sequence[float | None]) -> Floats:
+def _counts(values: Iterable[float | None]) -> Floats:
     """Token counts as an array; NaN where unknown or no count."""
-    counts = floats(values, len(values))
+    counts = floats(values)
     counts[counts < 0] = np.nan
     return counts

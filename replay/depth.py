@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from replay.cells import Cells, Centre, FloatArray, IntArray, cells, centre, log_gaps, sweeps
+from replay.frames import COSTS
 from replay.intervals import interval
-from replay.logs import COSTS
 
 if TYPE_CHECKING:
     import pandas as pd

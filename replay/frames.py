@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
+
 FAILURES = (
     "a run's value is the best of its initial program and its children, minus infinity where "
     "nothing was ever ok; what the endpoint or the toolkit cut short is missing, never scored"
@@ -69,3 +71,50 @@ def run_lengths(frame: pd.DataFrame) -> NDArray[np.int64]:
     """Generations of each run, in order of first appearance, (runs,)."""
     depth = frame.groupby("run", sort=False)["generation"].max()
     return depth.to_numpy(dtype=np.int64)
+
+
+COSTS = {
+    "calls": "n_calls",
+    "tokens": "tokens",
+    "flops": "flops",
+    "dollars": "dollars",
+    "seconds": "seconds",
+}
+"""Units of cost and their columns in a frame of `load`."""
+
+
+def fitness_matrix(frame: pd.DataFrame) -> Floats:
+    """Returns best fitness so far by run and generation.
+
+    Args:
+        frame: As from `load`.
+
+    Returns:
+        Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
+    """
+    return _matrix(frame, "best_fitness")
+
+
+def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
+    """Returns what each generation cost, by unit, in the shape of `fitness_matrix`.
+
+    Args:
+        frame: As from `load`.
+
+    Returns:
+        For calls, tokens, flops, dollars and seconds an array (runs, generations + 1); NaN where
+        unknown and after a run's end.
+    """
+    return {
+        unit: _matrix(frame, column) for unit, column in COSTS.items() if column in frame.columns
+    }
+
+
+def _matrix(frame: pd.DataFrame, column: str) -> Floats:
+    frame = distinct_runs(frame)
+    rows, _ = frame["run"].factorize()
+    generation = frame["generation"].to_numpy(dtype=np.int64)
+    shape = (int(rows.max()) + 1, int(generation.max()) + 1) if len(frame) else (0, 0)
+    matrix = np.full(shape, np.nan)
+    matrix[rows, generation] = frame[column].to_numpy(dtype=np.float64)
+    return matrix

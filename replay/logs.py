@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,27 +20,20 @@ from evo.journal import LogError
 from evo.log import Log
 from evo.records import Header
 from replay.costs import AttemptColumns, floats
-from replay.frames import GREEDY, distinct_runs
-from replay.reading import (
-    LeanChild,
-    LeanEvaluation,
-    LeanRun,
-    Source,
-    find_all,
-    name_runs,
-    read_run,
-)
+from replay.frames import GREEDY
+from replay.reading import LeanChild, LeanEvaluation, LeanRun, Source, find_all, name_runs, read_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-T = TypeVar("T")
+Logs = Source | Log | Iterable[Source | Log]
+"""Logs, folders, glob patterns, allocation folders, or Log values."""
 
 
 def load(
-    *sources: Source | Log | Iterable[Source | Log],
+    *sources: Logs,
     strict: bool = True,
     timeouts: TimeoutRule = "worst_case",
     progress: bool | None = None,
@@ -58,12 +51,15 @@ def load(
 
     Returns:
         Columns run, task, model, seed, children (N), search, header (hash; with `source` what a
-        run is known by), forked_from, protocol, generation, best_fitness (so far), and of
-        that generation alone generation_best, n_calls (those that evaluations made included, as
-        in all below; generation 0 has no others), n_ok, n_attempts, n_without_usage,
-        prompt_tokens, cached_tokens, completion_tokens (as far as reported), tokens (prompt and
-        completion under the rule), flops, dollars, call_seconds, evaluation_seconds, seconds
-        (wall); source. NaN where unknown.
+        run is known by), forked_from (hash of what a fork shares with the run that it left; empty
+        for others), copy (its number, else -1), root (hash of the header of the run that it began
+        with, its own for others), mixed (first generation that may hold programs of other runs;
+        NaN: none), protocol, generation, best_fitness (so far), and of that generation alone
+        generation_best, n_calls (those that evaluations made included, as in all below;
+        generation 0 has no others, and what a fork inherited cost nothing), n_ok, n_attempts,
+        n_without_usage, prompt_tokens, cached_tokens, completion_tokens (as far as reported),
+        tokens (prompt and completion under the rule), flops, dollars, call_seconds,
+        evaluation_seconds, seconds (wall); source. NaN where unknown.
 
     Raises:
         LogError: A log cannot be read; names file and line.
@@ -73,7 +69,7 @@ def load(
 
 
 def children(
-    *sources: Source | Log | Iterable[Source | Log],
+    *sources: Logs,
     strict: bool = True,
     timeouts: TimeoutRule = "worst_case",
     progress: bool | None = None,
@@ -83,10 +79,12 @@ def children(
     Arguments as for `load`.
 
     Returns:
-        Columns run, task, model, seed, children (N), search, header, generation, index, status,
-        fitness (NaN unless ok), parent_fitness (NaN where another tool's log does not say),
-        best_fitness (before the generation), improved (better than that), parents (generation and
-        index of each), operator, draws, fitness_sd, prompt_tokens, cached_tokens,
+        Columns run, task, model, seed, children (N), search, header, forked_from, copy, root,
+        mixed, generation, index, status (`unknown` where another tool does not say), fitness (NaN
+        unless ok; a child that was tried on some instances only is `partial` and has none),
+        parent_fitness (NaN where another tool's log does not say), best_fitness (before the
+        generation), improved (better than that), inherited (by a fork: costs nothing), parents
+        (generation and index of each), operator, draws, fitness_sd, prompt_tokens, cached_tokens,
         completion_tokens, n_attempts, n_without_usage, finish_reason, tokens, flops, dollars,
         call_seconds, evaluation_seconds, objective, strict_fitness; source.
     """
@@ -94,34 +92,28 @@ def children(
     return frame
 
 
-def attempts(
-    *sources: Source | Log | Iterable[Source | Log],
-    strict: bool = True,
-    progress: bool | None = None,
-) -> pd.DataFrame:
-    """Reads logs into one row per attempt; arguments as for `load`.
+def attempts(*sources: Logs, strict: bool = True, progress: bool | None = None) -> pd.DataFrame:
+    """Reads logs into one row per attempt, those that a fork inherited left out.
+
+    Arguments as for `load`.
 
     Returns:
         Columns run, generation, index (-1 for calls that evaluations made), attempt (from 0 in a
-        call), status, latency (seconds),
-        prompt_tokens, cached_tokens, completion_tokens, finish_reason, http_status, error.
+        call), status, latency (seconds), prompt_tokens, cached_tokens, completion_tokens,
+        finish_reason, http_status, error; source.
     """
     [frame] = _collect(sources, [_attempt_rows], strict, progress)
     return frame
 
 
-def instances(
-    *sources: Source | Log | Iterable[Source | Log],
-    strict: bool = True,
-    progress: bool | None = None,
-) -> pd.DataFrame:
+def instances(*sources: Logs, strict: bool = True, progress: bool | None = None) -> pd.DataFrame:
     """Reads logs of tasks with a data set into one row per evaluation and instance.
 
     Arguments as for `load`. Logs of other tasks have no rows.
 
     Returns:
-        Columns run, task, model, seed, children (N), generation, index, instance (its id), status,
-        score (in [0, 1], NaN unless ok); source. Generation 0 is the initial program, index 0.
+        Columns as `children` up to mixed; generation, index, instance (its id), status, score (in
+        [0, 1], NaN unless ok); source. Generation 0 is the initial program, index 0.
     """
     [frame] = _collect(sources, [_instance_rows], strict, progress)
     return frame
@@ -131,10 +123,13 @@ class Tables(NamedTuple):
     """Tables of the same logs, read once.
 
     Attributes:
-        runs: One row per run: run, task, model, seed, children (N), generations (T, complete
+        runs: One row per run: the first columns of `load` up to mixed, generations (T, complete
             ones), n_calls and sums of what `children` states over all calls, is_llm, compact, tool
             (that wrote the original), lost (in an import, in words), configuration (equal where
-            all that identifies a run but N and seed is), source.
+            all that identifies a run but N and seed is), n_tests (of rivals on fresh draws),
+            n_accepted (of these), false_acceptances (that their error rates allow on average),
+            gain (final less initial fitness), fresh_gain (the same on draws that no decision saw;
+            NaN where there were none), source.
         generations: As `load` returns it.
         children: As `children` returns it.
     """
@@ -145,7 +140,7 @@ class Tables(NamedTuple):
 
 
 def load_tables(
-    *sources: Source | Log | Iterable[Source | Log],
+    *sources: Logs,
     strict: bool = True,
     timeouts: TimeoutRule = "worst_case",
     progress: bool | None = None,
@@ -159,75 +154,19 @@ def load_tables(
     return Tables(*_collect(sources, makers, strict, progress))
 
 
-def fitness_matrix(frame: pd.DataFrame) -> Floats:
-    """Returns best fitness so far by run and generation.
+REPORTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
+"""Columns of children that are sums of what the endpoint reported, as far as it did."""
 
-    Args:
-        frame: As from `load`.
-
-    Returns:
-        Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
-    """
-    return _matrix(frame, "best_fitness")
-
-
-def _matrix(frame: pd.DataFrame, column: str) -> Floats:
-    frame = distinct_runs(frame)
-    rows, _ = pd.factorize(frame["run"], sort=False)
-    generation = frame["generation"].to_numpy(dtype=np.int64)
-    shape = (int(rows.max()) + 1, int(generation.max()) + 1) if len(frame) else (0, 0)
-    matrix = np.full(shape, np.nan)
-    matrix[rows, generation] = frame[column].to_numpy(dtype=np.float64)
-    return matrix
-
-
-COSTS = {
-    "calls": "n_calls",
-    "tokens": "tokens",
-    "flops": "flops",
-    "dollars": "dollars",
-    "seconds": "seconds",
-}
-"""Units of cost and their columns in a frame of `load`."""
-
-
-def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
-    """Returns what each generation cost, by unit, in the shape of `fitness_matrix`.
-
-    Args:
-        frame: As from `load`.
-
-    Returns:
-        For calls, tokens, flops, dollars and seconds an array (runs, generations + 1); NaN where
-        unknown and after a run's end.
-    """
-    return {
-        unit: _matrix(frame, column) for unit, column in COSTS.items() if column in frame.columns
-    }
-
-
-SUMMED = (
-    "n_attempts",
-    "n_without_usage",
-    "prompt_tokens",
-    "cached_tokens",
-    "completion_tokens",
-    "tokens",
-    "flops",
-    "dollars",
-    "call_seconds",
-    "evaluation_seconds",
+_SUMMED = (
+    *("n_attempts", "n_without_usage", *REPORTED, "tokens", "flops", "dollars"),
+    *("call_seconds", "evaluation_seconds"),
 )
-"""Columns of children that `load` sums by generation."""
-
-REPORTED = frozenset({"prompt_tokens", "cached_tokens", "completion_tokens"})
-"""Those of them that are sums of what the endpoint reported, as far as it did."""
 
 Rows = dict[str, Any]
 
 
 def _collect(
-    sources: Sequence[Source | Log | Iterable[Source | Log]],
+    sources: Sequence[Logs],
     makers: Sequence[Callable[[LeanRun], Rows]],
     strict: bool,
     progress: bool | None,
@@ -237,12 +176,11 @@ def _collect(
     parts: list[list[Rows]] = []
     foreign = len(skipped)
     names = name_runs(paths)
+    shown: Iterable[Path] = paths
     if progress or (progress is None and len(paths) >= 50):
         from tqdm.auto import tqdm
 
-        shown: Iterable[Path] = tqdm(paths, desc="reading logs", unit="log", leave=False)
-    else:
-        shown = paths
+        shown = tqdm(paths, desc="reading logs", unit="log", leave=False)
     for path in shown:
         try:
             run = read_run(path, names[path])
@@ -270,10 +208,7 @@ def _collect(
 
 
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
-    lengths = [
-        next(len(cells) for cells in part.values() if isinstance(cells, np.ndarray))
-        for part in parts
-    ]
+    lengths = [next(len(v) for v in part.values() if isinstance(v, np.ndarray)) for part in parts]
     columns: dict[str, Any] = {}
     for name, first in parts[0].items():
         if isinstance(first, np.ndarray):
@@ -286,22 +221,26 @@ def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
 
 
 def _identity(run: LeanRun) -> Rows:
-    header = run.header
+    header, fork = run.header, getattr(run.header, "fork", None)
     return {
         "run": run.name,
         "task": header.task.name,
         "model": header.model.name,
         "seed": header.seed,
         "children": header.children,
-        "search": search_of(header),
+        "search": _search_of(header),
         "header": run.key,
+        "forked_from": fork.through[:12] if fork else "",
+        "copy": fork.copy if fork else -1,
+        "root": fork.root[:12] if fork else run.key,
+        "mixed": np.nan if header.mixed is None else float(header.mixed),
     }
 
 
 _GREEDY_TOOLS = ("evo", "self-evolving-allocation", "table")
 
 
-def search_of(header: Header) -> str:
+def _search_of(header: Header) -> str:
     """Name of a run's search; of another tool's run that of the tool."""
     if header.search is None:
         return GREEDY if header.source in _GREEDY_TOOLS else header.source
@@ -312,77 +251,80 @@ def _run_row(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     header = run.header
     calls = _child_rows(_with_calls(run), timeouts)
     sampling = (header.sampling.temperature, header.sampling.top_p, header.sampling.max_tokens)
+    identity = (header.task.hash, header.model.id, sampling, header.min_improvement)
+    best = _best_by_generation(run)
+    fresh = [run.fresh.get(f"{end}_fitness", np.nan) for end in ("initial", "final")]
     return {
         **_identity(run),
         "generations": np.array([len(run.generations)]),
-        "n_calls": np.array([len(calls["generation"])]),
-        **{name: np.array([_total(name, calls[name])]) for name in SUMMED},
+        "n_calls": np.array([int((~calls["inherited"]).sum())]),
+        **{name: np.array([_total(name, calls[name])]) for name in _SUMMED},
         "is_llm": header.model.is_llm,
         "compact": header.compact,
         "tool": header.source,
         "lost": [header.lost],
-        "configuration": [
-            repr((header.task.hash, header.model.id, sampling, header.min_improvement))
-        ],
+        "configuration": [repr(identity)],
+        "n_tests": len(run.tests),
+        "n_accepted": sum(test.accepted for test in run.tests),
+        "false_acceptances": sum(test.alpha for test in run.tests),
+        "gain": best[-1] - best[0],
+        "fresh_gain": fresh[1] - fresh[0],
         "source": str(run.path),
     }
 
 
 def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
-    columns, children = AttemptColumns(run), run.children
-    count = len(children)
-    fitness = floats((child.evaluation.fitness for child in children), count)
-    generation = np.array([child.generation for child in children], dtype=np.int64)
+    columns, found = AttemptColumns(run), run.children
+    judged = [child.evaluation for child in found]
+    fitness = floats(each.fitness for each in judged)
+    generation = np.array([child.generation for child in found], dtype=np.int64)
     best = _best_by_generation(run)
     before = best[np.clip(generation - 1, 0, len(best) - 1)]
-    parent = _parent_fitness(run, fitness, before)
     with np.errstate(invalid="ignore"):
         better = fitness > before + run.header.min_improvement
-    improved = better | (np.isnan(before) & ~np.isnan(fitness))
-    attempts = np.where(columns.per_child > 0, columns.per_child.astype(float), np.nan)
-    last = [child.attempts[-1].finish_reason if child.attempts else None for child in children]
+    inherited = np.array([child.inherited for child in found], dtype=np.bool_)
+    costs = {
+        **{name: columns.by_child(getattr(columns, name)) for name in REPORTED},
+        "n_attempts": np.where(columns.per_child > 0, columns.per_child.astype(float), np.nan),
+        "n_without_usage": columns.whole(columns.lacking.astype(float)),
+        **columns.costs_by_child(timeouts),
+        "call_seconds": columns.whole(floats(each.latency for each in columns.attempts)),
+        "evaluation_seconds": floats(each.seconds for each in judged),
+    }
     return {
         **_identity(run),
         "generation": generation,
-        "index": np.array([child.index for child in children], dtype=np.int64),
-        "status": [child.evaluation.status for child in children],
+        "index": np.array([child.index for child in found], dtype=np.int64),
+        "status": [each.status or "unknown" for each in judged],
         "fitness": fitness,
-        "parent_fitness": parent,
+        "parent_fitness": _parent_fitness(run, fitness, before),
         "best_fitness": before,
-        "improved": improved,
-        "parents": [child.parents for child in children],
-        "operator": [child.operator for child in children],
-        "draws": np.array([child.evaluation.draws for child in children], dtype=np.int64),
-        "fitness_sd": floats((child.evaluation.fitness_sd for child in children), count),
-        "prompt_tokens": columns.by_child(columns.prompt),
-        "cached_tokens": columns.by_child(columns.cached),
-        "completion_tokens": columns.by_child(columns.completion),
-        "n_attempts": attempts,
-        "n_without_usage": columns.lacking_by_child(),
-        "finish_reason": last,
-        **columns.costs_by_child(timeouts),
-        "call_seconds": columns.whole(
-            floats((attempt.latency for attempt in columns.attempts), len(columns.attempts))
-        ),
-        "evaluation_seconds": floats((child.evaluation.seconds for child in children), count),
-        "objective": floats((child.evaluation.metrics.objective for child in children), count),
-        "strict_fitness": floats(
-            (child.evaluation.metrics.strict_fitness for child in children), count
-        ),
+        "improved": better | (np.isnan(before) & ~np.isnan(fitness)),
+        "inherited": inherited,
+        "parents": [child.parents for child in found],
+        "operator": [child.operator for child in found],
+        "draws": np.array([each.draws for each in judged], dtype=np.int64),
+        "fitness_sd": floats(each.fitness_sd for each in judged),
+        "finish_reason": [c.attempts[-1].finish_reason if c.attempts else None for c in found],
+        **{name: np.where(inherited, 0.0, spent) for name, spent in costs.items()},
+        "objective": floats(each.metrics.objective for each in judged),
+        "strict_fitness": floats(each.metrics.strict_fitness for each in judged),
         "source": str(run.path),
     }
 
 
 def _best_by_generation(run: LeanRun) -> Floats:
     first = run.initial.evaluation.fitness if run.initial else None
-    stated = [first, *(generation.best_fitness for generation in run.generations)]
-    return floats(stated, len(stated))
+    return floats([first, *(generation.best_fitness for generation in run.generations)])
 
 
 def _with_calls(run: LeanRun) -> LeanRun:
     """The run with the calls that its evaluations made as further children, of index -1."""
     nothing = LeanEvaluation(status="ok")
-    calls = [LeanChild(call.generation, -1, call.attempts, nothing) for call in run.calls]
+    calls = [
+        LeanChild(call.generation, -1, call.attempts, nothing, inherited=call.inherited)
+        for call in run.calls
+    ]
     return replace(run, children=[*run.children, *calls])
 
 
@@ -399,11 +341,11 @@ def _parent_fitness(run: LeanRun, fitness: Floats, before: Floats) -> Floats:
     known = {(0, 0): np.nan if first is None else first}
     places = ((child.generation, child.index) for child in run.children)
     known.update(zip(places, fitness.tolist(), strict=True))
-    greedy = search_of(run.header) == GREEDY
-    stated = [known.get(child.parents[0]) if child.parents else None for child in run.children]
-    rest = before if greedy else np.full(len(fitness), np.nan)
-    found = floats(stated, len(stated))
-    return np.where([bool(child.parents) for child in run.children], found, rest)
+    rest = before if _search_of(run.header) == GREEDY else np.full(len(fitness), np.nan)
+    stated = floats(
+        known.get(child.parents[0]) if child.parents else None for child in run.children
+    )
+    return np.where([bool(child.parents) for child in run.children], stated, rest)
 
 
 def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
@@ -433,17 +375,20 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     generation_best[0] = best[0]
     n_ok = np.bincount(owner[ok], minlength=last + 1)
     n_ok[0] = int(not np.isnan(best[0]))
+    paid = owner[~child["inherited"][inside]]
+    waited = [
+        0.0 if getattr(each, "inherited", False) else each.seconds for each in run.generations
+    ]
     return {
         **_identity(run),
         "generation": np.arange(last + 1),
         "best_fitness": best,
         "generation_best": generation_best,
-        "forked_from": str(getattr(run.header, "forked_from", None) or ""),
         "protocol": run.header.protocol,
-        "n_calls": np.bincount(owner, minlength=last + 1),
+        "n_calls": np.bincount(paid, minlength=last + 1),
         "n_ok": n_ok,
-        **{name: total(name) for name in SUMMED},
-        "seconds": floats([0.0, *(generation.seconds for generation in run.generations)], last + 1),
+        **{name: total(name) for name in _SUMMED},
+        "seconds": floats([0.0, *waited]),
         "source": str(run.path),
     }
 
@@ -458,28 +403,28 @@ def _instance_rows(run: LeanRun) -> Rows:
         "index": np.array([index for _, index, _ in rows], dtype=np.int64),
         "instance": [each.id for _, _, each in rows],
         "status": [each.status for _, _, each in rows],
-        "score": floats((each.score for _, _, each in rows), len(rows)),
+        "score": floats(each.score for _, _, each in rows),
         "source": str(run.path),
     }
 
 
 def _attempt_rows(run: LeanRun) -> Rows:
-    columns = AttemptColumns(_with_calls(run))
+    whole = _with_calls(run)
+    columns = AttemptColumns(
+        replace(whole, children=[c for c in whole.children if not c.inherited])
+    )
     owners = [child for child in columns.run.children for _ in child.attempts]
+    made = columns.attempts
     return {
         "run": run.name,
         "generation": np.array([child.generation for child in owners], dtype=np.int64),
         "index": np.array([child.index for child in owners], dtype=np.int64),
         "attempt": np.array([k for n in columns.per_child for k in range(n)], dtype=np.int64),
-        "status": [attempt.status for attempt in columns.attempts],
-        "latency": floats((attempt.latency for attempt in columns.attempts), len(columns.attempts)),
-        "prompt_tokens": columns.prompt,
-        "cached_tokens": columns.cached,
-        "completion_tokens": columns.completion,
-        "finish_reason": [attempt.finish_reason for attempt in columns.attempts],
-        "http_status": floats(
-            (attempt.http_status for attempt in columns.attempts), len(columns.attempts)
-        ),
-        "error": [attempt.error for attempt in columns.attempts],
+        "status": [attempt.status for attempt in made],
+        "latency": floats(attempt.latency for attempt in made),
+        **{name: getattr(columns, name) for name in REPORTED},
+        "finish_reason": [attempt.finish_reason for attempt in made],
+        "http_status": floats(attempt.http_status for attempt in made),
+        "error": [attempt.error for attempt in made],
         "source": str(run.path),
     }

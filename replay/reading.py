@@ -98,6 +98,7 @@ class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
     evaluation: LeanEvaluation
     parents: tuple[tuple[int, int], ...] = ()
     operator: str = "rewrite"
+    inherited: bool = False
 
 
 class LeanCall(msgspec.Struct, tag_field="kind", tag="instance_call", gc=False):
@@ -105,6 +106,7 @@ class LeanCall(msgspec.Struct, tag_field="kind", tag="instance_call", gc=False):
 
     generation: int
     attempts: tuple[LeanAttempt, ...]
+    inherited: bool = False
 
 
 class LeanReply(msgspec.Struct, tag_field="kind", tag="reply", gc=False):
@@ -142,6 +144,9 @@ class LeanRun:
         children: By generation and index, those of a generation under way included.
         generations: Complete generations: 1, 2, 3, ...
         calls: Calls that evaluations made on instances.
+        tests: Of rivals against their parents on fresh draws.
+        fresh: What the last session said of the first and the final program on draws that no
+            decision saw, by name; empty where it said nothing.
         key: Hash of the header's line: with the path, what the run is known by.
     """
 
@@ -152,6 +157,8 @@ class LeanRun:
     children: list[LeanChild]
     generations: list[Generation]
     calls: list[LeanCall]
+    tests: list[Confirmation]
+    fresh: dict[str, float]
     key: str
 
 
@@ -292,6 +299,8 @@ def read_run(path: Path, name: str) -> LeanRun:
         children=[record for record in records if isinstance(record, LeanChild)],
         generations=[record for record in records if isinstance(record, Generation)],
         calls=[record for record in records if isinstance(record, LeanCall)],
+        tests=[record for record in records if isinstance(record, Confirmation)],
+        fresh=next((e.stats for e in reversed(records) if isinstance(e, End)), {}),
         key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
     )
     _check_order(run, records)
@@ -311,38 +320,15 @@ def _lean(record: Any) -> Any:
     """A call of `evo.log.log_reader` as it is wanted here; usage that is no count is unknown."""
     if not isinstance(record, Outcome | InstanceCall):
         return record
-    attempts = []
-    for attempt in record.attempts:
-        tokens = usage_tokens(attempt.usage)
-        usage = tokens and Usage(
-            prompt_tokens=tokens.prompt,
-            completion_tokens=tokens.completion,
-            prompt_tokens_details=Details(cached_tokens=tokens.cached),
-        )
-        others = {name: getattr(attempt, name) for name in _ATTEMPT_FIELDS}
-        attempts.append(LeanAttempt(**others, usage=usage))
-    if isinstance(record, InstanceCall):
-        return LeanCall(generation=record.generation, attempts=tuple(attempts))
-    evaluation, metrics = record.evaluation, record.evaluation.metrics
-    return LeanChild(
-        generation=record.generation,
-        index=record.index,
-        attempts=tuple(attempts),
-        evaluation=LeanEvaluation(
-            status=evaluation.status,
-            fitness=evaluation.fitness,
-            metrics=Metrics(metrics.get("objective"), metrics.get("strict_fitness")),
-            seconds=evaluation.seconds,
-            instances=evaluation.instances,
-            draws=evaluation.draws,
-            fitness_sd=evaluation.fitness_sd,
-        ),
-        parents=record.parents,
-        operator=record.operator,
-    )
-
-
-_ATTEMPT_FIELDS = tuple(set(LeanAttempt.__struct_fields__) - {"usage"})
+    raw = msgspec.to_builtins(record)
+    for attempt, of in zip(raw["attempts"], record.attempts, strict=True):
+        tokens = usage_tokens(of.usage)
+        attempt["usage"] = tokens and {
+            "prompt_tokens": tokens.prompt,
+            "completion_tokens": tokens.completion,
+            "prompt_tokens_details": {"cached_tokens": tokens.cached},
+        }
+    return msgspec.convert(raw, LeanChild if isinstance(record, Outcome) else LeanCall)
 
 
 def _check_order(run: LeanRun, records: Sequence[Any]) -> None:

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from replay.effects import pool_interval
-from replay.frames import distinct_runs, one_family, run_lengths
+from replay.frames import COSTS, distinct_runs, fitness_matrix, one_family, run_lengths
 from replay.intervals import NOTHING, FloatArray, Interval, compare, interval, student
-from replay.logs import COSTS, fitness_matrix
 from replay.simulation import simulate, simulate_many
 
 if TYPE_CHECKING:

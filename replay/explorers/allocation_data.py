@@ -25,8 +25,8 @@ from replay.effects import (
     pool_interval,
     time_to_threshold,
 )
+from replay.frames import fitness_matrix
 from replay.intervals import Interval
-from replay.logs import fitness_matrix
 from replay.simulation import Replay, simulate
 
 if TYPE_CHECKING:

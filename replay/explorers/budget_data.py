@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.cells import FloatArray, Sweep, sweeps
+from replay.frames import COSTS
 from replay.intervals import LEAST, Interval, curve_band, interval, measured
 from replay.kernel import fit_kernel
-from replay.logs import COSTS
 from replay.style import number
 
 if TYPE_CHECKING:

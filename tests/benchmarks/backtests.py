@@ -27,9 +27,9 @@ from replay.forecast import (
     choose_split,
     simulate_choice,
 )
+from replay.frames import fitness_matrix
 from replay.intervals import interval
 from replay.kernel import fit_kernel
-from replay.logs import fitness_matrix
 from replay.simulation import simulate
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from evo.allocation import Allocations, InOrder, allocate, state_digest
 from evo.policies import POLICIES, Draws, IndexPolicy
 from evo.policies.base import Bools, Floats, Ints
 from evo.rounds import read_journal
-from replay.hindsight import Logged
-from replay.simulation import LoggedArms, simulate
+from replay.arms import Logged, LoggedArms
+from replay.simulation import simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
 

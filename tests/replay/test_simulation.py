@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evo.allocation import allocate
 from evo.policies import POLICIES, Draws
-from replay.hindsight import HINDSIGHT
+from replay.arms import HINDSIGHT
 from replay.simulation import simulate, simulate_many
 
 pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")

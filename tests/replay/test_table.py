@@ -17,6 +17,8 @@ from evo.log import read_log
 from evo.records import (
     Attempt,
     Child,
+    Confirmation,
+    End,
     Evaluation,
     Generation,
     Header,
@@ -158,7 +160,7 @@ def test_compact_and_compressed_logs_give_the_same_tables(tmp_path):
     compact(path, tmp_path / "small" / "a.jsonl.gz")
     for read in (replay.load, replay.children, replay.attempts):
         one, two = (
-            read(tmp_path / name).drop(columns=["source", "header"], errors="ignore")
+            read(tmp_path / name).drop(columns=["source", "header", "root"], errors="ignore")
             for name in ("full", "small")
         )
         pd.testing.assert_frame_equal(one, two)
@@ -370,10 +372,38 @@ def test_the_table_says_what_a_run_and_a_child_are_known_by(tmp_path):
     frame, children = replay.load(path), replay.children(path)
     assert set(frame["search"]) == {"greedy"}
     assert (frame["forked_from"] == "").all()
+    assert (frame["root"] == frame["header"]).all()
+    assert frame["mixed"].isna().all()
     assert frame["header"].nunique() == 1
     np.testing.assert_array_equal(children["parent_fitness"], children["best_fitness"])
     assert set(children["operator"]) == {"rewrite"}
     assert set(children["draws"]) == {1}
+
+
+def test_what_islands_exchange_stands_in_the_header(tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", changed(sample_lines(), Header, mixed=3))
+    for read in (replay.load, replay.children):
+        assert (read(path)["mixed"] == 3).all()
+
+
+def test_gain_on_fresh_draws_and_the_tests_that_were_made(tmp_path):
+    lines = sample_lines(generations=3, children=3)
+    tried = [
+        Confirmation(
+            generation=2, index=index, draw=1, parent=(0.1, 0.2), rival=(0.3, 0.4), alpha=0.05,
+            bound=0.1, accepted=not index,
+        )
+        for index in range(2)
+    ]  # fmt: skip
+    runs = load_tables(write_lines(tmp_path / "a.jsonl", [*lines, *tried])).runs
+    assert runs[["n_tests", "n_accepted"]].values.tolist() == [[2, 1]]
+    assert runs["false_acceptances"].item() == pytest.approx(0.1)
+    best = replay.load(tmp_path / "a.jsonl")["best_fitness"]
+    assert runs["gain"].item() == best.iloc[-1] - best.iloc[0]
+    assert np.isnan(runs["fresh_gain"].item())
+    said = End(reason="completed", stats={"initial_fitness": 0.25, "final_fitness": 0.5})
+    write_lines(tmp_path / "a.jsonl", [*lines, *tried, said])
+    assert load_tables(tmp_path).runs["fresh_gain"].item() == 0.25
 
 
 @settings(max_examples=150, deadline=None)

@@ -1,12 +1,13 @@
-"""Hindsight baselines are the bounds they claim to be."""
+"""Runs as arms: which generations they offer, and that the oracle is the bound it claims to be."""
 
 import itertools
 
 import numpy as np
 import pytest
+from synthetic_runs import as_frame
 
 from evo.policies import POLICIES
-from replay import hindsight
+from replay.arms import HINDSIGHT
 from replay.simulation import simulate, simulate_many
 
 pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
@@ -68,7 +69,7 @@ def test_oracles_bound_every_policy():
         assert (final[name] <= final["oracle_arm"]).all()
 
 
-@pytest.mark.parametrize("name", [*POLICIES, *hindsight.HINDSIGHT])
+@pytest.mark.parametrize("name", [*POLICIES, *HINDSIGHT])
 def test_with_one_arm_there_is_no_regret(name):
     fitness, _ = random_logs(np.random.default_rng(2), 5, 30)
     replay = simulate(fitness, name, rounds=20, arms=1, replicates=20)
@@ -84,3 +85,18 @@ def test_oracle_arm_knows_the_costs():
             fitness, "oracle_arm", rounds=3, replicates=1, costs=costs, budget={"tokens": limit}
         )
         assert replay.best_fitness[0, -1] == best
+
+
+def test_runs_are_replayed_up_to_where_they_exchange_programs():
+    """Islands that exchange from generation 3 on are independent for two."""
+    best = np.linspace(0, 1, 9)[None].repeat(4, axis=0)
+    frame = as_frame(best, children=1, seeds=range(4)).assign(mixed=[NAN] * 9 + [3.0] * 27)
+    with pytest.warns(UserWarning, match="3 of 4 runs exchange programs.* from generation 3"):
+        capped = simulate(frame, "single", rounds=20, replicates=1)
+    assert np.bincount(capped.pulls[0] + 1).tolist() == [6, 8, 2, 2, 2]
+    whole = simulate(frame, "single", rounds=20, replicates=1, lengths=[8] * 4)
+    assert np.bincount(whole.pulls[0]).tolist() == [8, 8, 4]
+    with pytest.raises(ValueError, match="expected lengths"):
+        simulate(frame, "single", rounds=20, lengths=[9] * 4)
+    apart = simulate(frame.assign(mixed=NAN), "single", rounds=20, replicates=1)
+    np.testing.assert_array_equal(apart.pulls, whole.pulls)
