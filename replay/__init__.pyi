@@ -7,7 +7,6 @@ from . import plots as plots
 from .ancestry import lineage as lineage
 from .arms import HINDSIGHT as HINDSIGHT
 from .bilinear import fit_bilinear as fit_bilinear
-from .configurations import load_sweep as load_sweep
 from .depth import depth_breadth as depth_breadth
 from .depth import envelope as envelope
 from .effects import (
@@ -48,9 +47,10 @@ from .logs import (
     load_tables as load_tables,
 )
 from .reading import find_logs as find_logs
-from .selection import select as select
 from .simulation import POLICIES as POLICIES
 from .simulation import simulate as simulate
 from .simulation import simulate_many as simulate_many
 from .style import show as show
+from .sweeps import load_sweep as load_sweep
+from .sweeps import select as select
 from .verdict import judge as judge

@@ -21,8 +21,8 @@ from replay.explorers.shell import (
     sentence_figure,
 )
 from replay.explorers.widgets import choice, counter, entry
-from replay.selection import select
 from replay.style import Theme
+from replay.sweeps import select
 
 if TYPE_CHECKING:
     import numpy.typing as npt

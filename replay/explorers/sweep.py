@@ -10,15 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay import plots
-from replay.configurations import (
-    COSTS,
-    by_configuration,
-    completed,
-    levels,
-    main_effects,
-    pareto_front,
-    swept_fields,
-)
 from replay.explorers.canvas import WholePicture
 from replay.explorers.shell import (
     Explorer,
@@ -30,6 +21,15 @@ from replay.explorers.shell import (
 )
 from replay.explorers.widgets import choice, several
 from replay.style import Theme
+from replay.sweeps import (
+    COSTS,
+    by_configuration,
+    completed,
+    levels,
+    main_effects,
+    pareto_front,
+    swept_fields,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +235,7 @@ def sweep_figure(
         where: By field, or `seed`: the values to keep, such as {"children": [4, 8]}. Fields of many
             numbers are in classes, which go by their names.
         measure: Of main effects: fitness, n_ok, or a cost.
-        cost: One of `replay.configurations.COSTS`.
+        cost: One of `replay.sweeps.COSTS`.
         theme: See `replay.style`.
 
     Raises:

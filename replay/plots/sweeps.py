@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import configurations, style
-from replay.configurations import COSTS, by_configuration, completed, pareto_front, swept_fields
+from replay import style, sweeps
 from replay.plots.shapes import estimates, lines
 from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme, look, number
+from replay.sweeps import COSTS, by_configuration, completed, pareto_front, swept_fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ def main_effects(
         ax: Axes to draw on; None makes a figure.
         theme: Inks.
     """
-    table = configurations.main_effects(frame, fields, column=column)
+    table = sweeps.main_effects(frame, fields, column=column)
     if table.empty:
         return style.sentence(ax, theme, "No field of this sweep takes more than one value.")
     names = [
@@ -175,7 +175,7 @@ def depth_breadth_slice(
     for T, part in rows.groupby("generations"):
         one = part.copy()
         one.attrs = {"fields": ["children"]}
-        table = configurations.main_effects(one, ["children"])
+        table = sweeps.main_effects(one, ["children"])
         place = [every_n.index(float(setting)) for setting in table["setting"]]
         parts.append(table.assign(T=f"T = {T} (n = {len(part)})", place=place))
     table = pd.concat(parts)

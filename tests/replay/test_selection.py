@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from samples import write_sample
 
 import replay
 from evo.selectors import SELECTORS
@@ -45,6 +46,14 @@ def test_a_run_counts_with_its_last_generation() -> None:
     found, plain = replay.select(both.sort_values("children")), replay.select(last)
     assert found.mean.tolist() == plain.mean.tolist()
     assert found.spent["calls"].tolist() == plain.spent["calls"].tolist()
+
+
+def test_of_logs_only_what_identifies_a_configuration_tells_it_apart(tmp_path) -> None:
+    for N in (2, 3):
+        for seed in range(3):
+            write_sample(tmp_path / f"{N}-{seed}.jsonl", children=N, seed=seed)
+    found = replay.select(replay.load(tmp_path), missing="drop")
+    assert found.labels == ("children=2", "children=3")
 
 
 def test_missing_seeds() -> None:

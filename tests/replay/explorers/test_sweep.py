@@ -4,9 +4,9 @@ import pytest
 from synthetic_runs import sweep_runs
 
 import replay
-from replay.configurations import by_configuration, main_effects
 from replay.explorers import explore_sweep, sweep_figure
 from replay.explorers.sweep import FIGURES, Filters
+from replay.sweeps import by_configuration, main_effects
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import replay
 from evo.journal import LogError
 from evo.llm.client import EndpointDown
 from replay import plots as figures
-from replay.configurations import by_configuration, main_effects, pareto_front, swept_fields
 from replay.style import save
+from replay.sweeps import by_configuration, main_effects, pareto_front, swept_fields
 
 FIGURES = [
     figures.main_effects,
