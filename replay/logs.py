@@ -221,7 +221,7 @@ def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
 
 
 def _identity(run: LeanRun) -> Rows:
-    header, fork = run.header, getattr(run.header, "fork", None)
+    header, fork = run.header, run.header.fork
     return {
         "run": run.name,
         "task": header.task.name,
@@ -376,9 +376,7 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     n_ok = np.bincount(owner[ok], minlength=last + 1)
     n_ok[0] = int(not np.isnan(best[0]))
     paid = owner[~child["inherited"][inside]]
-    waited = [
-        0.0 if getattr(each, "inherited", False) else each.seconds for each in run.generations
-    ]
+    waited = [0.0 if each.inherited else each.seconds for each in run.generations]
     return {
         **_identity(run),
         "generation": np.arange(last + 1),

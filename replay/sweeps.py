@@ -105,8 +105,8 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     columns = ["configuration", "trial", "seed", "task", "model", "status", "done"]
     columns += ["generations", "children", *others, *FIGURES, "log", "error"]
     frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FIGURES, float))
-    at = columns.index("flops")
-    frame.insert(at, "tokens", frame["prompt_tokens"] + frame["completion_tokens"])
+    tokens = frame["prompt_tokens"] + frame["completion_tokens"]
+    frame.insert(columns.index("flops"), "tokens", tokens)
     frame.attrs = {"fields": fields, "folder": str(place)}
     return frame
 
@@ -120,13 +120,9 @@ def _run(place: Path, state: State, run: Run, T: int) -> dict[str, Any]:
     row: dict[str, Any] = {"status": status, "done": 0, "error": state.failed.get(run)}
     if log is None:
         return row
-    row |= {
-        "task": log.header.task.name,
-        "model": log.header.model.name,
-        "children": log.header.children,
-        "done": min(len(log.generations), T),
-        "log": str(log.path),
-    }
+    header, done = log.header, min(len(log.generations), T)
+    row |= {"task": header.task.name, "model": header.model.name, "children": header.children}
+    row |= {"done": done, "log": str(log.path)}
     if row["done"] == T:
         row |= {"status": "completed", "error": None, **measure(log, T)}
     return row
@@ -447,8 +443,7 @@ def _common(present: Bools, missing: Missing) -> tuple[Bools, Ints]:
         sizes, common = np.cumprod(present, axis=1).sum(axis=1), np.ones_like(common)
     if (sizes == 0).any():
         raise ValueError(
-            "no sample is common to all configurations; leave out those that have few, or pair by "
-            "another column (sample)"
+            "no sample is common to all configurations; leave out those of few samples"
         )
     if lost := int((~common).sum()):
         said = f"{lost} of {common.size} samples are not of all configurations and are left out"
