@@ -11,7 +11,7 @@ import html
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,6 +192,15 @@ class Log:
             record = _line_decoder.decode(file.read(stop - start))
         assert isinstance(record, Child)
         return record
+
+    def find(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Child]:
+        """Returns children with their texts by generation and index, read in one go.
+
+        Raises:
+            KeyError: One is not in the log.
+        """
+        found = self._children(sorted(self._places[place] for place in set(wanted)))
+        return {(child.generation, child.index): child for child in found}
 
     @functools.cached_property
     def children(self) -> list[Child]:

@@ -54,3 +54,4 @@ from .style import show as show
 from .sweeps import load_sweep as load_sweep
 from .sweeps import select as select
 from .verdict import judge as judge
+from .website import site as site

@@ -9,6 +9,7 @@ from evo.cli import dispatch
 
 COMMANDS = {
     "report": "replay.commands:report",
+    "site": "replay.commands:make_site",
     "plan": "replay.commands:plan",
     "import": "replay.commands:import_runs",
     "export": "replay.commands:export_runs",

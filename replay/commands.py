@@ -159,6 +159,27 @@ def _contests(
     return made
 
 
+def make_site(
+    logs: Logs,
+    *,
+    output: Annotated[Path, Parameter(name=("-o", "--output"))],
+    title: str | None = None,
+    skip_damaged: Flag = False,
+) -> int:
+    """Writes logged runs as one static page that opens from the disk.
+
+    Args:
+        logs: Logs, folders or glob patterns.
+        output: Folder of the page: index.html and runs/.
+        title: Of the page; by default the tasks.
+        skip_damaged: Leave out logs that cannot be read, and say so.
+    """
+    from replay.website import site
+
+    print(f"page: {site(logs, output, title=title, strict=not skip_damaged)}")
+    return 0
+
+
 def plan(
     logs: Logs,
     *,

@@ -7,6 +7,7 @@ import difflib
 import html
 import keyword
 import re
+from pathlib import Path
 
 from replay.ancestry import MOST_LINES
 
@@ -48,6 +49,30 @@ INKS = """
 .code .place{background:var(--place);color:var(--sign)}
 """
 """Style sheet of `program` and `difference`: classes within `.code`."""
+
+SHEET = Path(__file__).with_name("page.css")
+
+
+def page(title: str, body: str, *, script: str = "") -> str:
+    """Returns a whole page, light or dark as the reader's screen is, that needs no network.
+
+    Args:
+        title: Its title, as text.
+        body: Its content, as HTML.
+        script: JavaScript of this project that comes after the content.
+    """
+    rules = "default-src 'none'; img-src data: blob: file: 'self'; style-src 'unsafe-inline'; "
+    rules += "script-src 'unsafe-inline' blob: file: 'self'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        f"<title>{clean(title)}</title>\n"
+        f"<style>\n{SHEET.read_text(encoding='utf-8')}{INKS}</style></head>\n"
+        f"<body>\n{body}\n"
+        + (f"<script>\n{script}</script>\n" if script else "")
+        + "</body></html>\n"
+    )
 
 
 def clean(text: str) -> str:

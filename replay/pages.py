@@ -78,8 +78,13 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
     return Construction(picture, best.value, caption), None
 
 
-def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
-    """Draws a page: for each panel a row of runs, then two rows for each contest of policies."""
+def draw_page(
+    panels: Sequence[Panel], *, theme: Theme = "light", width: float | None = None
+) -> Figure:
+    """Draws a page: for each panel a row of runs, then two rows for each contest of policies.
+
+    Its width is in inches, by default as much as it holds needs.
+    """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -100,7 +105,7 @@ def draw_page(panels: Sequence[Panel], *, theme: Theme = "light") -> Figure:
     compared = any(panel.contests for panel in panels)
     wide = compared or any(panel.construction for panel in panels)
     figure = Figure(
-        figsize=(WIDE if wide else WIDTH, sum(heights)),
+        figsize=(width or (WIDE if wide else WIDTH), sum(heights)),
         dpi=100,
         layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
     )

@@ -23,6 +23,7 @@ from replay.effects import time_to_threshold
 from replay.frames import FAILURES
 from replay.intervals import NOTHING, Interval, interval
 from replay.logs import REPORTED, Tables
+from replay.markup import clean
 
 if TYPE_CHECKING:
     from replay.contest import Contest
@@ -359,6 +360,33 @@ def markdown(sections: Sequence[Section]) -> str:
     return _render(sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format)
 
 
+def html(sections: Sequence[Section]) -> str:
+    """The tables as HTML for a page, without titles of their groups."""
+    return _render(
+        sections, lambda text: "", lambda text: f"<h3>{clean(text)}</h3>", _html_table, _html_note
+    )
+
+
+def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f'<th scope="col">{clean(text)}</th>' for text in heads)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{_html_cell(text)}</td>" for text in row) + "</tr>" for row in rows
+    )
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _html_cell(text: str) -> str:
+    value, bracket, limits = clean(text).partition(" [")
+    return f'{value} <span class="range">[{limits}</span>' if bracket else value
+
+
+def _html_note(text: str) -> str:
+    return f'<p class="notes">{clean(text)}</p>'
+
+
 def csv(sections: Sequence[Section]) -> str:
     """All cells in one table, one row per number."""
     return _cells(sections).to_csv(index=False)
@@ -381,6 +409,7 @@ def as_json(sections: Sequence[Section]) -> str:
 FORMATS: dict[str, Callable[[Sequence[Section]], str]] = {
     "plain": plain,
     "markdown": markdown,
+    "html": html,
     "csv": csv,
     "json": as_json,
 }

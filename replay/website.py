@@ -1,0 +1,366 @@
+"""Logged runs as one static page: a folder that opens from the disk, without server or network.
+
+    site("logs/local/first", "supplement")      # then open supplement/index.html
+
+`index.html` holds figures, the report's tables and the table of runs; what a run's page shows lies
+in `runs/NUMBER.js` and is read when the run is opened. Texts of logs are escaped here or set as
+text in the browser.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.journal import LogError
+from evo.log import Log, read_log
+from evo.records import STATUSES
+from replay.ancestry import Place, parent_of, program_of
+from replay.explorers.hits import Hits, pack
+from replay.explorers.screen import still
+from replay.logs import Tables, load_tables
+from replay.markup import clean, difference, page, program
+from replay.pages import Panel, best_construction, draw_page
+from replay.reading import Source
+from replay.report import FORMATS, OFFLINE_NOTE, Group, groups, sections
+from replay.style import Theme
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Texts = dict[Place | None, str | None]
+"""Programs by their place."""
+
+SCRIPT = Path(__file__).with_name("site.js")
+WIDTH, DPI = 11.9, 100  # inches of a figure, and pixels of an inch on the screen
+MOST_STEPS = 60
+"""Improving children of a run whose differences are shown, the last ones."""
+
+
+def site(
+    logs: Source | Log | Iterable[Source | Log],
+    folder: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    strict: bool = True,
+) -> Path:
+    """Writes logged runs as a static page, as for the supplement of a paper.
+
+    Args:
+        logs: Logs, folders, glob patterns, or Log values.
+        folder: Where it goes: `index.html` and `runs/`; made if need be, and earlier pages there
+            are written over.
+        title: Of the page; None: the tasks.
+        strict: Raise at a log that cannot be read; otherwise leave it out and warn.
+
+    Returns:
+        The page: `folder/index.html`.
+
+    Raises:
+        LogError: A log cannot be read, or the folder cannot be written.
+    """
+    tables = load_tables(logs, strict=strict)
+    parts = groups(tables)
+    folder = Path(folder)
+    title = title or f"Runs of {', '.join(dict.fromkeys(part.task for part in parts))}"
+    try:
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
+        for number, path in enumerate(tables.runs["source"]):
+            data = json.dumps(_run(read_log(path), tables.runs.iloc[number]), allow_nan=False)
+            target = folder / "runs" / f"{number}.js"
+            target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")
+        body = _index(title, tables, parts)
+        target = folder / "index.html"
+        script = SCRIPT.read_text(encoding="utf-8")
+        target.write_text(page(title, body, script=script), encoding="utf-8")
+    except OSError as error:
+        raise LogError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    return target
+
+
+def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
+    links = [("#runs", "Runs"), *((f"#part-{k}", part.task) for k, part in enumerate(parts))]
+    menu = " ".join(f'<a href="{to}">{clean(text)}</a>' for to, text in links[:8])
+    return "\n".join(
+        [
+            f"<header><div><strong>{clean(title)}</strong> {menu}</div></header>",
+            f'<main><div id="all"><h1>{clean(title)}</h1>',
+            _sums(tables),
+            _table_of_runs(tables),
+            *(_part(number, part) for number, part in enumerate(parts)),
+            '</div><div id="run" hidden></div>',
+            "<footer>Intervals are 95 % over whole runs. Made from logs that hold every call; "
+            "nothing on this page was asked of a model or a server.</footer></main>",
+        ]
+    )
+
+
+def _sums(tables: Tables) -> str:
+    """What all runs are together, in large numbers."""
+    runs, children = tables.runs, tables.children
+    ok = (children["status"] == "ok").mean() if len(children) else math.nan
+    told = [
+        ("runs", f"{len(runs):,}"),
+        ("calls", f"{int(runs['n_calls'].sum()):,}"),
+        ("children ok", "none" if math.isnan(ok) else f"{100 * ok:.0f} %"),
+        ("tokens reported", _count(runs[["prompt_tokens", "completion_tokens"]].sum().sum())),
+        ("models", ", ".join(dict.fromkeys(runs["model"]))),
+    ]
+    boxes = "".join(f"<div><b>{clean(text)}</b><span>{name}</span></div>" for name, text in told)
+    note = "" if runs["is_llm"].all() else f'<p class="muted">Here {OFFLINE_NOTE}.</p>'
+    return f'<div class="sums">{boxes}</div>{note}'
+
+
+def _table_of_runs(tables: Tables) -> str:
+    """One row a run; task, model and search where they are not all the same."""
+    curves = dict(list(tables.generations.groupby("run", sort=False)["best_fitness"]))
+    statuses = tables.children.groupby("run")["status"]
+    shares = statuses.agg(lambda status: (status == "ok").mean()).to_dict()
+    named = [name for name in ("task", "model", "search") if tables.runs[name].nunique() > 1]
+    numbers = ("initial", "best", "N", "T", "seed", "calls", "ok", "tokens", "seconds")
+    heads = "".join(
+        f'<th scope="col" class="{kind}"><button type="button">{name}</button></th>'
+        for names, kind in ((["run", *named], "word"), (numbers, ""))
+        for name in names
+    )
+    lines = []
+    for number, row in enumerate(tables.runs.to_dict("records")):
+        curve = curves[row["run"]].to_numpy(dtype=np.float64)
+        ends = (curve[0], curve[-1]) if len(curve) else (math.nan, math.nan)
+        cells = [
+            *(f'<td class="word">{clean(str(row[name]))}</td>' for name in named),
+            _number(ends[0], ".4g"),
+            _number(ends[1], ".6g"),
+            _number(row["children"], "d"),
+            _number(row["generations"], "d"),
+            _number(row["seed"] if row["seed"] >= 0 else math.nan, "d"),
+            _number(row["n_calls"], "d"),
+            _number(100 * shares.get(row["run"], math.nan), ".0f", " %"),
+            _number(row["prompt_tokens"] + row["completion_tokens"], ",.0f"),
+            _number(row["call_seconds"], ",.0f"),
+        ]
+        link = f'<td class="word"><a href="#run-{number}">{clean(row["run"])}</a></td>'
+        lines.append(f"<tr>{link}{''.join(cells)}<td>{_spark(curve)}</td></tr>")
+    return (
+        f'<section id="runs"><h2>Runs</h2><p class="find"><input type="search" id="find" '
+        f'aria-label="find runs" placeholder="find: task, model, seed, ..."><span class="muted" '
+        f'id="found" role="status">{len(lines)} runs</span></p><div class="scroll" tabindex="0">'
+        f'<table><thead><tr>{heads}<th scope="col">best so far</th></tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div></section>"
+    )
+
+
+def _number(value: float, form: str, unit: str = "") -> str:
+    """A cell; empty where the number is unknown."""
+    if not math.isfinite(value):
+        return '<td data-key=""></td>'
+    shown = format(int(value) if form == "d" else value, form)
+    return f'<td data-key="{value:.12g}">{shown}{unit}</td>'
+
+
+def _count(value: float) -> str:
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
+        if value >= size:
+            return f"{value / size * (1e1 if size == 1e4 else 1):.3g}{unit}"
+    return f"{value:.0f}"
+
+
+def _spark(curve: np.ndarray[Any, np.dtype[np.float64]]) -> str:
+    """A trajectory, 96 x 20 pixels."""
+    known = [(x, y) for x, y in enumerate(curve.tolist()) if not math.isnan(y)]
+    if len(known) < 2:
+        return ""
+    low, high = known[0][1], known[-1][1]
+    points = (
+        f"{2 + 92 * x / (len(curve) - 1):.1f} {17 - 14 * (y - low) / ((high - low) or 1):.1f}"
+        for x, y in known
+    )
+    return (
+        f'<svg class="spark" width="96" height="20" aria-hidden="true"><path d="M'
+        f'{"L".join(points)}"/></svg>'
+    )
+
+
+def _part(number: int, part: Group) -> str:
+    """A task and model: its figures in both themes, and the report's tables."""
+    panel = Panel(part, best_construction(part)[0])
+    themes: tuple[Theme, Theme] = ("light", "dark")
+    pictures = "".join(f'<div class="{t}">{_picture(panel, t)}</div>' for t in themes)
+    tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
+    return (
+        f'<section id="part-{number}"><h2>{clean(part.title)}</h2><figure>{pictures}</figure>'
+        f"{tables}</section>"
+    )
+
+
+def _picture(panel: Panel, theme: Theme) -> str:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = draw_page([panel], theme=theme, width=WIDTH)
+    FigureCanvasAgg(figure)
+    figure.set_dpi(2 * DPI)
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=2 * DPI)
+    label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
+    return still(stream.getvalue(), pack(figure, Hits(), serial=1, dpi=DPI), label)
+
+
+def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:
+    """What the page of a run shows."""
+    header, trajectory = log.header, log.trajectory.tolist()
+    first = log.initial.evaluation.fitness if log.initial else None
+    generations = [(0, 0), *((o.generation, o.index) for o in log.outcomes)]
+    evaluations = [None, *(outcome.evaluation for outcome in log.outcomes)]
+    fitness = [first, *(each.fitness for each in evaluations if each)]
+    status = [each.status or "unknown" if each else "ok" for each in evaluations]
+    if first is None and log.initial:
+        status[0] = log.initial.evaluation.status or "unknown"
+    skip = 0 if log.initial else 1
+    generations, fitness, status = generations[skip:], fitness[skip:], status[skip:]
+    evaluations = evaluations[skip:]
+    better = [each.best for each in log.generations if each.improved]
+    improving = better[-MOST_STEPS:]
+    numbers = {place: number for number, place in enumerate(generations)}
+    parents = _parents(log)
+    texts = _texts(log, parents, improving)
+    low, high, clipped = _range([each for each in fitness if each is not None])
+    failed = {s for s, f in zip(status, fitness, strict=True) if f is None}
+    best = trajectory[-1]
+    return {
+        "name": row["run"],
+        "about": f"{header.task.name}, {header.model.name}"
+        + ("" if header.model.is_llm else f": {OFFLINE_NOTE}"),
+        "words": f"every child of {row['run']} by generation and fitness; the best so far ends at "
+        f"{best:.6g} after {len(log.generations)} generations",
+        "facts": list(_facts(log, row)),
+        "N": header.children,
+        "last": max([len(log.generations), *(place[0] for place in generations)]),
+        "range": [low, high],
+        "clipped": clipped,
+        "statuses": [name for name in (*STATUSES, "unknown") if name in failed],
+        "best": [None if math.isnan(value) else value for value in trajectory],
+        "children": {
+            "generation": [place[0] for place in generations],
+            "index": [place[1] for place in generations],
+            "status": status,
+            "fitness": [None if f is None else _six(f) for f in fitness],
+            "parent": [
+                f"{parents[place][0]}-{parents[place][1]}" if place in parents else ""
+                for place in generations
+            ],
+            "said": [(each.error or "")[:160] if each and f is None else ""
+                     for each, f in zip(evaluations, fitness, strict=True)],
+            "better": [numbers[place] for place in better],
+        },
+        "steps": list(_steps(log, parents, improving, texts)),
+        "programs": list(_programs(log, texts)),
+    }  # fmt: skip
+
+
+def _range(known: Sequence[float]) -> tuple[float, float, bool]:
+    """Of the fitness axis: a few very low values do not squeeze the rest."""
+    if not known:
+        return 0.0, 1.0, False
+    low, high = min(known), max(known)
+    usual = float(np.quantile(known, 0.05))
+    cut = max(low, usual - 0.5 * (high - usual))
+    return _six(cut), _six(high), cut > low
+
+
+def _six(value: float) -> float:
+    """Six digits are more than a picture shows."""
+    return float(f"{value:.6g}")
+
+
+def _parents(log: Log) -> dict[Place, Place]:
+    """Which program each child rewrote, as far as the log says."""
+    found = {}
+    for outcome in log.outcomes:
+        parent = outcome.parents[0] if outcome.parents else parent_of(log, outcome.generation)
+        if parent is not None:
+            found[outcome.generation, outcome.index] = parent
+    return found
+
+
+def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
+    """Configuration and cost of a run, in words."""
+    header = log.header
+    best, counts = log.trajectory[-1], log.status_counts
+    yield "best fitness", f"{best:.8g}"
+    yield "generations T", f"{len(log.generations)}{'' if log.finished else f' of {log.goal}'}"
+    yield "children N", str(header.children)
+    if header.seed >= 0:
+        yield "seed", str(header.seed)
+    yield "search", str(row["search"])
+    for name in ("temperature", "top_p", "max_tokens"):
+        if (value := getattr(header.sampling, name)) is not None:
+            yield name.replace("_", " "), f"{value:g}"
+    yield "calls", f"{row['n_calls']}"
+    for name, count in sorted(counts.items(), key=lambda each: -each[1]):
+        yield f"children {name.replace('_', ' ')}", str(count)
+    units = [
+        ("prompt_tokens", "prompt tokens", ",.0f"),
+        ("completion_tokens", "completion tokens", ",.0f"),
+    ]
+    if header.model.is_llm:
+        units.append(("dollars", "dollars", ".4g"))
+    for column, name, form in (*units, ("call_seconds", "seconds of calls", ",.0f")):
+        yield name, "unknown" if math.isnan(row[column]) else format(row[column], form)
+    if header.lost:
+        yield f"from {header.source}", f"does not hold: {header.lost}"
+
+
+def _steps(
+    log: Log, parents: Mapping[Place, Place], improving: Sequence[Place], texts: Texts
+) -> Iterator[dict[str, str]]:
+    """Each improving child: what it gained, and what it changed of its parent."""
+    fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
+    trajectory = log.trajectory.tolist()
+    for place in improving:
+        known, before = fitness[place], trajectory[place[0] - 1]
+        text, was = texts.get(place), texts.get(parents.get(place))
+        step = {
+            "at": f"{place[0]}-{place[1]}",
+            "head": f"generation {place[0]}, child {place[1]}: fitness {known:.6g}",
+            "gain": "" if known is None or math.isnan(before) else f"+{known - before:.3g}",
+            "lines": "",
+            "html": "<p class='muted'>The log holds no program.</p>",
+        }
+        if text is not None and was is not None:
+            try:
+                step["html"], added, removed = difference(was, text)
+                step["lines"] = f"{added} lines added, {removed} removed"
+            except ValueError as error:
+                step["html"] = f"<p class='muted'>{clean(str(error))}</p>"
+        elif text is not None:
+            step["html"] = program(text)
+        yield step
+
+
+def _texts(log: Log, parents: Mapping[Place, Place], improving: Sequence[Place]) -> Texts:
+    """The programs that a run's page shows, as far as the log holds them."""
+    wanted = {*improving, *(parents[place] for place in improving if place in parents)}
+    if log.initial:
+        wanted.add((log.best.generation, log.best.index))
+    found = {} if log.header.compact else log.find(wanted - {(0, 0)})
+    texts: Texts = {place: child.program for place, child in found.items()}
+    texts[0, 0] = program_of(log, (0, 0))
+    return texts
+
+
+def _programs(log: Log, texts: Texts) -> Iterator[tuple[str, str]]:
+    """The best program and the initial one."""
+    if log.initial and (best := log.best).generation:
+        text = texts.get((best.generation, best.index))
+        if text is not None:
+            where = f"generation {best.generation}, child {best.index}"
+            yield f"The best: {where}", program(text)
+    if (first := texts[0, 0]) is not None:
+        yield "The initial program", program(first)

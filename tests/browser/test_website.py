@@ -1,0 +1,72 @@
+"""The static page of runs, opened from the disk and used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browser import lab
+from samples import write_sample
+
+import replay
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("site")
+    logs = [write_sample(folder / f"run-{seed}.jsonl", seed=seed) for seed in range(9, 13)]
+    made = replay.site(logs, folder / "page")
+    with lab.browser(width=1200, height=900) as (opened, errors):
+        asked: list[str] = []
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto(made.as_uri())
+        yield opened
+        assert errors == []
+        assert {url.partition(":")[0] for url in asked} <= {"file", "blob", "data"}
+
+
+def names(page: Any) -> list[str]:
+    return list(page.locator("#runs tbody tr:visible td:first-child").all_inner_texts())
+
+
+def test_the_table_sorts_and_finds(page: Any) -> None:
+    page.get_by_role("button", name="run", exact=True).click()
+    assert names(page) == ["run-12", "run-11", "run-10", "run-9"]  # numbers as numbers
+    page.get_by_role("button", name="best", exact=True).click()
+    best = page.locator("#runs tbody tr td:nth-child(3)").all_inner_texts()
+    assert list(map(float, best)) == sorted(map(float, best), reverse=True)
+    page.get_by_label("find runs").fill("run-1 sample")
+    page.get_by_label("find runs").fill("run-11")
+    assert names(page) == ["run-11"]
+    assert page.locator("#found").inner_text() == "1 of 4 runs"
+    page.get_by_label("find runs").fill("")
+
+
+def test_a_run_opens_says_what_lies_under_the_mouse_and_shows_its_differences(page: Any) -> None:
+    page.locator("#runs tbody tr", has_text="run-10").click()
+    page.get_by_role("heading", name="run-10").wait_for()
+    assert not page.locator("#runs").is_visible()
+    diamonds = page.locator(".chart path.better").bounding_box()
+    page.mouse.move(diamonds["x"] + 6, diamonds["y"] + diamonds["height"] - 6)
+    tip = page.locator(".tip").inner_text()
+    assert "better than all before" in tip
+    page.mouse.click(diamonds["x"] + 6, diamonds["y"] + diamonds["height"] - 6)
+    shown = page.locator("details[open]")
+    assert tip.splitlines()[0] in shown.locator("summary").inner_text()
+    assert shown.locator(".plus").first.is_visible()
+    page.get_by_role("link", name="all runs").click()
+    assert page.locator("#runs").is_visible()
+
+
+def test_pictures_of_a_group_answer_to_the_mouse_in_the_theme_of_the_screen(page: Any) -> None:
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        page.emulate_media(color_scheme=theme)
+        picture = page.locator(f"figure .{theme} img")
+        picture.scroll_into_view_if_needed()
+        assert picture.is_visible()
+        assert not page.locator(f"figure .{other} img").is_visible()
+        page.locator(f"figure .{theme} canvas").hover()
+        assert page.locator(f"figure .{theme} [role=status]").inner_text()
