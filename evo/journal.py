@@ -15,7 +15,7 @@ import secrets
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -46,13 +46,13 @@ class LogBusyError(LogError):
 
 
 def encode_line(record: msgspec.Struct) -> bytes:
-    """Returns the record as one line, checksum and newline included."""
+    """The record as one line, checksum and newline included."""
     body = _encoder.encode(record)[1:]
     return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
 
 
 def check_line(line: bytes) -> str | None:
-    """Returns what is wrong with the line's checksum, or None."""
+    """What is wrong with the line's checksum, or None."""
     if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
         return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
     if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
@@ -61,7 +61,7 @@ def check_line(line: bytes) -> str | None:
 
 
 def check_size(line: bytes) -> str | None:
-    """Returns why a line is too much to be decoded, or None."""
+    """Why a line is too much to be decoded, or None."""
     if len(line) > cap("EVO_MAX_LINE_MB") << 20:
         return above("EVO_MAX_LINE_MB")
     bare = _STRINGS.sub(b"", line)
@@ -71,16 +71,13 @@ def check_size(line: bytes) -> str | None:
 
 
 def file_name(text: str, *, longest: int = 120) -> str:
-    """Returns a name out of a file as the name of a file: no separator, no dots in front.
-
-    Every name that was read anywhere goes through this before it becomes a part of a path.
-    """
+    """A name that was read anywhere as a part of a path: no separator, no dots in front."""
     plain = re.sub(r"[^\w.+-]", "-", text)[:longest].lstrip(".")
     return plain or "unnamed"
 
 
 def unused(folder: Path, stem: str, ending: str = "") -> Path:
-    """Returns a path in the folder that does not exist: STEM, else STEM-2, STEM-3, ..."""
+    """A path in the folder that does not exist: STEM, else STEM-2, STEM-3, ..."""
     taken = set(os.listdir(folder)) if folder.is_dir() else set()
     names = (f"{stem}{ending}", *(f"{stem}-{count}{ending}" for count in range(2, 100_000)))
     return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
@@ -141,8 +138,7 @@ class Reader(Generic[R]):
         """Yields the records that were added since the last look; at first, all.
 
         Raises:
-            LogError: A line is damaged or unknown, or the file is none of this kind, gone, or
-                another one; names file and line.
+            LogError: A line is damaged, or the file is none of this kind, gone, or another one.
         """
         size = self.length
         for piece in read_pieces(self.path, start=self.length):
@@ -153,7 +149,7 @@ class Reader(Generic[R]):
             raise self.fault(f"not a {self._what}: expected a header line", line=1)
 
     def take(self, data: bytes) -> Iterator[Line[R]]:
-        """Yields the records of what stands behind the lines that were read; a torn end is left."""
+        """Yields the records of what stands behind the lines read so far; a torn end is left."""
         decode, first = self._decoder.decode, self._first
         for line in data.split(b"\n")[:-1]:
             fault = check_line(line) or (check_size(line) if len(line) > _LONG else None)
@@ -179,7 +175,7 @@ class Reader(Generic[R]):
             yield Line(record, start, stop)
 
     def fault(self, words: str, *, line: int | None = None) -> LogError:
-        """Returns the error of a line, by default of the next one."""
+        """The error of a line, by default of the next one."""
         return LogError(f"{self.path}:{line or self.lines + 1}: {words}")
 
     def _check_schema(self, line: bytes) -> None:
@@ -202,17 +198,13 @@ class Reader(Generic[R]):
 
 
 def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
-    """Yields a file's content in pieces of whole lines; a torn end comes last.
+    """Yields a file's content behind `start` in pieces of whole lines; a torn end comes last.
 
-    So a log of many children is read without ever being in memory as a whole.
-
-    Args:
-        path: Plain or gzip.
-        start: Bytes of a plain file to leave out; the whole of a compressed one.
+    So a log of many children is read without ever being in memory as a whole. Nothing is ever
+    behind the start of a compressed one.
 
     Raises:
-        LogError: The file cannot be read or decompressed, is shorter than `start`, or a line is
-            beyond its cap.
+        LogError: The file cannot be read, is shorter than `start`, or a line is beyond its cap.
     """
     longest = cap("EVO_MAX_LINE_MB") << 20
     rest = b""
@@ -271,32 +263,17 @@ def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[by
 
 
 def read_bytes(path: Path) -> bytes:
-    """Returns the decompressed content of a file.
-
-    Raises:
-        LogError: The file cannot be read or decompressed, or is beyond its cap.
-    """
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > cap("EVO_MAX_LOG_MB") << 20:
-                raise LogError(f"{path}: {above('EVO_MAX_LOG_MB')}")
-            data = file.read()
-    except OSError as error:
-        raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
-    return b"".join(_decompressed(path, [data], size)) if data[:2] == _GZIP else data
+    """The decompressed content of a file; `LogError` if it cannot be read or is beyond its cap."""
+    if path.is_file() and path.stat().st_size > cap("EVO_MAX_LOG_MB") << 20:
+        raise LogError(f"{path}: {above('EVO_MAX_LOG_MB')}")
+    return b"".join(raw_pieces(path, 0))
 
 
 def check_free(path: Path, *, finished: bool = False) -> None:
-    """Makes the folder of a new file.
-
-    Args:
-        path: The file.
-        finished: Whether it is written in one go, so that `.gz` compresses it.
+    """Makes the folder of a new file, which may be compressed only if it is written `finished`.
 
     Raises:
-        LogError: The path exists already, its folder cannot be written, or it ends in `.gz` though
-            it is to grow.
+        LogError: The path exists already, cannot be written, or ends in `.gz` though it is to grow.
     """
     if path.suffix == ".gz" and not finished:
         raise LogError(
@@ -309,11 +286,7 @@ def check_free(path: Path, *, finished: bool = False) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Makes a folder unless it exists.
-
-    Raises:
-        LogError: It cannot be made or written.
-    """
+    """Makes a folder unless it exists; `LogError` where it cannot be made or written."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -323,11 +296,7 @@ def check_folder(path: Path) -> None:
 
 
 def write_new(target: Path, data: bytes) -> None:
-    """Writes a new file, whole or not at all, compressed if its name ends in `.gz`.
-
-    Raises:
-        LogError: It exists already or cannot be written.
-    """
+    """Writes a new file, whole or not at all, compressed if its name ends in `.gz`."""
     check_free(target, finished=True)
     if target.suffix == ".gz":
         data = gzip.compress(data, compresslevel=9, mtime=0)
@@ -338,24 +307,24 @@ def _publish(path: Path, data: bytes) -> int:
     """Makes a file that has its content and its writer's lock as soon as it has its name."""
     hidden = path.with_name(f".new-{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
-            os.link(hidden, path)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        finally:
-            os.unlink(hidden)
+        with ExitStack() as undo:
+            descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            undo.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(descriptor, left) :]
+                os.fsync(descriptor)
+                os.link(hidden, path)
+            finally:
+                os.unlink(hidden)
+            undo.pop_all()
+            return descriptor
     except FileExistsError:
         raise LogError(f"{path}: exists already; choose another path") from None
     except OSError as error:
         raise LogError(f"{path}: cannot write there: {error.strerror}") from None
-    return descriptor
 
 
 class Writer:
@@ -374,11 +343,7 @@ class Writer:
 
     @classmethod
     def create(cls, path: Path, *first: msgspec.Struct) -> Self:
-        """Begins a new file; its first lines are written at once, so a kill leaves all or none.
-
-        Raises:
-            LogError: The path exists already, is compressed, or cannot be written.
-        """
+        """Begins a new file; its first lines are written at once, so a kill leaves all or none."""
         check_free(path)
         return cls(path, _publish(path, b"".join(map(encode_line, first))))
 

@@ -108,7 +108,7 @@ class Jail:
             if self._own_proc:
                 root.mount_proc()  # where what programs start can be counted
         elif kernel.LINUX:
-            kernel.become_subreaper()
+            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER)
             self.active.add("subreaper")
         if "mount" not in self.active:
             self.base = tempfile.mkdtemp(prefix="evo-sandbox-")
@@ -195,7 +195,7 @@ class Jail:
         self._filter = seccomp.build(unix_sockets={"mount", "network"} <= self.active)
 
         def install() -> None:
-            kernel.no_new_privileges()
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS)
             seccomp.install(self._filter)
 
         return _probe(install)
@@ -256,7 +256,7 @@ class Jail:
                 root.hide_proc()
         self._enter_limits(limits, extra_bytes, cpu=not scorer)
         if kernel.LINUX:
-            kernel.no_new_privileges()
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS)
         if "landlock" in self.active:
             self._enter_landlock(folder)
         if self._users:
@@ -264,13 +264,13 @@ class Jail:
         elif self._user_namespace:
             kernel.drop_capabilities()
         if kernel.LINUX:
-            kernel.dumpable()
-            kernel.die_with_parent(signal.SIGKILL)
+            kernel.prctl(kernel.PR_SET_DUMPABLE)
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         if "seccomp" in self.active:
             seccomp.install(self._filter)
 
     def _enter_landlock(self, folder: str) -> None:
-        kernel.no_new_privileges()
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS)
         landlock.restrict(
             self._landlock,
             readable=[*self._readable, *(("/proc",) if self._own_proc else ())],

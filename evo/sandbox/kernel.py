@@ -23,10 +23,10 @@ MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_DUMPABLE = 4
-_PR_SET_CHILD_SUBREAPER = 36
-_PR_SET_NO_NEW_PRIVS = 38
+PR_SET_PDEATHSIG = 1  # the signal when the parent ends; changes of user undo it
+PR_SET_DUMPABLE = 4  # gives back /proc/self to a process that changed its user
+PR_SET_CHILD_SUBREAPER = 36  # adopts descendants whose parent ended, so that they can be found
+PR_SET_NO_NEW_PRIVS = 38  # nothing executed from now on gains rights
 
 _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
@@ -104,30 +104,10 @@ def pivot_root(folder: str) -> None:
     os.chdir("/")
 
 
-def prctl(option: int, argument: int) -> None:
+def prctl(option: int, argument: int = 1) -> None:
     """Set one attribute of the calling process."""
     zero = ctypes.c_ulong(0)
     checked("prctl", ctypes.c_int(option), ctypes.c_ulong(argument), zero, zero, zero)
-
-
-def no_new_privileges() -> None:
-    """No program executed from now on gains rights by set-user-id or file capabilities."""
-    prctl(_PR_SET_NO_NEW_PRIVS, 1)
-
-
-def die_with_parent(signal_number: int) -> None:
-    """Receive a signal when the parent ends; undone by changes of user, so call it after them."""
-    prctl(_PR_SET_PDEATHSIG, signal_number)
-
-
-def dumpable() -> None:
-    """Give back /proc/self to a process that changed its user."""
-    prctl(_PR_SET_DUMPABLE, 1)
-
-
-def become_subreaper() -> None:
-    """Adopt descendants whose parent ended, so that they can be found and killed."""
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def drop_capabilities() -> None:

@@ -44,7 +44,7 @@ def restrict(interface: int, *, readable: Iterable[str], writable: Iterable[str]
     """Confine the calling process, for good, to the given files and folders.
 
     From interface 4 on TCP is refused too; from 6 on, abstract sockets of and signals to
-    processes outside. Requires `kernel.no_new_privileges`. Paths that do not exist are skipped.
+    processes outside. Requires `PR_SET_NO_NEW_PRIVS`. Paths that do not exist are skipped.
 
     Args:
         interface: What `version` returned.

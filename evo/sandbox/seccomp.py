@@ -23,7 +23,6 @@ _ERRNO = 0x00050000
 _NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
 _X32 = 0x40000000
 _AF_UNIX = 1
-_PR_SET_PDEATHSIG = 1
 _NEW_NAMESPACES = 0x7E020000
 _CLONE3 = 435  # its flags are in memory, out of the filter's sight; libraries fall back to clone
 
@@ -105,14 +104,14 @@ def build(*, unix_sockets: bool) -> bytes:
     else:
         steps += [_step(_EQUAL, _SOCKET[machine], 0, 1), _step(_RETURN, _ERRNO | errno.EPERM)]
     steps += _unless_argument(_CLONE[machine], _ANY_BIT, _NEW_NAMESPACES, refuse_if=True)
-    steps += _unless_argument(_PRCTL[machine], _EQUAL, _PR_SET_PDEATHSIG, refuse_if=True)
+    steps += _unless_argument(_PRCTL[machine], _EQUAL, kernel.PR_SET_PDEATHSIG, refuse_if=True)
     steps += _unless_argument(_KILL[machine], _EQUAL, _EVERYBODY, refuse_if=True)
     steps.append(_step(_RETURN, _ALLOW))
     return b"".join(steps)
 
 
 def install(instructions: bytes) -> None:
-    """Put the calling process, for good, under a filter. Requires `kernel.no_new_privileges`."""
+    """Put the calling process, for good, under a filter. Requires `PR_SET_NO_NEW_PRIVS`."""
     program = _Program(len(instructions) // 8, instructions)
     number = _SYS_SECCOMP[kernel.MACHINE]
     kernel.syscall(number, _SET_MODE_FILTER, _SPEC_ALLOW, ctypes.byref(program))

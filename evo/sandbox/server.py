@@ -61,7 +61,7 @@ def main() -> None:
             for other in set(channels) - {channel}:
                 other.close()
             if kernel.LINUX:
-                kernel.die_with_parent(signal.SIGKILL)
+                kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
                 with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
                     file.write("500")  # what eats the memory ends rather than the driver
             jail.establish()

@@ -26,11 +26,7 @@ class UnsendableError(ValueError):
 
 
 def encode(value: object, *, max_bytes: int) -> bytes:
-    """Write a returned value in MessagePack.
-
-    Raises:
-        UnsendableError: The value holds anything but plain data, or is too large or too deep.
-    """
+    """A returned value in MessagePack; `UnsendableError` where it is too large or not plain."""
     return msgspec.msgpack.encode(_Budget(max_bytes).plain(value, 0))
 
 
@@ -67,13 +63,13 @@ class _Budget:
         if kind is np.ndarray:
             return self._array(value)
         # The methods of the base class, not those of a subclass that the program wrote.
-        if issubclass(kind, list):
-            self.spend(list.__len__(value))
-            return [self.plain(item, depth + 1) for item in list.__iter__(value)]
-        if issubclass(kind, tuple):
-            self.spend(tuple.__len__(value))
-            items = [self.plain(item, depth + 1) for item in tuple.__iter__(value)]
-            return msgspec.msgpack.Ext(_TUPLE, msgspec.msgpack.encode(items))
+        for base in (list, tuple):
+            if issubclass(kind, base):
+                self.spend(base.__len__(value))
+                items = [self.plain(item, depth + 1) for item in base.__iter__(value)]
+                if base is list:
+                    return items
+                return msgspec.msgpack.Ext(_TUPLE, msgspec.msgpack.encode(items))
         if issubclass(kind, dict):
             return self._mapping(value, depth)
         raise _not_plain(f"an object of type {kind.__name__!r}")
@@ -114,13 +110,9 @@ def _places(shape: tuple[int, ...]) -> int:
 
 
 def _from_scalar(value: Any) -> bool | int | float:
-    kind = value.dtype.kind
-    if kind == "b":
-        return bool(value)
-    if kind in "iu":
-        return int(value)
-    if kind == "f":
-        return float(value)
+    for kinds, plain in (("b", bool), ("iu", int), ("f", float)):
+        if value.dtype.kind in kinds:
+            return plain(value)
     raise _not_plain(f"a NumPy {type(value).__name__!r}")
 
 
@@ -132,11 +124,7 @@ def _not_plain(what: str) -> UnsendableError:
 
 
 def decode(data: bytes) -> Any:
-    """Read what `encode` wrote, or what a hostile program wrote in its place.
-
-    Raises:
-        ValueError: The bytes are not exactly one well-formed value.
-    """
+    """What `encode` wrote; `ValueError` where something hostile stands in its place."""
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, TypeError, ValueError) as error:
@@ -185,7 +173,7 @@ def is_small(value: Any, *, most: int = 20_000) -> bool:
 def _count(value: Any, most: int) -> int:
     """Counts numbers and lists, up to a little more than `most`."""
     if isinstance(value, np.ndarray):
-        return prod(max(length, 1) for length in value.shape)
+        return _places(value.shape)
     total = 1
     if isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:

@@ -73,7 +73,7 @@ def main() -> None:
         os.setgroups([])
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
-        kernel.dumpable()
+        kernel.prctl(kernel.PR_SET_DUMPABLE)
     os.execv(sys.executable, [sys.executable, *arguments])
 
 
