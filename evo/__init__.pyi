@@ -7,6 +7,7 @@ from . import searches as searches
 from .concurrency import ConcurrencyPlan as ConcurrencyPlan
 from .concurrency import plan_concurrency as plan_concurrency
 from .configuration import Settings as Settings
+from .critics import Critic as Critic
 from .folder import TaskError as TaskError
 from .handle import Handle as Handle
 from .journal import LogError as LogError

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from evo.records import Attempt, InstanceCall, Model, Outcome, Reply, Sampling
+from evo.records import Attempt, CriticCall, Header, InstanceCall, Model, Outcome, Reply, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -237,6 +237,17 @@ def cost_of_children(
         ),
         Cost(),
     )
+
+
+def cost_of_calls(calls: Iterable[Outcome | InstanceCall | Reply], header: Header) -> Cost:
+    """Returns what some calls of a run cost, those of its critic at the critic's own prices."""
+    calls = tuple(calls)
+    critics = [call for call in calls if isinstance(call, CriticCall)]
+    others = [call for call in calls if not isinstance(call, CriticCall)]
+    total = cost_of_children(others, header.model, header.sampling)
+    if header.critic is None:
+        return total
+    return total + cost_of_children(critics, header.critic.model, header.critic.sampling)
 
 
 def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:

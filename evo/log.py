@@ -26,6 +26,7 @@ from evo.records import (
     Aside,
     Child,
     Confirmation,
+    CriticCall,
     End,
     Evaluation,
     Generation,
@@ -91,7 +92,9 @@ class Log:
             generation under way.
         instance_calls: Calls that evaluations made, by generation, program and index; of a call
             that was repeated after a failure, each in the order made.
-        replies: By generation and index, of children that are still to be evaluated.
+        critic_calls: Calls of the critic, likewise.
+        replies: By generation, index and draft: of children that are still to be evaluated, and
+            drafts that were not chosen.
         generations: Complete generations, in order.
         ends: Orderly ends of sessions.
         ended: Whether the last session has come to its orderly end.
@@ -109,7 +112,8 @@ class Log:
         self.ends: list[End] = []
         self.outcomes: list[Outcome] = []
         self.instance_calls: list[InstanceCall] = []
-        self.replies: dict[tuple[int, int], Reply] = {}
+        self.critic_calls: list[CriticCall] = []
+        self.replies: dict[tuple[int, int, int], Reply] = {}
         self.ended = False
         self._tick: Tick | None = None
         self._reader = log_reader(path)
@@ -151,10 +155,12 @@ class Log:
                     self.confirmations[confirmation.generation] = confirmation
                 case Plan() as plan:
                     self.plans[plan.generation] = plan
+                case CriticCall() as call:
+                    self.critic_calls.append(call)
                 case InstanceCall() as call:
                     self.instance_calls.append(call)
                 case Reply() as reply:
-                    self.replies[reply.generation, reply.index] = reply
+                    self.replies[reply.generation, reply.index, reply.draft] = reply
                 case Tick() as tick:
                     self._tick = tick
                 case Generation() as generation:
@@ -167,10 +173,11 @@ class Log:
                     if key in self._places:
                         raise LogError(f"{self.path}: child {key} was logged twice")
                     self._places[key] = (line.start, line.stop)
-                    self.replies.pop(key, None)
+                    self.replies.pop((*key, outcome.draft), None)
                     self.outcomes.append(outcome)
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
-        self.instance_calls.sort(key=lambda call: (call.generation, call.program, call.index))
+        for calls in (self.instance_calls, self.critic_calls):
+            calls.sort(key=lambda call: (call.generation, call.program, call.index))
         if self._reader.lines > before:
             self.__dict__.pop("children", None)
         return self._reader.lines > before
@@ -223,13 +230,13 @@ class Log:
 
     @property
     def calls(self) -> list[Outcome | InstanceCall | Reply]:
-        """Every call that this run made: of children, evaluated or not, and of evaluations.
+        """Every call that this run made: of children, drafts included, of evaluations and critics.
 
         A fork's log holds others besides, which are inherited.
         """
-        children = [child for child in self.outcomes if not child.inherited]
-        asked = [call for call in self.instance_calls if not call.inherited]
-        return [*children, *asked, *self.replies.values()]
+        every: list[Outcome | InstanceCall | Reply] = [*self.outcomes, *self.instance_calls]
+        every += [*self.critic_calls, *self.replies.values()]
+        return [call for call in every if not call.inherited]
 
     def inherits(self, generation: int) -> bool:
         """Whether a generation was made, and paid for, by the run that this one left."""

@@ -2,7 +2,8 @@
 
     evo.parallel.map(len, ["a", "bb"])                          # [1, 2]
     evo.parallel.score_batch(score, programs, max_workers=8)    # fitness by program
-    evo.parallel.generate_candidates("offline", prompts)        # a reply, or None, by prompt
+    evo.parallel.score_batch(critic.score, triples)             # by a critic
+    evo.parallel.generate_candidates(model, prompts, query)     # a reply, or None, by prompt
 
 Results come in the order of the items. Work goes on threads, which suits what waits for an
 endpoint, a disk or another process; what computes in Python should go to the sandbox or to joblib
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 MOST_WORKERS = 4
 """Workers unless told otherwise; fewer where there are fewer items."""
+
+Prompts = Sequence["str | Messages"]
+"""Texts, or lists of messages."""
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -106,19 +111,26 @@ def starmap(
 
 
 def score_batch(
-    score: Callable[[A], float],
-    items: Iterable[A],
+    score: Callable[..., float],
+    items: Iterable[Any],
     max_workers: int | None = None,
     **how: Unpack[How],
 ) -> list[Any]:
     """Returns each item's score, a finite float, in order; otherwise as `map`.
 
+    Args:
+        score: Called with an item, such as `critic.score` with a (system prompt, query, reply)
+            triple; one that takes several arguments is called with the parts of a tuple.
+        items: What is scored.
+        max_workers: Calls at a time, as for `map`.
+        **how: As for `map`.
+
     Raises:
         ValueError: A score is no finite number; with `raising=False` such errors are values too.
     """
 
-    def checked(item: A) -> float:
-        value = float(score(item))
+    def checked(item: Any) -> float:
+        value = float(score(*item) if _takes_parts(score, item) else score(item))
         if not math.isfinite(value):
             raise ValueError(f"score: expected a finite number, got {value!r} for {item!r:.80}")
         return value
@@ -127,9 +139,9 @@ def score_batch(
 
 
 def generate_candidates(
-    model: str | Model,
-    prompts: Sequence[str | Messages],
-    query: Callable[[Any, Any], Any] | None = None,
+    model: str | Model | Prompts,
+    prompts: Prompts | str | None = None,
+    query: str | Sequence[str] | Callable[[Any, Any], Any] | None = None,
     *,
     seed: int = 0,
     max_workers: int | None = None,
@@ -137,37 +149,78 @@ def generate_candidates(
 ) -> list[Any]:
     """Returns a model's reply to each prompt, in order; otherwise as `map`.
 
+        generate_candidates("offline-2", prompts)            # a reply by prompt
+        generate_candidates("offline-2", prompts, query)     # by system prompt, to one query
+        generate_candidates("offline-2", prompts, queries)   # by system prompt a list, by query
+        generate_candidates(prompts, queries)                # the same, of the offline model
+
     Args:
-        model: Name in the registry, or a Model; with a `query` of one's own whatever that takes.
-        prompts: Texts, or lists of messages.
-        query: `query(model, prompt) -> reply`; None: one call of the model, None for no reply.
-        seed: Together with a prompt's place it makes the seed of its call.
+        model: Name in the registry, or a Model; with a function as `query` whatever that takes.
+            Left out (the prompts come first): the offline model.
+        prompts: Texts, or lists of messages; with queries as text they are system prompts.
+        query: A text or several that each prompt is tried on; or a function `query(model, prompt)`
+            that makes the call instead; None: the prompts are asked as they are.
+        seed: Together with the places of prompt and query it makes the seed of a call.
         max_workers: Calls at a time, as for `map`.
-        **how: As for `map`; without a query, a call holds its slot while a request is under way
-            and gives it back while it backs off.
+        **how: As for `map`; a call holds its slot while a request is under way and gives it back
+            while it backs off.
 
     Raises:
         EndpointError: The endpoint does not answer, or refuses the key or the model.
     """
-    if query is not None:
-        asked = [(model, prompt) for prompt in prompts]
+    if callable(query):
+        asked = [(model, prompt) for prompt in prompts or ()]
         return starmap(query, asked, max_workers=max_workers, **how)
     from evo.llm.client import ModelClient
     from evo.llm.limits import Slots
     from evo.llm.registry import find_model, resolve_sampling
+    from evo.records import Model
 
+    if not isinstance(model, str | Model):
+        if query is not None:
+            raise TypeError(f"generate_candidates: expected a model first, got {model!r:.80}")
+        model, prompts, query = "offline-2", model, prompts
+    if prompts is None or isinstance(prompts, str):
+        raise TypeError(f"prompts: expected a list, got {prompts!r:.80}")
     known = find_model(model)
-    slots = how.pop("slots", None) or Slots(_workers(max_workers, len(prompts)))
+    queries = [query] if query is None or isinstance(query, str) else list(query)
+    conversations = [_conversation(prompt, asked) for prompt in prompts for asked in queries]
+    slots = how.pop("slots", None) or Slots(_workers(max_workers, len(conversations)))
     client = ModelClient(known, resolve_sampling(known), slots=slots)
 
-    def ask(place: int, prompt: str | Messages) -> str | None:
-        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    def ask(place: int, messages: Messages) -> str | None:
         key = hashlib.sha256(f"{seed}/{place}".encode()).digest()
-        call = client.call(messages, seed=int.from_bytes(key[:4], "big") >> 1, index=place)
-        return call.reply
+        return client.call(messages, seed=int.from_bytes(key[:4], "big") >> 1, index=place).reply
 
     with contextlib.closing(client):
-        return starmap(ask, enumerate(prompts), max_workers=max_workers, **how)
+        replies = starmap(ask, enumerate(conversations), max_workers=max_workers, **how)
+    if query is None or isinstance(query, str):
+        return replies
+    width = len(queries)
+    return [replies[k * width : (k + 1) * width] for k in range(len(prompts))]
+
+
+def _conversation(prompt: str | Messages, query: str | None) -> Messages:
+    """Returns the messages of one call; a prompt that is asked a query is the system's."""
+    role = "user" if query is None else "system"
+    messages = [{"role": role, "content": prompt}] if isinstance(prompt, str) else [*prompt]
+    return messages if query is None else [*messages, {"role": "user", "content": query}]
+
+
+def _takes_parts(function: Callable[..., Any], item: Any) -> bool:
+    """Whether a function cannot be called with an item, but with the parts of it."""
+    if not isinstance(item, tuple):
+        return False
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # of some built-in functions
+        return False
+    try:
+        signature.bind(item)
+    except TypeError:
+        with contextlib.suppress(TypeError):
+            return bool(signature.bind(*item))
+    return False
 
 
 def _workers(wanted: int | None, count: int) -> int:

@@ -6,19 +6,20 @@ plain values: they know nothing of files, endpoints or processes.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 SCHEMA = 2
 """Number of the log schema that this version writes; a header without a number is of schema 1."""
 
-Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout"]
+Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout", "partial"]
 """How a child ended; only `ok` has a fitness. `no_reply`: no answer after all attempts;
 `no_program`: the reply holds no complete program; `invalid`: what the program returned is no legal
-construction; `error`: it raised, crashed or broke a limit other than time; `timeout`: of time."""
+construction; `error`: it raised, crashed or broke a limit other than time; `timeout`: of time;
+`partial`: it was tried on some instances only, because it could not catch up."""
 
-STATUSES: tuple[Status, ...] = ("ok", "no_reply", "no_program", "invalid", "error", "timeout")
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 Isolation = Literal["separate", "shared"]
 """`separate`: the evaluator scores a returned value in a process that never saw the program.
@@ -146,6 +147,9 @@ class TaskRecord(Record, frozen=True, kw_only=True):
         instances_file: Which file is the data set, one instance a line; empty: there is none.
         harness_file: Which file is run after the program and defines the entry; empty: none.
         private: Names of metrics that no prompt, policy or search may see.
+        score: What scores replies on instances.
+        critic: Name of the model that scores, where it is a critic and the run names no other.
+        rubric: What that critic is asked to look at.
     """
 
     name: str
@@ -163,6 +167,9 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     instances_file: str = ""
     harness_file: str = ""
     private: tuple[str, ...] = ()
+    score: Literal["evaluator", "critic"] = "evaluator"
+    critic: str = ""
+    rubric: str = ""
 
     @property
     def asks_model(self) -> bool:
@@ -212,6 +219,22 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: int | None
 
 
+class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that scores (system prompt, query, reply) triples, and how it is asked.
+
+    Attributes:
+        model: The model as known when the run began.
+        sampling: How it samples.
+        rubric: What it is asked to look at.
+        version: Of the prompt's wording.
+    """
+
+    model: Model
+    sampling: Sampling
+    rubric: str
+    version: int = 1
+
+
 class SearchRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A search as a header keeps it; `source` is the hash (hex) of its source."""
 
@@ -258,7 +281,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         prompt_version: Version of the prompt's wording.
         search: Which programs children rewrite; None: greedy.
         drafts: Replies asked for one child, of which `critic` has one evaluated.
-        critic: Its model and rubric.
+        critic: Chooses among drafts, and scores replies on tasks that say so.
+        batches: Instances of the first batch on which children are tried; 0: on all at once.
         protocol: SHA-256 (hex) of the protocol file that the run belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
         versions: Of this package, Python, NumPy and SciPy.
@@ -282,7 +306,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     feedback: bool = False
     inspirations: int = 0
     drafts: int = 1
-    critic: dict[str, Any] | None = None
+    critic: CriticRecord | None = None
+    batches: int = 0
     draws: int = 1
     confirm: int = 0
     spending: bool = False
@@ -418,11 +443,21 @@ class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="insta
     reply: str | None = None
 
 
-class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
-    """A child's own call, logged before an evaluation that makes calls itself.
+class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag="critic_call"):
+    """A call of the run's critic; `program` is 16 hex digits over rubric and triple.
 
-    The child's line follows and takes its place; without one the child is still to be evaluated,
-    and its call is not made again. Fields as of the child.
+    Attributes:
+        score: In [0, 1]; None where the critic gave none.
+    """
+
+    score: float | None = None
+
+
+class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+    """A child's own call, logged before an evaluation that makes calls itself, or a draft's.
+
+    The child's line follows and takes the place of the draft that it states; without one the child
+    is still to be evaluated, and its calls are not made again. Fields as of the child.
     """
 
     generation: int
@@ -430,6 +465,8 @@ class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     attempts: tuple[Attempt, ...]
     reply: str | None = None
     reasoning: str | None = None
+    draft: int = 0
+    inherited: bool = False
 
 
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
@@ -495,6 +532,6 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     stats: dict[str, float] = {}
 
 
-Aside = Session | InstanceCall | Reply | Confirmation | Tick
+Aside = Session | InstanceCall | CriticCall | Reply | Confirmation | Tick
 Line = Header | Initial | Plan | Child | Generation | End | Aside
 """Every kind of line in a log."""

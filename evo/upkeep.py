@@ -268,7 +268,8 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     lines += log.sessions
     lines += [log.initial] if log.initial else []
     lines += log.ends
-    lines += [msgspec.structs.replace(call, reply=None) for call in log.instance_calls]
+    calls = [*log.instance_calls, *log.critic_calls]
+    lines += [msgspec.structs.replace(call, reply=None) for call in calls]
     kept = log.replies.values()
     lines += [msgspec.structs.replace(each, reply=None, reasoning=None) for each in kept]
     by_generation: dict[int, list[Line]] = {g: [plan] for g, plan in log.plans.items()}

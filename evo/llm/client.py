@@ -23,6 +23,7 @@ import msgspec
 from evo.cost import is_turned_away, usage_tokens
 from evo.llm.answer import Answer, Verdict, clip, read_refusal, read_success
 from evo.llm.limits import SlotCancelled, Slots
+from evo.llm.offline import OFFLINE_MODELS
 from evo.llm.rates import Lease
 from evo.records import Attempt, Model, Sampling
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""
-
-OFFLINE = "offline"
-"""Name of the model that is reached without a network."""
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0  # connecting for longer is an error of the network, not a slow answer
@@ -131,7 +129,7 @@ def find_endpoint(model: Model) -> Endpoint:
     """
     variables: tuple[str, ...] = ("OPENAI_API_KEY", "LLM_API_KEY")
     base_url = model.base_url
-    if model.name == OFFLINE and base_url is None:
+    if model.name in OFFLINE_MODELS and base_url is None:
         return Endpoint("http://offline/v1", "none")
     if base_url is None:
         if base_url := os.environ.get("OPENAI_BASE_URL"):
@@ -349,7 +347,8 @@ class ModelClient:
 
         base_url = self._endpoint.base_url
         transport = self._transport
-        if transport is None and self.model.name == OFFLINE and self.model.base_url is None:
+        offline = self.model.name in OFFLINE_MODELS and self.model.base_url is None
+        if transport is None and offline:
             from evo.llm.transport import OfflineTransport
 
             transport = OfflineTransport()

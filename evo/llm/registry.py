@@ -157,12 +157,14 @@ def resolve_sampling(
 
 @cache
 def _shipped() -> Mapping[str, Model]:
-    from evo.llm.offline import OFFLINE_VERSION
+    from evo.llm.offline import OFFLINE_MODELS
 
     text = (files("evo.llm") / "models.toml").read_text(encoding="utf-8")
     models = _parse(text, "models.toml")
-    models["offline"] = msgspec.structs.replace(models["offline"], version=str(OFFLINE_VERSION))
-    return models
+    versions = {name: OFFLINE_MODELS[name] for name in models.keys() & OFFLINE_MODELS}
+    return models | {
+        name: msgspec.structs.replace(models[name], version=v) for name, v in versions.items()
+    }
 
 
 def _plugged_in() -> Mapping[str, Model]:

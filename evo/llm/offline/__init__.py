@@ -15,11 +15,8 @@ Numbers made with it say how a search spends calls, not how good any language mo
 OFFLINE_VERSION = "1"
 """Version of the model: the same version answers the same request with the same bytes."""
 
-OFFLINE_FINGERPRINT = f"offline-{OFFLINE_VERSION} (not an LLM)"
-"""The `system_fingerprint` of every completion."""
-
-OFFLINE_MODELS = ("offline", f"offline-{OFFLINE_VERSION}")
-"""The names it answers to."""
+OFFLINE_MODELS = {"offline": OFFLINE_VERSION, "offline-1": OFFLINE_VERSION, "offline-2": "2"}
+"""The names it answers to, and the version that answers; what 2 can do besides: see `second`."""
 
 OFFLINE_CONTEXT = 32_768
 """Context window, tokens: a longer prompt is refused."""

@@ -90,9 +90,8 @@ def _complete(body: bytes) -> Response:
     completion = complete(request)
     common = {"usage": completion["usage"], "seed": request.get("seed")}
     if request.get("stream"):
-        options = request.get("stream_options") or {}
-        with_usage = bool(options.get("include_usage")) if isinstance(options, dict) else False
-        content = b"".join(_events(completion, with_usage=with_usage))
+        with_usage = (request.get("stream_options") or {}).get("include_usage")
+        content = b"".join(_events(completion, with_usage=bool(with_usage)))
         return Response(200, content, EVENTS, **common)
     return Response(200, msgspec.json.encode(completion), **common)
 

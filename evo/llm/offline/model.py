@@ -16,11 +16,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evo.keyed import KeyedStream
-from evo.llm.offline import OFFLINE_FINGERPRINT, OFFLINE_VERSION
+from evo.llm.offline import OFFLINE_MODELS, OFFLINE_VERSION, second
 from evo.llm.offline.bank import load_words
 from evo.llm.offline.edits import edit
 from evo.llm.offline.failures import draw_failure, spoil
@@ -60,7 +60,8 @@ def complete(body: Mapping[str, Any]) -> dict[str, Any]:
         RequestError: For a request that it refuses.
     """
     request = read_request(body)
-    reply, finish_reason = answer(request)
+    version = OFFLINE_MODELS[request.model]
+    reply, finish_reason = (answer if version == OFFLINE_VERSION else answer_second)(request)
     if len(cut(reply, request.max_tokens)) < len(reply):
         reply, finish_reason = cut(reply, request.max_tokens), "length"
     identity = hashlib.sha256(
@@ -71,7 +72,7 @@ def complete(body: Mapping[str, Any]) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 0,
         "model": request.model,
-        "system_fingerprint": OFFLINE_FINGERPRINT,
+        "system_fingerprint": f"offline-{version} (not an LLM)",
         "choices": [
             {
                 "index": 0,
@@ -95,9 +96,35 @@ def answer(request: Request) -> tuple[str, str]:
             "This is the offline model, a seeded rewriter of programs and not an LLM. The message "
             "has neither a code block to rewrite nor a line 'Problem: ...' to solve."
         ), "stop"
-    key = request.seed if request.seed is not None else [list(m) for m in request.messages]
-    draws = KeyedStream(OFFLINE_VERSION, parent.text.strip(), key)
+    draws = KeyedStream(OFFLINE_VERSION, parent.text.strip(), _key(request))
     return _rewrite(parent, request, draws)
+
+
+def answer_second(request: Request) -> tuple[str, str]:
+    """Returns the reply of version 2, as `answer` does that of version 1."""
+    triple = second.read_triple(request)
+    if triple is not None:
+        return second.score_triple(triple, seed=request.seed), "stop"
+    parent, shown = find_parent(request.prompt), second.read_shown(request.prompt)
+    if parent is None:
+        reply, reason = answer(request)
+        return second.without_digits(reply, request.system), reason
+    if shown.current is not None:
+        parent = _parent(parent.language, shown.current)
+    key = _key(request)
+    text, python = parent.text, parent.language == "python"
+    if shown.partner is not None:
+        mix, luck = KeyedStream("mix", text, shown.partner, key), second.mix_texts
+        text = (second.mix_programs if python else luck)(text, shown.partner, mix)
+    heeded = second.heeds(shown, parent.text, key)
+    if heeded and not python:
+        text = second.mend_text(text) + "\n"
+    draws = KeyedStream("2", text.strip(), key)
+    return _rewrite(replace(parent, text=text), request, draws, careful=heeded)
+
+
+def _key(request: Request) -> object:
+    return request.seed if request.seed is not None else [list(m) for m in request.messages]
 
 
 def find_parent(prompt: str) -> Parent | None:
@@ -107,11 +134,13 @@ def find_parent(prompt: str) -> Parent | None:
         return None
     programs = [text for tag, text in blocks if tag in ("python", "py", "python3") and _code(text)]
     if programs:
-        marked = _EVOLVE.fullmatch(programs[-1])
-        if marked:
-            return Parent("python", marked[2], marked[1], marked[3])
-        return Parent("python", programs[-1])
-    return Parent(blocks[-1][0] or "text", blocks[-1][1])
+        return _parent("python", programs[-1])
+    return _parent(blocks[-1][0] or "text", blocks[-1][1])
+
+
+def _parent(language: str, text: str) -> Parent:
+    marked = _EVOLVE.fullmatch(text) if language == "python" else None
+    return Parent(language, marked[2], marked[1], marked[3]) if marked else Parent(language, text)
 
 
 def _code(text: str) -> bool:
@@ -120,11 +149,13 @@ def _code(text: str) -> bool:
     return tree is None or bool(tree.body)
 
 
-def _rewrite(parent: Parent, request: Request, draws: KeyedStream) -> tuple[str, str]:
-    """Rewrites a parent, or fails to."""
+def _rewrite(
+    parent: Parent, request: Request, draws: KeyedStream, *, careful: bool = False
+) -> tuple[str, str]:
+    """Rewrites a parent, or fails to unless it is careful."""
     python = parent.language == "python"
     failure = draw_failure(draws, temperature=request.temperature)
-    if not python and failure not in ("prose", "truncated"):
+    if careful or (not python and failure not in ("prose", "truncated")):
         failure = "none"
     if failure == "prose":
         return draws.pick(load_words().prose), "stop"

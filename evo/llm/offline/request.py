@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from evo.llm.offline import OFFLINE_CONTEXT, OFFLINE_MODELS
 from evo.llm.offline.usage import prompt_tokens
@@ -42,6 +43,45 @@ class RequestError(Exception):
         return {
             "error": {"message": str(self), "type": kind, "param": self.param, "code": self.code}
         }
+
+
+class _Part(msgspec.Struct):
+    text: str
+
+
+class _Message(msgspec.Struct):
+    role: str
+    content: str | list[_Part]
+
+    @property
+    def text(self) -> str:
+        """The text of the message, of its parts joined."""
+        parts = self.content
+        return parts if isinstance(parts, str) else "".join(part.text for part in parts)
+
+
+class _Options(msgspec.Struct):
+    include_usage: bool | None = None
+
+
+_Limit = Annotated[int, msgspec.Meta(ge=1)] | None
+
+
+class _Body(msgspec.Struct):
+    """What is read of a request's JSON; everything else is ignored."""
+
+    messages: list[_Message]
+    seed: int | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    max_tokens: _Limit = None
+    max_completion_tokens: _Limit = None
+    n: Literal[1] | None = None
+    stream: bool | None = None
+    stream_options: _Options | None = None
+
+
+_decoder = msgspec.json.Decoder(_Body)  # made here: many threads at once would crash
 
 
 @dataclass(frozen=True)
@@ -84,30 +124,32 @@ def read_request(body: Mapping[str, Any]) -> Request:
         RequestError: With HTTP status 404 for another model, 400 for anything else.
     """
     model = body.get("model")
-    if model not in OFFLINE_MODELS:
+    if not isinstance(model, str) or model not in OFFLINE_MODELS:
         raise RequestError(
-            f"no model {model!r} here; this endpoint has only {OFFLINE_MODELS[0]!r}, "
-            f"which is not an LLM",
+            f"no model {model!r} here; this endpoint has only 'offline', which is not an LLM",
             http_status=404,
             param="model",
             code="model_not_found",
         )
-    if body.get("n") not in (None, 1):
-        raise RequestError(f"'n' must be 1, got {body['n']!r}", param="n")
-    limit = "max_completion_tokens"
-    if body.get(limit) is None:
-        limit = "max_tokens"
-    options = body.get("stream_options")
+    try:
+        read = _decoder.decode(msgspec.json.encode(body))
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        param = where.removesuffix("`") or "messages"
+        raise RequestError(f"'{param}': {what}", param=param) from None
+    if not read.messages:
+        raise RequestError(
+            "'messages' must be a list of at least one message, got []", param="messages"
+        )
     request = Request(
-        model=str(model),
-        messages=_read_messages(body.get("messages")),
-        seed=_integer(body, "seed", None),
-        temperature=_number(body, "temperature", DEFAULT_TEMPERATURE, low=0.0, high=2.0),
-        max_tokens=_integer(body, limit, DEFAULT_MAX_TOKENS, low=1) or DEFAULT_MAX_TOKENS,
-        stream=_boolean(body, "stream"),
-        stream_usage=isinstance(options, dict) and options.get("include_usage") is True,
+        model=model,
+        messages=tuple((message.role, message.text) for message in read.messages),
+        seed=read.seed,
+        temperature=DEFAULT_TEMPERATURE if read.temperature is None else read.temperature,
+        max_tokens=read.max_completion_tokens or read.max_tokens or DEFAULT_MAX_TOKENS,
+        stream=bool(read.stream),
+        stream_usage=bool(read.stream_options and read.stream_options.include_usage),
     )
-    _number(body, "top_p", 1.0, low=0.0, high=1.0)
     tokens = prompt_tokens(request.messages)
     if tokens > OFFLINE_CONTEXT:
         raise RequestError(
@@ -116,73 +158,3 @@ def read_request(body: Mapping[str, Any]) -> Request:
             code="context_length_exceeded",
         )
     return request
-
-
-def _read_messages(messages: object) -> tuple[tuple[str, str], ...]:
-    """Reads the messages: a list of objects with `role` and a text or text parts as `content`."""
-    if not isinstance(messages, list) or not messages:
-        raise RequestError(
-            f"'messages' must be a list of at least one message, got {_short(messages)}",
-            param="messages",
-        )
-    read = []
-    for number, message in enumerate(messages):
-        where = f"messages[{number}]"
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise RequestError(
-                f"'{where}' must be an object with a 'role', got {_short(message)}", param=where
-            )
-        content = message.get("content")
-        if isinstance(content, list):
-            content = _join_parts(content)
-        if not isinstance(content, str):
-            raise RequestError(
-                f"'{where}.content' must be a text, got {_short(message.get('content'))}",
-                param=f"{where}.content",
-            )
-        read.append((message["role"], content))
-    return tuple(read)
-
-
-def _join_parts(parts: list[Any]) -> str | None:
-    """Joins the parts of a message; None if one is no text."""
-    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
-    strings = [text for text in texts if isinstance(text, str)]
-    return "".join(strings) if len(strings) == len(texts) else None
-
-
-def _integer(
-    body: Mapping[str, Any], name: str, default: int | None, *, low: int | None = None
-) -> int | None:
-    value = body.get(name)
-    if value is None:
-        return default
-    if type(value) is not int or (low is not None and value < low):
-        wanted = "an integer" if low is None else f"an integer of at least {low}"
-        raise RequestError(f"'{name}' must be {wanted}, got {_short(value)}", param=name)
-    return value
-
-
-def _number(
-    body: Mapping[str, Any], name: str, default: float, *, low: float, high: float
-) -> float:
-    value = body.get(name)
-    if value is None:
-        return default
-    if type(value) not in (int, float) or not math.isfinite(value) or not low <= value <= high:
-        raise RequestError(
-            f"'{name}' must be a number from {low} to {high}, got {_short(value)}", param=name
-        )
-    return float(value)
-
-
-def _boolean(body: Mapping[str, Any], name: str) -> bool:
-    value = body.get(name)
-    if value is not None and type(value) is not bool:
-        raise RequestError(f"'{name}' must be true or false, got {_short(value)}", param=name)
-    return bool(value)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

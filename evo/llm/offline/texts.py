@@ -14,13 +14,26 @@ MOST_CHARACTERS = 2000
 """A longer text loses a sentence instead of gaining one."""
 
 
+def sentences_of(text: str) -> list[str]:
+    """Splits a text into its sentences."""
+    return [part for part in re.split(r"(?<=[.!?:])\s+", text.strip()) if part]
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is a program in some language rather than prose: its lines end so."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return sum(line.endswith(("{", "}", ";", ");", "},")) for line in lines) * 3 > len(lines)
+
+
 def rewrite_text(text: str, draws: KeyedStream) -> tuple[str, str]:
     """Rewrites a text.
 
     Returns:
         The new text and what was done, in words.
     """
-    sentences = [part for part in re.split(r"(?<=[.!?:])\s+", text.strip()) if part]
+    if is_code(text):
+        return text.rstrip("\n"), "I keep the text."
+    sentences = sentences_of(text)
     operation = draws.weighted({"add": 0.5, "drop": 0.2, "order": 0.12, "word": 0.1, "copy": 0.08})
     if operation == "add" and len(text) < MOST_CHARACTERS:
         new = draws.pick(load_words().instructions)

@@ -1,0 +1,142 @@
+"""What the offline model of version 2 does besides version 1, so that all machinery is exercised.
+
+- It tells the program to rewrite from others that the prompt shows, by the words before a block
+  (`Current`), and mixes in the parent that is shown `to mix in`: programs of the shipped tasks step
+  by step, texts by their sentences.
+- Where a prompt says what went wrong lately it heeds that with probability `HEEDED`: it then makes
+  no mistake of its own, and mends a text that asks for answers in a wrong format.
+- Under a system message that asks for an answer without digits it answers word problems so, which
+  no evaluator can read.
+- It scores a critic's triples: what is right (the answer to a word problem that it can read, a
+  reply with a sound program or a text) it finds so with probability `ACCURACY`.
+
+It sees no evaluator. Figures that compare prompts, crossover, feedback or critics on it show how
+the machinery works and nothing about language models.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import NamedTuple
+
+from evo.keyed import KeyedStream
+from evo.llm.offline.problems import find_problem, read_problem
+from evo.llm.offline.program import find_bank, parse, read_chain, write_chain
+from evo.llm.offline.request import Request
+from evo.llm.offline.texts import sentences_of
+
+HEEDED = 0.6
+"""Probability that feedback is used."""
+
+ACCURACY = 0.85
+"""Probability that a critic's score is on the right side of the middle."""
+
+WORDLESS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+_SHOWN = re.compile(
+    r"^(?P<words>[^\n]*)\n(?P<fence>`{3,})[^\n`]*\n(?P<text>.*?)^(?P=fence)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_WRONG_FORMAT = re.compile(
+    r"in words|as words?\b|spell(ed)? (it )?out|(no|without) (any )?digits|roman numeral",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+ASK_FORMAT = "End with a line of the form 'Answer: <number>'."
+
+
+class Shown(NamedTuple):
+    """What a prompt shows beside the text to rewrite: None where it does not."""
+
+    current: str | None
+    partner: str | None
+    feedback: str | None
+
+
+def read_shown(prompt: str) -> Shown:
+    """Reads which blocks of a prompt are which, and what it says went wrong."""
+    blocks = {found["words"].lower(): found["text"] for found in _SHOWN.finditer(prompt)}
+    current = next((text for words, text in blocks.items() if words.startswith("current")), None)
+    partner = next((text for words, text in blocks.items() if "to mix in" in words), None)
+    told = re.search(r"^What went wrong lately:\n((?:- .*\n?)+)", prompt, re.MULTILINE)
+    return Shown(current, partner, told[1] if told else None)
+
+
+def heeds(shown: Shown, parent: str, key: object) -> bool:
+    """Whether feedback is used."""
+    return shown.feedback is not None and KeyedStream("heed", parent, key).chance(HEEDED)
+
+
+def mix_programs(one: str, other: str, draws: KeyedStream) -> str:
+    """Returns a program with moves of both; the first where they are no chains of one task."""
+    found, chain, partner = find_bank(one), read_chain(one), read_chain(other)
+    if found is None or chain is None or partner is None or found != find_bank(other):
+        return one
+    bank = found[0]
+    if draws.chance(0.5) and partner.native:
+        chain, partner = partner, chain
+    foreign = [move for move in partner.moves if bank.idea(move.function) is not None]
+    cut, rest = draws.integer(0, len(chain.moves)), draws.integer(0, len(foreign))
+    moves = (*chain.moves[:cut], *foreign[rest:])[: bank.most_moves]
+    return write_chain(replace(chain, moves=moves), bank)
+
+
+def mix_texts(one: str, other: str, draws: KeyedStream) -> str:
+    """Returns the sentences that both have, and about two in three of the others."""
+    first, second = sentences_of(one), sentences_of(other)
+    every = dict.fromkeys([*first, *second])
+    kept = [each for each in every if (each in first and each in second) or draws.chance(0.67)]
+    return " ".join(kept or first)
+
+
+def mend_text(text: str) -> str:
+    """Returns a text without what asks for a wrong format, and with a right one."""
+    kept = [each for each in sentences_of(text) if not _WRONG_FORMAT.search(each)]
+    return " ".join(kept if ASK_FORMAT in kept else [*kept, ASK_FORMAT])
+
+
+def without_digits(reply: str, system: str) -> str:
+    """Returns a reply as a defective system message wants it, without a digit; else as it is."""
+    numbers = _NUMBER.findall(reply)
+    if not numbers or not _WRONG_FORMAT.search(system):
+        return reply
+    spelled = [WORDLESS[int(c)] if c.isdecimal() else {"-": "minus", ".": "point"}.get(c, "")
+               for c in numbers[-1]]  # fmt: skip
+    return f"The answer is {' '.join(filter(None, spelled))}."
+
+
+def read_triple(request: Request) -> tuple[str, str, str] | None:
+    """Reads the system prompt, the query and the reply that a critic is asked to score."""
+    if "Score: <number>" not in request.system:
+        return None
+    found = [each["text"] for each in _SHOWN.finditer(request.prompt)]
+    return (found[0], found[1], found[2]) if len(found) == 3 else None
+
+
+def score_triple(triple: tuple[str, str, str], *, seed: int | None) -> str:
+    """Returns a critic's reply: mostly right, on a scale from 0 to 10."""
+    draws = KeyedStream("critic", triple, seed)
+    low, high, honest = draws.integer(0, 3), draws.integer(7, 10), draws.chance(ACCURACY)
+    good = _is_good(triple)
+    if good is None:
+        return f"I cannot tell.\nScore: {draws.integer(0, 10)}"
+    said = "It does what is asked." if good == honest else "It does not do what is asked."
+    return f"{said}\nScore: {high if good == honest else low}"
+
+
+def _is_good(triple: tuple[str, str, str]) -> bool | None:
+    """Whether a reply is right as far as this model can see; None: it cannot."""
+    _, query, reply = triple
+    blocks = [found["text"] for found in _SHOWN.finditer(f"\n{reply}\n")]
+    if "```" in query:
+        text = blocks[-1] if blocks else None
+        wanted, tree = find_bank(query), parse(text or "")
+        if wanted is None or text is None:
+            return text is not None
+        return tree is not None and find_bank(text) is not None and "NotImplemented" not in text
+    reading = read_problem(find_problem(query) or "")
+    numbers = _NUMBER.findall(reply)
+    if reading is None:
+        return None
+    return bool(numbers) and abs(float(numbers[-1].replace(",", "")) - reading.value) < 1e-6
