@@ -453,7 +453,7 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
     score: float | None = None
 
 
-class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A child's own call, logged before an evaluation that makes calls itself, or a draft's.
 
     The child's line follows and takes the place of the draft that it states; without one the child
@@ -466,7 +466,6 @@ class Reply(Record, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     reply: str | None = None
     reasoning: str | None = None
     draft: int = 0
-    inherited: bool = False
 
 
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):

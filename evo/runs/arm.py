@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from evo.cost import cost_of_children
+from evo.cost import cost_of_calls
 from evo.journal import LogError
 from evo.llm.client import CallCancelled, EndpointRefused
 from evo.log import Best, Log, LogWriter
@@ -149,7 +149,7 @@ class Arm:
             if child.program is not None:
                 self._first.setdefault(program_digest(child.program), place)
         self.maker.replies = {
-            index: reply for (g, index), reply in log.replies.items() if g > self.generation
+            (i, draft): reply for (g, i, draft), reply in log.replies.items() if g > self.generation
         }
         self.planner.logged = log.plans
         self._plan_logged = self.generation + 1 in log.plans
@@ -363,7 +363,7 @@ def costs_of_log(log: Log) -> list[dict[str, float]]:
 def _costs(
     header: Header, calls: Sequence[Outcome | InstanceCall | Reply], seconds: float | None
 ) -> dict[str, float]:
-    return cost_of_children(calls, header.model, header.sampling).by_unit(seconds)
+    return cost_of_calls(calls, header).by_unit(seconds)
 
 
 def _with_fitness(best: Best, fitness: float | None) -> Best:

@@ -44,7 +44,7 @@ class Maker:
 
     Attributes:
         calls: That evaluations of the generation under way made.
-        replies: By index, to children of it that are still to be evaluated.
+        replies: By index and draft, to children of it that are still to be evaluated.
         draws: Evaluates single draws.
         evaluator: Evaluates a program as the run does.
         memory: Evaluates each program once.
@@ -52,7 +52,7 @@ class Maker:
 
     def __init__(self, header: Header, resources: Resources, writer: LogWriter) -> None:
         self.calls: list[InstanceCall] = []
-        self.replies: dict[int, Reply] = {}
+        self.replies: dict[tuple[int, int], Reply] = {}
         self._resources, self._writer = resources, writer
         self._instances: InstanceEvaluator | None = None
         self._caller = resources.caller(header)
@@ -158,7 +158,7 @@ class Maker:
 
     def _ask(self, number: int, index: int, asked: Asked, seed: int) -> Call:
         """Makes a child's call, unless an earlier session did."""
-        if (kept := self.replies.get(index)) is not None:
+        if (kept := self.replies.get((index, 0))) is not None:
             reason = kept.attempts[-1].finish_reason if kept.attempts else None
             return Call(kept.attempts, kept.reply, kept.reasoning, reason)
         call = self._caller.call(asked.messages, seed=seed, generation=number, index=index)
@@ -174,7 +174,7 @@ class Maker:
             reply=call.reply,
             reasoning=call.reasoning,
         )
-        logged = index in self.replies
+        logged = (index, 0) in self.replies
         if self.header.task.asks_model and not logged:
             self._writer.append(reply)
             logged = True

@@ -237,7 +237,10 @@ def test_kill_9_repeats_no_logged_call(tmp_path: Path, monkeypatch: pytest.Monke
             before = len(asked)
             log = evo.read_log(path)
             logged = {instance_seed(call.program, call.index) for call in log.instance_calls}
-            children = [*log.replies, *((child.generation, child.index) for child in log.outcomes)]
+            children = [
+                *(place[:2] for place in log.replies),
+                *((child.generation, child.index) for child in log.outcomes),
+            ]
             logged |= {child_seed(log.header.seed, 3, *place) for place in children}
         task = load_task("wp", instances=7)
         run = {"model": "served", "generations": goal, "children": 3, "log": tmp_path / "w.jsonl"}
