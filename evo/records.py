@@ -40,16 +40,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Attempt(Record, frozen=True, kw_only=True):
-    """One HTTP request of a call.
+    """One HTTP request of a call; `usage` and `finish_reason` are the endpoint's, verbatim.
 
-    Attributes:
-        status: `ok`, `timeout` (the client gave up waiting) or `error`.
-        latency: Seconds from sending the request to its end, without queueing; None where an
-            imported log does not say.
-        usage: The endpoint's token counts, verbatim; None if it gave none.
-        finish_reason: The endpoint's own word, such as `stop` or `length`.
-        cached: The answer came from the response cache and cost nothing.
-        sent: False if no connection was made, so that nothing can have been computed.
+    `timeout`: the client gave up waiting; `latency` in seconds is without queueing, None where an
+    import does not say; `cached`: it cost nothing; not `sent`: there was no connection.
     """
 
     status: Literal["ok", "timeout", "error"]
@@ -147,9 +141,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
         instances_file: Which file is the data set, one instance a line; empty: there is none.
         harness_file: Which file is run after the program and defines the entry; empty: none.
         private: Names of metrics that no prompt, policy or search may see.
-        score: What scores replies on instances.
-        critic: Name of the model that scores, where it is a critic and the run names no other.
-        rubric: What that critic is asked to look at.
+        score: What scores replies on instances; a `critic` by this `rubric`, if nothing else says.
     """
 
     name: str
@@ -220,14 +212,7 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model that scores (system prompt, query, reply) triples, and how it is asked.
-
-    Attributes:
-        model: The model as known when the run began.
-        sampling: How it samples.
-        rubric: What it is asked to look at.
-        version: Of the prompt's wording.
-    """
+    """A model that scores triples by a rubric; `version` is that of the prompt's wording."""
 
     model: Model
     sampling: Sampling
@@ -252,15 +237,10 @@ class Segment(Record, frozen=True, kw_only=True):
 
 
 class Fork(Record, frozen=True, kw_only=True):
-    """Where a run left another one.
+    """Where a run left another one: `at` is the last generation that both share.
 
-    Attributes:
-        at: The last generation that both share; up to there its lines are inherited.
-        copy: From 0; copy 0 keeps the other's seed.
-        parent: SHA-256 (hex) of the other's header.
-        through: SHA-256 (hex) of what the other log holds through that generation.
-        root: As `parent`, of the run where it began, which is no fork.
-        segments: What the shared generations were made under.
+    Copy 0 keeps the other's seed. SHA-256 (hex): `parent` of the other's header, `through` of what
+    its log holds through that generation, `root` of the header of the run where it began.
     """
 
     at: int
@@ -275,18 +255,14 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     """First line of a log: what identifies the run; see `make_header`. T is a goal, not here.
 
     Attributes:
-        schema: Number of the log schema.
-        model: The model as known when the run began.
-        children: N, children per generation.
         prompt_version: Version of the prompt's wording.
         search: Which programs children rewrite; None: greedy.
         drafts: Replies asked for one child, of which `critic` has one evaluated.
         critic: Chooses among drafts, and scores replies on tasks that say so.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
-        protocol: SHA-256 (hex) of the protocol file that the run belongs to; empty: none.
+        protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
         versions: Of this package, Python, NumPy and SciPy.
-        compact: Replies and programs were left out.
         source: Which tool wrote the original of an imported log.
         lost: What an import could not carry over, in words.
         mixed: First generation that may hold programs of other runs; None: none does.
@@ -390,11 +366,9 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
         generation: From 1; `index`, its position in it, from 0.
         seed: The child's own seed, below 2**31.
         prompt_hash: SHA-256 (hex) of the messages sent.
-        attempts: Every HTTP request made for it, in order.
         parents: As in `Planned`; empty in schema 1, where it is the best before the generation.
         operator: What was done with them.
-        draft: Which of its drafts was evaluated.
-        island: Which island of another tool's run it was made on.
+        draft: Which of its drafts was evaluated; `island`: of another tool's run.
     """
 
     generation: int
@@ -414,8 +388,7 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
 
     Attributes:
         reply: None if there was none or the log is compact; likewise `program`.
-        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
-        program: The program found in the reply.
+        reasoning: The model's, where the endpoint gives it apart from the reply.
         prompt: Role and text of each message, where a log was imported.
         value: What the program returned, as nested lists, for pictures, up to a size: of a child
             better than its parent, on a task that says how it is drawn.
@@ -444,20 +417,15 @@ class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="insta
 
 
 class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag="critic_call"):
-    """A call of the run's critic; `program` is 16 hex digits over rubric and triple.
-
-    Attributes:
-        score: In [0, 1]; None where the critic gave none.
-    """
+    """A call of the critic; `program` is a hash over it and the triple, its score in [0, 1]."""
 
     score: float | None = None
 
 
 class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
-    """A child's own call, logged before an evaluation that makes calls itself, or a draft's.
+    """A call for a child, logged before an evaluation that makes calls itself, or a draft.
 
-    The child's line follows and takes the place of the draft that it states; without one the child
-    is still to be evaluated, and its calls are not made again. Fields as of the child.
+    The child's line follows and stands for the draft that it states; until then it is pending.
     """
 
     generation: int
@@ -502,7 +470,6 @@ class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generat
         seconds: Wall time of all sessions on it; None where an imported log does not say.
         repeats: (index, generation, index) of each child whose program had been seen before, and
             where: it was evaluated once.
-        recalled: In logs of earlier versions: children whose evaluation another run had made.
     """
 
     generation: int
