@@ -137,9 +137,8 @@ class TaskRecord(Record, frozen=True, kw_only=True):
         statement: What the prompt says the program is for.
         entry: Names of the function that is called, in order of preference (isolation `separate`).
         picture: How a returned construction is drawn: `circles`, `points`, `triangle` or empty.
-        omitted: Files of the folder that were too large to embed.
-        instances_file: Which file is the data set, one instance a line; empty: there is none.
-        harness_file: Which file is run after the program and defines the entry; empty: none.
+        instances_file: The data set, one instance a line; empty: there is none.
+        harness_file: Run after the program, defines the entry; likewise.
         private: Names of metrics that no prompt, policy or search may see.
         score: What scores replies on instances; a `critic` by this `rubric`, if nothing else says.
     """
@@ -264,7 +263,6 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         fork: Where it left another run; everything else here is of the generations after.
         versions: Of this package, Python, NumPy and SciPy.
         source: Which tool wrote the original of an imported log.
-        lost: What an import could not carry over, in words.
         mixed: First generation that may hold programs of other runs; None: none does.
     """
 
@@ -364,7 +362,6 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
 
     Attributes:
         generation: From 1; `index`, its position in it, from 0.
-        seed: The child's own seed, below 2**31.
         prompt_hash: SHA-256 (hex) of the messages sent.
         parents: As in `Planned`; empty in schema 1, where it is the best before the generation.
         operator: What was done with them.
@@ -467,7 +464,7 @@ class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generat
         best_fitness: Best so far, generation 0 included; None while nothing is ok.
         best: (generation, index) of the best program; (0, 0) is the initial program.
         improved: Whether that is a child of this generation.
-        seconds: Wall time of all sessions on it; None where an imported log does not say.
+        seconds: Wall time of all sessions on it; None: an import does not say.
         repeats: (index, generation, index) of each child whose program had been seen before, and
             where: it was evaluated once.
     """

@@ -347,7 +347,8 @@ class InstanceEvaluator:
     def _instance(self, place: int, scored: Evaluation, lost: Status | None) -> Instance:
         """Returns how one instance went, as the sandbox says of all."""
         number = scored.metrics.get(str(place))
-        status: Status = lost or ("error" if scored.status == "ok" else scored.status)
+        failed = scored.status or "error"
+        status: Status = lost or ("error" if failed == "ok" else failed)
         if number == INVALID:
             status = "invalid"
         elif number is not None and number >= 0:

@@ -66,7 +66,7 @@ class Difference:
 
 def _describe(evaluation: Evaluation) -> str:
     fitness = "" if evaluation.fitness is None else f" {evaluation.fitness!r}"
-    return evaluation.status + fitness
+    return f"{evaluation.status}{fitness}"
 
 
 @dataclass(frozen=True)
