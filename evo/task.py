@@ -6,8 +6,8 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,13 @@ class Task:
     Attributes:
         record: Everything a log embeds of it.
         limits: Default limits of an evaluation.
+        references: Fitness of textbook rules and of the best known, by name; a task that comes
+            from a log has none.
     """
 
     record: TaskRecord
     limits: Limits
+    references: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -150,7 +153,8 @@ def load_task(
         record = msgspec.structs.replace(record, hash=hash_of(record))
     except UnicodeEncodeError as error:
         raise TaskError(f"{folder}: expected valid Unicode in every text: {error}") from None
-    return _with_instances(Task(record, held(config.limits, str(folder))), instances)
+    loaded = Task(record, held(config.limits, str(folder)), config.references)
+    return _with_instances(loaded, instances)
 
 
 def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
@@ -264,7 +268,7 @@ def _with_instances(task: Task, wanted: int | slice | None) -> Task:
     kept = "".join(f"{line}\n" for line in lines)
     files = {**record.files, record.instances_file: kept}
     record = msgspec.structs.replace(record, files=files)
-    return Task(msgspec.structs.replace(record, hash=hash_of(record)), task.limits)
+    return replace(task, record=msgspec.structs.replace(record, hash=hash_of(record)))
 
 
 def read_instances(task: TaskRecord) -> list[dict[str, Any]]:

@@ -18,6 +18,9 @@ from .effects import (
 from .effects import (
     time_to_threshold as time_to_threshold,
 )
+from .evidence import best_of as best_of
+from .evidence import protocol_claims as protocol_claims
+from .evidence import protocol_runs as protocol_runs
 from .explorers import browse as browse
 from .explorers import explore as explore
 from .explorers import follow as follow

@@ -1,0 +1,162 @@
+"""What a protocol's runs say: measures, claims judged, and best of n."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+import evo
+from evo.protocol import Protocol, load_protocol, run_protocol
+from replay.evidence import _shares_apart, best_of, protocol_claims, protocol_runs
+
+STATED = """
+name = "small"
+title = "deep against broad"
+detects = ["5 runs against 5: hardly anything"]
+
+[tasks]
+circle_packing = "{hash}"
+
+[[conditions]]
+name = "deep"
+task = "cp"
+children = 1
+generations = 4
+seeds = "0:5"
+
+[[conditions]]
+name = "broad"
+task = "cp"
+children = 4
+generations = 1
+seeds = "10:15"
+
+[measures]
+final_fitness = "best fitness after all calls of a run"
+reach = "1 if it is at least the reference"
+taste = "nothing that a log knows"
+
+[[claims]]
+name = "differ"
+text = "Deep and broad differ."
+measure = "final_fitness"
+a = "deep"
+b = "broad"
+margin = 0.01
+
+[[claims]]
+name = "unknown"
+text = "They taste differently."
+measure = "taste"
+a = "deep"
+b = "broad"
+
+[[claims]]
+name = "described"
+text = "How often they reach .1."
+measure = "reach"
+a = "deep"
+b = "broad"
+kind = "descriptive"
+
+[estimate]
+prompt_tokens = 300
+completion_tokens = 200
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Protocol, Path]:
+    folder = tmp_path_factory.mktemp("evidence")
+    stated = STATED.format(hash=evo.load_task("cp").record.hash)
+    (folder / "small.toml").write_text(stated)
+    protocol = load_protocol(folder / "small.toml")
+    run_protocol(protocol, log_dir=folder / "logs", progress=False)
+    return protocol, folder / "logs"
+
+
+def test_measures_are_those_of_the_logs(made: tuple[Protocol, Path]) -> None:
+    runs = protocol_runs(*made, reach=0.1)
+    assert runs["condition"].value_counts().to_dict() == {"deep": 5, "broad": 5}
+    assert (runs["calls"] == 4).all()
+    for row in runs.itertuples():
+        log = evo.read_log(made[1] / row.run)
+        assert row.final_fitness == log.trajectory[-1]
+        assert row.reach == float(log.trajectory[-1] >= 0.1)
+        rises = np.diff(log.trajectory) > 1e-9
+        assert row.improving == pytest.approx(rises.sum() / 4)
+
+
+def test_claims_are_judged_on_both_sides(made: tuple[Protocol, Path]) -> None:
+    table = protocol_claims(*made, reach=0.1).set_index("claim")
+    runs = protocol_runs(*made).groupby("condition")["final_fitness"].mean()
+    differ = table.loc["differ"]
+    assert differ["effect"] == pytest.approx(runs["deep"] - runs["broad"])
+    assert differ["low"] < differ["effect"] < differ["high"]
+    assert (differ["n_a"], differ["n_b"], differ["planned_a"]) == (5, 5, 5)
+    assert differ["p_holm"] >= differ["p"]
+    assert (differ["verdict"] == "supported") == (differ["p_holm"] < 0.05)
+    assert table.loc["unknown", "verdict"] == "undetermined"
+    assert "taste" in table.loc["unknown", "why"]
+    assert table.loc["described", "verdict"] == "descriptive"
+    assert -1 <= table.loc["described", "low"] <= table.loc["described", "high"] <= 1
+
+
+def test_what_was_not_made_is_undetermined(made: tuple[Protocol, Path], tmp_path: Path) -> None:
+    table = protocol_claims(made[0], tmp_path)
+    assert (table["n_a"] == 0).all()
+    assert set(table["verdict"]) == {"undetermined", "descriptive"}
+    assert best_of(made[0], tmp_path).empty
+
+
+def test_a_begun_run_counts_for_its_first_generation_alone(
+    made: tuple[Protocol, Path], tmp_path: Path
+) -> None:
+    protocol, logs = made
+    lines = (logs / "deep-s0.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "deep-s0.jsonl").write_bytes(b"".join(lines[:7]))
+    assert protocol_runs(protocol, tmp_path).empty
+    assert best_of(protocol, tmp_path)["children"].unique().tolist() == [1]
+
+
+def test_best_of_n_is_the_mean_over_all_choices(made: tuple[Protocol, Path]) -> None:
+    protocol, logs = made
+    table = best_of(protocol, logs, most=3)
+    first: list[float] = []
+    for path in logs.glob("*.jsonl"):
+        log = evo.read_log(path)
+        floor = float(log.trajectory[0])
+        found = [c.evaluation.fitness for c in log.outcomes if c.generation == 1]
+        first += [floor if fitness is None else max(floor, fitness) for fitness in found]
+    assert table["children"].unique().tolist() == [len(first)] == [25]
+    for n, value in zip(table["n"], table["value"], strict=True):
+        every = [max(chosen) for chosen in itertools.combinations(first, n)]
+        assert value == pytest.approx(np.mean(every))
+    assert (table["low"] <= table["value"] + 1e-12).all()
+    assert (table["high"] >= table["value"] - 1e-12).all()
+
+
+def test_difference_of_shares_holds_its_level() -> None:
+    """Exactly, over all outcomes, at n = 5 against 7."""
+    sides = [np.arange(n + 1) for n in (5, 7)]
+    limits = {
+        (i, j): _shares_apart(np.repeat([1.0, 0.0], [i, 5 - i]), np.repeat([1.0, 0.0], [j, 7 - j]))
+        for i, j in itertools.product(*sides)
+    }
+    for p, q in itertools.product((0.1, 0.3, 0.5, 0.8), repeat=2):
+        chance = np.outer(binom.pmf(sides[0], 5, p), binom.pmf(sides[1], 7, q))
+        held = sum(chance[ij] for ij, (low, high) in limits.items() if low <= p - q <= high)
+        assert held >= 0.95
+
+
+def test_local_protocol_is_read_as_far_as_it_came() -> None:
+    folder = Path(__file__).resolve().parents[2] / "logs" / "corpus" / "local-tsp"
+    runs, claims = protocol_runs("local-tsp", folder), protocol_claims("local-tsp", folder)
+    assert isinstance(runs, pd.DataFrame)
+    assert (runs["calls"] == 24).all()
+    assert ((runs["final_fitness"] >= 0.83007) == (runs["reach"] == 1)).all()
+    assert runs["check_fitness"].notna().all()
+    assert (claims["n_a"] == (runs["condition"] == "deep").sum()).all()
