@@ -58,7 +58,7 @@ def faults(hostile: Hostile, found: dict[str, object], protections: set[str]) ->
             wrong.append("escaped")
         if found["left"]:
             wrong.append(f"left {found['left']}")
-        if found["status"] not in (*hostile.statuses, "timeout") or (
+        if found["status"] not in (*hostile.status, "timeout") or (
             found["status"] != "timeout" and hostile.says not in error
         ):
             wrong.append(f"is {found['status']}: {error[:300]}")

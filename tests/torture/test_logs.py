@@ -23,7 +23,7 @@ from samples import make_log_bytes, sample_header, write_sample
 import evo
 from evo.cli import main
 from evo.configuration import make_header
-from evo.journal import BODY, LogError, Writer, encode_line, file_name, write_new
+from evo.journal import LogError, Writer, encode_line, file_name, write_new
 from evo.log import LogWriter, read_log
 from evo.records import Child, End, Line, Model, SearchRecord
 from evo.task import hash_of
@@ -40,18 +40,6 @@ def forged(path: Path, **header: Any) -> Path:
     lines = make_log_bytes().splitlines(keepends=True)
     record = _decoder.decode(lines[0])
     lines[0] = encode_line(msgspec.structs.replace(record, **header))
-    path.write_bytes(b"".join(lines))
-    return path
-
-
-def forged_body(path: Path, *replaced: tuple[bytes, bytes]) -> Path:
-    """A log whose first line has other text, with a right checksum."""
-    lines = make_log_bytes().splitlines(keepends=True)
-    body = lines[0][BODY:-1]
-    for old, new in replaced:
-        assert old in body
-        body = body.replace(old, new)
-    lines[0] = b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body)
     path.write_bytes(b"".join(lines))
     return path
 
@@ -159,22 +147,6 @@ def test_threads_on_a_full_disk_lose_only_their_own_lines(tmp_path: Path) -> Non
     assert written.isdisjoint(failed)
     assert len(written) + len(failed) == 250
     assert failed
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ([(b'"kind":"header"', b'"kind":"header","schema":99')], "schema 99 is unknown"),
-        ([(b'"kind":"header"', b'"kind":"header","schema":0')], "schema 0 is unknown"),
-        ([(b'"kind":"header"', b'"kind":"header","format":"evo2"')], "'evo2' is unknown"),
-    ],
-)
-def test_an_unknown_version_is_refused(
-    tmp_path: Path, changes: list[tuple[bytes, bytes]], words: str
-) -> None:
-    path = forged_body(tmp_path / "a.jsonl", *changes)
-    with pytest.raises(LogError, match=f"{words}.*upgrade"):
-        read_log(path)
 
 
 def test_an_exchanged_evaluator_is_found_before_anything_runs(tmp_path: Path) -> None:
@@ -345,7 +317,6 @@ def test_headers_that_no_struct_takes(tmp_path: Path) -> None:
 
 def test_a_log_of_an_unknown_search_is_not_gone_on_with_as_greedy(tmp_path: Path) -> None:
     path = forged(tmp_path / "a.jsonl", search=SearchRecord(name="os.system"))
-    with pytest.raises(LogError, match="only goes on with greedy"):
-        evo.rerun(path)
-    with pytest.raises(LogError, match="only goes on with greedy"):
-        evo.resume(path, generations=9)
+    for go_on in (evo.rerun, lambda path: evo.resume(path, generations=9, model="offline")):
+        with pytest.raises(ValueError, match="search"):
+            go_on(path)

@@ -20,6 +20,7 @@ from evo import sandbox
 from evo.records import Evaluation, Limits
 from evo.sandbox import Evaluator, EvaluatorClosed, SandboxError
 from evo.sandbox import evaluator as driver
+from evo.sandbox.messages import Ready
 from evo.sandbox.outcome import without_folders
 
 GOOD = "def construct():\n    return [[0.5, 0.5]] * 4"
@@ -45,21 +46,37 @@ def test_value_and_metrics(evaluator: Evaluator) -> None:
     assert evaluator.evaluate(make_task(), program, LIMITS).value is None
 
 
-def test_first_entry_is_preferred_and_main_blocks_do_not_run(evaluator: Evaluator) -> None:
-    program = f"""
+WORKS = {
+    "first entry": f"""
 def build():
     raise RuntimeError("not preferred")
 {GOOD}
 if __name__ == "__main__":
     raise SystemExit("main ran")
-"""
-    assert evaluator.evaluate(make_task(), program, LIMITS).status == "ok"
+""",
+    "own source": f"import inspect\n{GOOD}\nassert 'inspect' in open(__file__).read()\n"
+    "assert 'return' in inspect.getsource(construct)",
+    "scipy": f"from scipy.optimize import minimize\nminimize(abs, 1.0)\n{GOOD}",
+}
+FAILS = {
+    "this package": (f"import sys\nsys.modules.clear()\nimport replay\n{GOOD}", "named 'replay'"),
+    "lone surrogates": (f"{GOOD}\n#\ud800", "valid Unicode"),
+    "its own line": ("def construct():\n    return 1 / 0", "return 1 / 0"),
+}
 
 
-def test_program_can_read_its_own_source(evaluator: Evaluator) -> None:
-    program = f"import inspect\n{GOOD}\nassert 'inspect' in open(__file__).read()\n"
-    program += "assert 'return' in inspect.getsource(construct)"
-    assert evaluator.evaluate(make_task(), program, LIMITS).status == "ok"
+@pytest.mark.parametrize("name", WORKS)
+def test_programs_that_work(evaluator: Evaluator, name: str) -> None:
+    assert evaluator.evaluate(make_task(), WORKS[name], LIMITS).status == "ok"
+
+
+@pytest.mark.parametrize("name", FAILS)
+def test_programs_that_fail_are_told_why(evaluator: Evaluator, name: str) -> None:
+    program, says = FAILS[name]
+    evaluation = evaluator.evaluate(make_task(), program, LIMITS)
+    assert evaluation.status == "error"
+    assert says in (evaluation.error or "")
+    assert (evaluation.error or "").count("File ") <= 1  # no frame but the program's
 
 
 def test_evaluation_is_a_function_of_the_program(evaluator: Evaluator) -> None:
@@ -148,11 +165,13 @@ def test_failing_evaluators(evaluator: Evaluator, score: str, status: str, says:
     assert evaluator.evaluate(make_task(), GOOD, LIMITS).status == "ok"
 
 
-def test_evaluators_that_cannot_be_imported(evaluator: Evaluator) -> None:
-    for source, says in (("import skimage_missing", "pip install"), ("x = 1", "score(value)")):
-        evaluation = evaluator.evaluate(make_task(source), GOOD, LIMITS)
-        assert evaluation.status == "error"
-        assert says in (evaluation.error or "")
+@pytest.mark.parametrize(
+    ("source", "says"), [("import skimage_missing", "pip install"), ("x = 1", "score(value)")]
+)
+def test_evaluators_that_cannot_be_used(evaluator: Evaluator, source: str, says: str) -> None:
+    evaluation = evaluator.evaluate(make_task(source), GOOD, LIMITS)
+    assert evaluation.status == "error"
+    assert says in (evaluation.error or "")
 
 
 def test_output_is_kept_in_errors_only(evaluator: Evaluator) -> None:
@@ -163,28 +182,6 @@ def test_output_is_kept_in_errors_only(evaluator: Evaluator) -> None:
     for text in ("out loud", "quietly", "ZeroDivisionError", "line 5", "bytes dropped"):
         assert text in error
     assert len(error) < 3000
-
-
-def test_tracebacks_show_the_program_only(evaluator: Evaluator) -> None:
-    error = evaluator.evaluate(make_task(), "def construct():\n    return 1 / 0", LIMITS).error
-    assert error is not None
-    assert error.count("File ") == 1
-    assert "return 1 / 0" in error
-
-
-def test_scipy_is_there(evaluator: Evaluator) -> None:
-    program = f"from scipy.optimize import minimize\nminimize(abs, 1.0)\n{GOOD}"
-    assert evaluator.evaluate(make_task(), program, LIMITS).status == "ok"
-
-
-def test_programs_do_not_find_this_package(evaluator: Evaluator) -> None:
-    program = f"import sys\nsys.modules.clear()\nimport replay\n{GOOD}"
-    evaluation = evaluator.evaluate(make_task(), program, LIMITS)
-    assert "No module named 'replay'" in (evaluation.error or "")
-
-
-def test_lone_surrogates_in_a_program_are_its_error(evaluator: Evaluator) -> None:
-    assert evaluator.evaluate(make_task(), f"{GOOD}\n#\ud800", LIMITS).status == "error"
 
 
 def test_many_threads_share_the_workers(remnants: Remnants) -> None:
@@ -279,18 +276,18 @@ sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).resolve().pa
 from evo.records import Limits
 from evo.sandbox import Evaluator, evaluator
 from toy import make_task
-evaluator._PARENT = {str(_parent())!r}
+evaluator._PARENT = {driver._PARENT!r}
 pool = Evaluator(1)
 print(pool.protections, flush=True)
 pool.evaluate(make_task(), {SLEEP!r}, Limits(seconds=60))
 """
     )
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) as driver:
-        assert driver.stdout is not None
-        driver.stdout.readline()
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
         time.sleep(0.3)
         assert remnants.count()["processes"] > before
-        driver.kill()
+        process.kill()
     wait_until(lambda: remnants.count()["processes"] == before)
 
 
@@ -300,12 +297,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def _parent() -> str:
-    from evo.sandbox import evaluator
-
-    return evaluator._PARENT
 
 
 def test_a_forked_copy_leaves_the_original_alone(evaluator: Evaluator) -> None:
@@ -327,9 +318,6 @@ def test_the_plain_function_can_be_sent_elsewhere() -> None:
 
 
 def test_missing_layers_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evo.sandbox import evaluator as driver
-    from evo.sandbox.messages import Ready
-
     monkeypatch.setattr(driver, "_warned", threading.Event())
     ready = Ready(protections=(), missing={"seccomp": "not known here"}, folder="")
     with pytest.warns(sandbox.SandboxWarning, match="seccomp .not known here.: programs may"):
@@ -337,12 +325,9 @@ def test_missing_layers_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     driver._warn_once(ready)
 
 
-@pytest.mark.parametrize("workers", [0, -1])
-def test_bad_numbers_of_workers(workers: int) -> None:
-    with pytest.raises(ValueError, match=f"got {workers}"):
-        Evaluator(workers)
-
-
-def test_unknown_layers() -> None:
+def test_bad_arguments() -> None:
+    for workers in (0, -1):
+        with pytest.raises(ValueError, match=f"got {workers}"):
+            Evaluator(workers)
     with pytest.raises(ValueError, match=r"'moat'.*'seccomp'"):
         Evaluator(without=["moat"])
