@@ -23,6 +23,7 @@ COMMANDS = {
     "compact": "evo.commands.logs:compact",
     "protocol": "evo.commands.runs:protocol",
     "grid": "evo.commands.runs:grid",
+    "fork": "evo.commands.runs:fork",
     "allocate": "evo.commands.choosing:allocate",
     "sweep": "evo.commands.choosing:sweep",
     "select": "evo.commands.choosing:select",
@@ -38,6 +39,7 @@ COMMANDS = {
 GOES_ON = {
     "run": "stopped; `evo resume LOG` goes on where a log was",
     "resume": "stopped; `evo resume LOG` goes on where a log was",
+    "fork": "stopped; `evo resume LOG` goes on where a fork was",
     "grid": "stopped; the same command goes on where it was",
     "allocate": "stopped; `evo allocate` with the same arguments and --log-dir goes on",
     "select": "stopped; `evo select` with the same arguments and --log-dir goes on",

@@ -221,7 +221,8 @@ _promising = threading.Lock()
 def run_stem(header: Header) -> str:
     """Returns how the name of a run's log begins, after what identifies it."""
     task, model = file_name(header.task.name), file_name(header.model.name)
-    return f"{task}-{model}-N{header.children}-s{header.seed}"
+    fork = f"-at{header.fork.at}-copy{header.fork.copy}" if header.fork else ""
+    return f"{task}-{model}-N{header.children}-s{header.seed}{fork}"
 
 
 def default_path(header: Header, folder: str | os.PathLike[str] | None = None) -> Path:

@@ -312,9 +312,10 @@ class Log:
 
     @property
     def seconds(self) -> float | None:
-        """Wall time of the complete generations; None unless every one's is known."""
-        known = [each.seconds for each in self.generations if each.seconds is not None]
-        return sum(known) if len(known) == len(self.generations) else None
+        """Wall time of the complete generations that are its own; None unless all are known."""
+        own = [each.seconds for each in self.generations if not each.inherited]
+        known = [seconds for seconds in own if seconds is not None]
+        return sum(known) if len(known) == len(own) else None
 
     @property
     def seconds_under_way(self) -> float:

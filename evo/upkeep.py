@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
 import statistics
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,7 +27,16 @@ from evo.journal import (
     write_new,
 )
 from evo.log import Log, read_log
-from evo.records import Child, Confirmation, Header, Line, Outcome
+from evo.records import (
+    Child,
+    Confirmation,
+    Header,
+    Initial,
+    Line,
+    Made,
+    Outcome,
+    Record,
+)
 from evo.task import SHIPPED, hash_of, load_task
 
 TOLERANCE = 1e-9  # rounding of a mean over instances
@@ -132,6 +144,7 @@ def _faults(log: Log) -> Iterator[str]:
         best = stated
     yield from _wrong_means(log)
     yield from _wrong_plans(log)
+    yield from _wrong_inheritance(log)
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         yield f"children of generations {extra} whose predecessors are not complete"
 
@@ -176,6 +189,22 @@ def _wrong_plans(log: Log) -> Iterator[str]:
         asked = at.requests[child.index : child.index + 1] if at else ()
         if any((a.parents, a.operator) != (child.parents, child.operator) for a in asked):
             yield f"child {child.index} of generation {child.generation} is not what was planned"
+
+
+def _wrong_inheritance(log: Log) -> Iterator[str]:
+    """Yields where what is inherited is not what the fork's header says."""
+    fork = log.header.fork
+    inherited = [o.generation for o in log.outcomes if o.inherited]
+    if inherited and (fork is None or max(inherited) > fork.at):
+        yield f"generation {max(inherited)} is marked as inherited, which is after any fork"
+    elif fork and log.initial and log.initial.inherited and log.header.source == "evo":
+        if any(each.header.fork for each in fork.segments):
+            yield "its segments are forks themselves"
+        if (
+            not log.header.compact
+            and digest_of(lines_through(log, fork.at, log.children)) != fork.through
+        ):
+            yield f"what it inherits through generation {fork.at} is not what it left"
 
 
 def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[str, ...]:
@@ -264,25 +293,39 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
         LogError: The log cannot be read, or the target exists or cannot be written.
     """
     log, target = read_log(path), Path(target)
-    lines: list[Line] = [msgspec.structs.replace(log.header, compact=True)]
-    lines += log.sessions
-    lines += [log.initial] if log.initial else []
-    lines += log.ends
-    calls = [*log.instance_calls, *log.critic_calls]
-    lines += [msgspec.structs.replace(call, reply=None) for call in calls]
-    kept = log.replies.values()
-    lines += [msgspec.structs.replace(each, reply=None, reasoning=None) for each in kept]
-    by_generation: dict[int, list[Line]] = {g: [plan] for g, plan in log.plans.items()}
-    for outcome in log.outcomes:
-        plain = Child(**{name: getattr(outcome, name) for name in Outcome.__struct_fields__})
-        by_generation.setdefault(outcome.generation, []).append(plain)
-    for tried in log.confirmations.values():
-        by_generation.setdefault(tried.generation, []).append(tried)
-    for generation in log.generations:
-        by_generation.setdefault(generation.generation, []).append(generation)
-    lines += [line for _, group in sorted(by_generation.items()) for line in group]
+    bare = [Child(**{n: getattr(o, n) for n in Outcome.__struct_fields__}) for o in log.outcomes]
+    lines: list[Record] = [msgspec.structs.replace(log.header, compact=True)]
+    lines += [*log.sessions, *log.ends]
+    for line in lines_through(log, len(log.generations) + 1, bare):
+        texts = {"reply", "reasoning"} & set(line.__struct_fields__)
+        lines.append(msgspec.structs.replace(line, **dict.fromkeys(texts)))
     write_new(target, b"".join(map(encode_line, lines)))
     return read_log(target)
+
+
+def lines_through(log: Log, at: int, children: Sequence[Child]) -> list[Made]:
+    """Returns what a log holds of the generations through `at`, in order.
+
+    Args:
+        log: The log.
+        at: The last generation.
+        children: The log's, as they are to be told.
+    """
+    lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
+    initial = [log.initial] if log.initial else []
+    parts: list[Iterable[Any]] = [log.plans.values(), log.instance_calls, log.critic_calls, initial]
+    parts += [log.replies.values(), children, log.confirmations.values(), log.generations]
+    for record in itertools.chain(*parts):
+        generation = 0 if isinstance(record, Initial) else record.generation
+        if generation <= at:
+            lines[generation].append(record)
+    return [line for group in lines.values() for line in group]
+
+
+def digest_of(lines: Iterable[Made]) -> str:
+    """Returns SHA-256 (hex) of lines, whether or not they are inherited."""
+    own = (msgspec.structs.replace(line, inherited=False) for line in lines)
+    return hashlib.sha256(b"".join(map(encode_line, own))).hexdigest()
 
 
 def stop_file(path: Path) -> Path:

@@ -218,6 +218,7 @@ if TYPE_CHECKING:
     Parameters = dict[str, float] | None
     SearchFields = dict[str, Any] | None
     Seed = int
+    Start = int
     Seeds = list[int] | None
     Instances = int | slice | None
 else:
@@ -232,6 +233,7 @@ else:
     Parameters = many(numbers, "--set", metavar="NAME=NUMBER")
     SearchFields = many(assignments, metavar="NAME=VALUE")
     Seed = whole(low=0)
+    Start = whole(low=0)
     Seeds = one(seed_range, metavar="SEEDS")
     Instances = one(instance_range, metavar="COUNT")
 
@@ -248,6 +250,8 @@ TYPES: dict[str, Any] = {
     "budget": Limits,
     "cache": Path | None,
     "children": whole("-N", "--children"),
+    "copies": whole(),
+    "inspirations": whole(low=0),
     "generations": whole("-T", "--generations"),
     "max_concurrent": whole(),
     "max_tokens": whole(),

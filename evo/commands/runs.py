@@ -14,9 +14,11 @@ from evo.commands.options import (
     Output,
     Seed,
     Seeds,
+    Start,
     made_from,
 )
 from evo.commands.tables import FAILURE, number, print_logs, read_text, table
+from evo.runs.fork import fork as fork_log
 from evo.runs.playback import rescore as rescore_log
 from evo.runs.verbs import evaluate as evaluate_program
 from evo.runs.verbs import resume_many, run_grid, run_many
@@ -113,6 +115,19 @@ def resume(make: Making, logs: LogPaths) -> int:
     if len(sweeps) < len(logs) or "generations" in given:
         raise ValueError("expected logs, or folders of sweeps alone and without -T")
     return go_on(sweeps, given)
+
+
+@made_from(fork_log, without=["log", "task"])
+def fork(make: Making, log: str, *, at: Start, task: str | None = None) -> int:
+    """Goes on from one state of a logged run several times over, as it was made or otherwise.
+
+    Args:
+        log: A run's log with its programs.
+        at: The last generation that is shared; 0 shares the initial program alone.
+        task: Of a log that was imported: name or folder; its programs are evaluated on it.
+    """
+    print_logs(make(log, at=at, task=task))
+    return 0
 
 
 @made_from(run_grid, without=["budget"])

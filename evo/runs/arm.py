@@ -76,7 +76,8 @@ class Arm:
         self.costs: list[dict[str, float]] = []
         self._writer, self._resources = writer, resources
         self._under = header.under(0)
-        self.maker = Maker(self._under, resources, writer)
+        self.maker = Maker(header, resources, writer)
+        self.maker.enter(self._under)
         headers = [self._under, header, *(each.header for each in header.segments)]
         played = resources.only is not None
         self.planner = Planner(headers, self.maker.replies_under, played=played)
@@ -105,6 +106,8 @@ class Arm:
             EndpointError: The endpoint did not answer the calls of that evaluation.
         """
         maker = self.maker
+        if log is not None and log.generations:
+            self._enter(len(log.generations) + 1)
         if log is not None:  # what failed may do better now
             maker.learn(call for call in log.instance_calls if call.reply is not None)
             maker.calls = [call for call in log.instance_calls if call.generation == 0]

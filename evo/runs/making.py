@@ -55,12 +55,11 @@ class Maker:
         self.replies: dict[tuple[int, int], Reply] = {}
         self._resources, self._writer = resources, writer
         self._instances: InstanceEvaluator | None = None
-        self._caller = resources.caller(header)
         if header.task.instances_file:
             self._instances = InstanceEvaluator(
                 header,
                 resources.evaluator.evaluate,
-                self._caller,
+                resources.caller(header),
                 max_concurrent=resources.max_concurrent,
                 stopping=resources.stopping,
                 on_call=self._log_call,
@@ -72,7 +71,6 @@ class Maker:
     def enter(self, header: Header) -> None:
         """Makes children under this configuration from here on; what is known stays."""
         self.header = header
-        self._caller = self._resources.caller(header)
         source = self._instances or self._resources.evaluator
         self.draws = DrawnEvaluator(header, source)
         self.noisy = (header.draws, header.confirm) != (1, 0)
@@ -161,7 +159,8 @@ class Maker:
         if (kept := self.replies.get((index, 0))) is not None:
             reason = kept.attempts[-1].finish_reason if kept.attempts else None
             return Call(kept.attempts, kept.reply, kept.reasoning, reason)
-        call = self._caller.call(asked.messages, seed=seed, generation=number, index=index)
+        caller = self._resources.caller(self.header)
+        call = caller.call(asked.messages, seed=seed, generation=number, index=index)
         self._resources.tally.add(call.attempts, self.header)
         return call
 

@@ -25,6 +25,7 @@ from evo.records import (
     Initial,
     Limits,
     Line,
+    Made,
 )
 from evo.runs.arm import Arm, choose_child
 from evo.runs.evaluations import Draws, Evaluates
@@ -33,7 +34,7 @@ from evo.runs.noise import DrawnEvaluator
 from evo.runs.resources import open_resources
 from evo.sandbox import Evaluator
 from evo.sandbox.cluster import open_evaluator
-from evo.upkeep import require_whole
+from evo.upkeep import lines_through, require_whole
 
 TOLERANCE = 1e-9
 
@@ -130,12 +131,13 @@ def rerun(
     with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
         target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"
         with open_resources(settings, only=model) as resources:
-            writer = LogWriter.create(target, logged.header, *logged.instance_calls)
-            arm = Arm(writer, logged.header, resources)
-            arm.play(logged)
-            with writer:
-                arm.begin()
-                for _ in logged.generations:
+            taken = _not_ours(logged)
+            first = taken or logged.instance_calls
+            with LogWriter.create(target, logged.header, *first) as writer:
+                arm = Arm(writer, logged.header, resources)
+                arm.begin(read_log(target) if taken else None)
+                arm.play(logged)
+                while arm.generation < len(logged.generations):
                     arm.advance()
             again = read_log(target)
             differences = _compare(logged, again, arm.maker.evaluator)
@@ -147,6 +149,14 @@ def rerun(
         differing_prompts=tuple(sorted(model.differing)),
         differing_plans=tuple(arm.planner.differing),
     )
+
+
+def _not_ours(logged: Log) -> list[Made]:
+    """What a fork of an imported run inherits: it cannot be played again."""
+    fork = logged.header.fork
+    if fork is None or all(each.header.source == "evo" for each in fork.segments):
+        return []
+    return lines_through(logged, fork.at, logged.children)
 
 
 def _require_texts(log: Log) -> None:
@@ -235,14 +245,28 @@ def rescore(
     header = msgspec.structs.replace(
         header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}"
     )
-    programs = [child.program for child in logged.children]
+    lines = evaluated_again(logged, header, metric=metric, workers=workers)
+    lines[1:1] = logged.instance_calls
+    write_new(target, b"".join(encode_line(line) for line in lines))
+    return read_log(target)
+
+
+def evaluated_again(
+    logged: Log, header: Header, *, metric: str | None = None, workers: int | None = None
+) -> list[Line]:
+    """Returns the lines of a log with its programs evaluated as a header says.
+
+    Args:
+        logged: A log with programs.
+        header: Its task's evaluator is asked, within its limits.
+        metric: Taken as the fitness; None: the fitness.
+        workers: Evaluations at a time; None: one per core.
+    """
     first = header.task.files[header.task.program_file]
+    programs = [first, *(child.program for child in logged.children if child.program)]
     with contextlib.closing(open_evaluator(workers)) as sandbox:
-        evaluated = _evaluate_all(
-            DrawnEvaluator(header, _player(logged, sandbox)),
-            header,
-            list(dict.fromkeys([first, *(p for p in programs if p)])),
-        )
+        evaluator = DrawnEvaluator(header, _player(logged, header, sandbox))
+        evaluated = _evaluate_all(evaluator, header, list(dict.fromkeys(programs)))
     if metric:
         evaluated = {p: _with_metric(e, metric) for p, e in evaluated.items()}
     children = [
@@ -251,10 +275,7 @@ def rescore(
         else msgspec.structs.replace(child, evaluation=evaluated[child.program])
         for child in logged.children
     ]
-    lines = _retold(logged, header, Initial(evaluation=evaluated[first]), children)
-    lines[1:1] = logged.instance_calls
-    write_new(target, b"".join(encode_line(line) for line in lines))
-    return read_log(target)
+    return _retold(logged, header, Initial(evaluation=evaluated[first]), children)
 
 
 def _rescored_path(path: Path) -> Path:
@@ -262,11 +283,10 @@ def _rescored_path(path: Path) -> Path:
     return path.with_name(f"{name}.rescored.jsonl")
 
 
-def _player(logged: Log, sandbox: Draws) -> Draws:
+def _player(logged: Log, header: Header, sandbox: Draws) -> Draws:
     """Returns what evaluates a log's programs again, with its replies on instances if there are."""
-    if not logged.header.task.instances_file:
+    if not header.task.instances_file:
         return sandbox
-    header = logged.header
     model = RecordedModel((), model=header.model, sampling=header.sampling)
     player = InstanceEvaluator(header, sandbox.evaluate, model, max_concurrent=1)
     player.learn(logged.instance_calls)

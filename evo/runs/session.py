@@ -18,7 +18,7 @@ from evo.handle import Control, read_begun
 from evo.journal import LogBusyError, LogError, check_free
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import Log, LogWriter, read_log
-from evo.records import End, EndReason, Header, Session
+from evo.records import End, EndReason, Header, Made, Session
 from evo.runs.arm import Arm, Stopped, costs_of_log
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources, open_resources
@@ -72,12 +72,14 @@ class Job:
         header: Configuration of the run.
         goal: Where it ends.
         named: Whether the user named the header's model to go on with, whatever the log's is.
+        inherited: Of a fork, what its log begins with.
     """
 
     path: Path
     header: Header
     goal: Goal
     named: bool = False
+    inherited: tuple[Made, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ class _Run:
         if job.named:
             session = msgspec.structs.replace(session, model=job.header.model)
         try:
-            writer, log = open_log(job.path, job.header, session)
+            writer, log = open_log(job.path, job.header, session, job.inherited)
         except LogBusyError as error:
             self.end = "busy"
             if not resources.isolated:
@@ -320,8 +322,10 @@ def session_line(resources: Resources, goal: Goal | None) -> Session:
     )
 
 
-def open_log(path: Path, header: Header, session: Session) -> tuple[LogWriter, Log | None]:
-    """Opens a run's log for writing: a new one, or what there is of an old one.
+def open_log(
+    path: Path, header: Header, session: Session, inherited: Sequence[Made] = ()
+) -> tuple[LogWriter, Log | None]:
+    """Opens a run's log for writing: a new one, or what there is of an old or an inherited one.
 
     Raises:
         LogBusyError: Another process is writing it.
@@ -329,7 +333,8 @@ def open_log(path: Path, header: Header, session: Session) -> tuple[LogWriter, L
     """
     if not path.exists():
         try:
-            return LogWriter.create(path, header, session), None
+            writer = LogWriter.create(path, header, *inherited, session)
+            return writer, read_log(path) if inherited else None
         except LogError:
             if not path.exists():  # else another process was quicker
                 raise

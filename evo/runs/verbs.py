@@ -143,8 +143,8 @@ def run_grid(
     if sizes:
         raise TypeError("children: a grid has N = 1, 2, 4, ...; give calls instead")
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
-    jobs = [_found_job(h, Goal(calls // h.children), folder, resume=True) for h in headers]
-    return _plan_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs").do()
+    jobs = [found_job(h, Goal(calls // h.children), folder, resume=True) for h in headers]
+    return plan_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs").do()
 
 
 def powers_of_two(budget: int) -> list[int]:
@@ -211,9 +211,9 @@ def resume(
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
-    settings = _settings(settings, options)
+    settings = only_settings(settings, options)
     job = resume_job(path, generations, target, patience, model, search)
-    return _plan_jobs([job], settings, budget, f"{job.header.task.name} 1 run").do()[0]
+    return plan_jobs([job], settings, budget, f"{job.header.task.name} 1 run").do()[0]
 
 
 @takes_options(sources=[Settings])
@@ -236,12 +236,12 @@ def resume_many(
         settings: A whole Settings value instead of its fields as keywords.
         **options: See `Settings`.
     """
-    settings = _settings(settings, options)
+    settings = only_settings(settings, options)
     jobs = [resume_job(path, generations, model=model) for path in paths]
-    return _plan_jobs(jobs, settings, budget, f"{len(jobs)} runs").do()
+    return plan_jobs(jobs, settings, budget, f"{len(jobs)} runs").do()
 
 
-def _settings(settings: Settings | None, options: dict[str, Any]) -> Settings:
+def only_settings(settings: Settings | None, options: dict[str, Any]) -> Settings:
     """Returns how to work; what identifies a run cannot be changed with it."""
     settings, rest = split_settings(settings, options)
     if rest:
@@ -262,7 +262,7 @@ def _plan_one(
     path = Path(log) if log is not None else default_path(header)
     check_free(path)
     label = f"{header.task.name} seed {header.seed}"
-    plan = _plan_jobs([Job(path, header, goal)], settings, budget, label)
+    plan = plan_jobs([Job(path, header, goal)], settings, budget, label)
 
     def work(control: Control) -> Log:
         for made in plan.work(control):
@@ -288,13 +288,14 @@ def _plan_many(
         raise TypeError("seed: give seeds=[...] to run_many")
     loaded = load_task(task)
     headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
-    jobs = [_found_job(header, goal, log_dir, resume=resume) for header in headers]
-    return _plan_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
+    jobs = [found_job(header, goal, log_dir, resume=resume) for header in headers]
+    return plan_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
 
 
-def _plan_jobs(
+def plan_jobs(
     jobs: Sequence[Job], settings: Settings, budget: Mapping[str, float] | None, label: str
 ) -> Plan[Logs]:
+    """Returns the plan to bring logs to their goals within one budget."""
     limits = check_budget(budget, [job.header for job in jobs])
 
     def work(control: Control) -> Logs:
@@ -306,7 +307,7 @@ def _plan_jobs(
     return Plan([job.path for job in jobs], work, many=True)
 
 
-def _found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:
+def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:
     """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
     if resume and (path := find_run(header, folder)) is not None:
         return Job(path, header, goal)
@@ -369,7 +370,7 @@ def evaluate(
 
     if not isinstance(program, str):
         raise TypeError(f"program: expected source text, got {program!r}")
-    settings = _settings(settings, options)
+    settings = only_settings(settings, options)
     loaded = load_task(task)
     limits = with_seconds(loaded.limits, timeout)
     if not loaded.record.instances_file:

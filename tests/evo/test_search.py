@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from evo_runs import QUIET, timeless
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import sample_child
@@ -15,26 +16,9 @@ import evo
 from evo.journal import LogBusyError, LogError
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import LogWriter
-from evo.records import Child
 from evo.runs.arm import choose_child
 from evo.runs.making import child_seed
 from evo.task import TaskError
-
-QUIET = {"progress": False}
-
-
-def timeless(children: list[Child]) -> list[bytes]:
-    """Children as bytes, without times."""
-    kept = []
-    for child in children:
-        evaluation = msgspec.structs.replace(child.evaluation, seconds=0.0)
-        attempts = tuple(msgspec.structs.replace(a, latency=0.0) for a in child.attempts)
-        kept.append(
-            msgspec.json.encode(
-                msgspec.structs.replace(child, evaluation=evaluation, attempts=attempts)
-            )
-        )
-    return kept
 
 
 @pytest.fixture(scope="module")

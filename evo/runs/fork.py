@@ -1,0 +1,202 @@
+"""Forks: new runs that share a logged run's first generations and go on differently."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.configuration import Settings, at_least, make_header
+from evo.journal import LogError, read_bytes
+from evo.llm.registry import own_model, resolve_sampling
+from evo.log import Log, Logs, read_log
+from evo.prompt import TOLD_VERSION
+from evo.records import Fork, Header, Made, Model, Segment
+from evo.runs.options import takes_options
+from evo.runs.playback import evaluated_again
+from evo.runs.session import Goal, Job
+from evo.runs.verbs import found_job, only_settings, plan_jobs
+from evo.searches import Search, known_search, record_of
+from evo.task import Task
+from evo.upkeep import digest_of, lines_through, require_whole
+
+Place = str | os.PathLike[str]
+
+
+@takes_options(sources=[Settings])
+def fork(
+    log: Place,
+    *,
+    at: int,
+    copies: int = 1,
+    generations: int | None = None,
+    model: str | Model | None = None,
+    search: str | Mapping[str, Any] | Search | None = None,
+    feedback: bool | None = None,
+    inspirations: int | None = None,
+    statement: str | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
+    task: Place | Task | None = None,
+    log_dir: Place | None = None,
+    resume: bool = False,
+    budget: Mapping[str, float] | None = None,
+    target: float | None = None,
+    patience: int | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Logs:
+    """Goes on from one state of a logged run several times over, as it was made or otherwise.
+
+    A fork's log holds the shared generations, marked as inherited: they cost it nothing. Copy 0
+    keeps the run's seed, so that with nothing changed it is the run's own continuation. Copy k has
+    a seed of its own that depends on the run's, `at` and k alone, so that copies k pair across
+    conditions.
+
+    Args:
+        log: A run's log with its programs, or a path of one.
+        at: The last generation that is shared; 0 shares the initial program alone.
+        copies: Of the state, at least 1.
+        generations: T in all, the shared generations included; None: the goal of the log.
+        model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
+        search: Likewise a search, see `make_header`; None: the log's, as for all that follows.
+        feedback: Say in the prompt what went wrong lately, and the parent's public metrics.
+        inspirations: How many of the best other programs the prompt shows.
+        statement: Said in the prompt instead of the task's.
+        temperature: Sampling temperature.
+        top_p: Nucleus sampling mass in (0, 1].
+        max_tokens: Completion tokens at most.
+        task: Of a log that was imported: its programs are evaluated on it.
+        log_dir: Folder of the forks' logs; None: that of the log.
+        resume: Go on with equal forks in the folder, make only what is missing.
+        budget: Limits by unit of all copies together, as for `run_many`.
+        target: Fitness at which a copy ends.
+        patience: Generations in a row without an improvement after which it ends.
+        settings: A whole Settings value instead of its fields as keywords.
+        **options: See `Settings`.
+
+    Raises:
+        LogError: The log is damaged, compact, or shorter than the fork.
+        ValueError: A mistake in the arguments.
+    """
+    settings = only_settings(settings, options)
+    parent, copies = read_log(log), at_least("copies", copies, 1)
+    at = at_least("at", at, 0)
+    if parent.header.compact:
+        raise LogError(f"{parent.path}: a compact log holds no programs and cannot go on")
+    require_whole(parent)
+    if at > len(parent.generations):
+        raise LogError(
+            f"{parent.path}: holds {len(parent.generations)} complete generations, cannot be "
+            f"forked at {at}"
+        )
+    changes: dict[str, Any] = {"search": search, "feedback": feedback, "inspirations": inspirations}
+    changes |= {"statement": statement, "temperature": temperature, "top_p": top_p}
+    changes = {k: v for k, v in (changes | {"max_tokens": max_tokens}).items() if v is not None}
+    if parent.header.source == "evo":
+        if task is not None:
+            raise ValueError("task: the log has its own; a fork keeps it")
+        lines = lines_through(parent, at, parent.children)
+        header = _changed(parent.header.under(at + 1), parent, model, changes)
+    else:
+        if task is None or model is None:
+            raise ValueError(
+                f"{parent.path}: imported from {parent.header.source}: give the task whose "
+                "evaluator its programs suit, and a model"
+            )
+        seed, children = max(parent.header.seed, 0), parent.header.children
+        header = make_header(task, model=model, children=children, seed=seed, **changes)
+        lines = _evaluated(parent, header, at, settings)
+    lines = [msgspec.structs.replace(line, inherited=True) for line in lines]
+    goal = Goal(at_least("generations (T)", parent.goal if generations is None else generations, 1))
+    if goal.generations <= at:
+        raise ValueError(
+            f"generations (T): expected more than the {at} that are shared, got {goal.generations}"
+        )
+    goal = Goal(goal.generations, target, patience)
+    folder = parent.path.parent if log_dir is None else Path(log_dir)
+    jobs = []
+    for copy in range(copies):
+        own = msgspec.structs.replace(
+            header,
+            seed=fork_seed(header.seed, at, copy),
+            fork=_fork_of(parent, at, copy, lines),
+        )
+        job = found_job(own, goal, folder, resume=resume)
+        jobs.append(Job(job.path, own, goal, named=model is not None, inherited=tuple(lines)))
+    return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks").do()
+
+
+def fork_seed(seed: int, at: int, copy: int) -> int:
+    """Returns the seed of a copy, in [0, 2**31); copy 0 keeps the run's.
+
+    Args:
+        seed: Of the run.
+        at: The last generation that is shared.
+        copy: From 0.
+    """
+    if copy == 0:
+        return seed
+    digest = hashlib.sha256(f"fork/{seed}/{at}/{copy}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def _changed(
+    header: Header, parent: Log, model: str | Model | None, changes: Mapping[str, Any]
+) -> Header:
+    """Returns what the generations after the fork are made under."""
+    if model is not None and header.task.asks_model:
+        raise ValueError("model: it scores the texts of this task, too, so a fork keeps it")
+    own = own_model(header.model, parent.path, model)
+    told = {k: v for k, v in changes.items() if k in ("feedback", "statement")}
+    sampling = msgspec.structs.asdict(header.sampling) | {
+        name: changes[name] for name in ("temperature", "top_p", "max_tokens") if name in changes
+    }
+    if "inspirations" in changes:
+        told["inspirations"] = at_least("inspirations", changes["inspirations"], 0)
+    if "search" in changes:
+        told["search"] = record_of(changes["search"])
+        if told["search"] is not None and header.confirm:
+            raise ValueError("confirm: goes with greedy alone, so a fork of this run keeps that")
+    header = msgspec.structs.replace(
+        header, model=own, sampling=resolve_sampling(own, **sampling), **told
+    )
+    if header.feedback or header.inspirations or header.search:
+        header = msgspec.structs.replace(header, prompt_version=TOLD_VERSION)
+    return known_search(header)
+
+
+def _fork_of(parent: Log, at: int, copy: int, lines: Sequence[Made]) -> Fork:
+    data, header = read_bytes(parent.path), parent.header
+    digest = hashlib.sha256(data[: data.find(b"\n")]).hexdigest()
+    segments = [each for each in header.segments if each.first <= at]
+    if header.fork is None or at > header.fork.at:
+        task = msgspec.structs.replace(header.task, files={}, encoded={})
+        bare = msgspec.structs.replace(header, task=task, fork=None)
+        segments.append(Segment(first=header.fork.at + 1 if header.fork else 0, header=bare))
+    return Fork(
+        at=at,
+        copy=copy,
+        parent=digest,
+        through=digest_of(lines),
+        root=header.fork.root if header.fork else digest,
+        segments=tuple(segments),
+    )
+
+
+def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list[Made]:
+    """Returns the lines of an imported log through a generation, evaluated on a task of ours."""
+    if any(child.program is None and child.evaluation.status == "ok" for child in parent.children):
+        raise LogError(f"{parent.path}: holds no programs, so nothing can go on from it")
+    if header.task.asks_model:
+        raise ValueError(
+            f"task: to evaluate texts anew takes calls, which {header.task.name} makes"
+        )
+    again = evaluated_again(parent, header, workers=settings.workers)
+    made = [line for line in again if isinstance(line, Made)]
+    return [line for line in made if getattr(line, "generation", 0) <= at]

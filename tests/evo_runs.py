@@ -1,0 +1,23 @@
+"""What tests of runs compare."""
+
+import msgspec
+
+from evo.records import Child
+
+QUIET = {"progress": False}
+
+
+def timeless(children: list[Child]) -> list[bytes]:
+    """Children as bytes, without times, and whoever paid for them."""
+    kept = []
+    for child in children:
+        evaluation = msgspec.structs.replace(child.evaluation, seconds=0.0)
+        attempts = tuple(msgspec.structs.replace(a, latency=0.0) for a in child.attempts)
+        kept.append(
+            msgspec.json.encode(
+                msgspec.structs.replace(
+                    child, evaluation=evaluation, attempts=attempts, inherited=False
+                )
+            )
+        )
+    return kept
