@@ -13,25 +13,29 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from evo.policies import ALIASES, POLICIES, PolicyClass, find_policy
+from evo.policies import ALIASES, POLICIES, PolicyClass, PolicyWarning, find_policy
+from evo.policies.base import Floats, Ints
+from replay.arms import pool_of
 from replay.effects import effect, normalised_regret, pool_interval, time_to_threshold
-from replay.frames import distinct_runs, fitness_matrix, one_family, run_lengths
+from replay.frames import FAILURES
 from replay.intervals import NOTHING, Interval
-from replay.simulation import Replay, simulate, simulate_many
-
-FloatArray = NDArray[np.float64]
+from replay.simulation import Replay, simulate
 
 BASELINES = ("single", "random")
 """Always there: `single` to `random` is the pool effect, `random` to a policy the allocation's."""
 
 LEAST_RUNS = 3
 
+_LIMITS = ("value", "low", "high", "n", "coverage")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Contest:
-    """What policies make of the same pools of logged runs. Intervals are over runs.
+    """What policies make of the same pools of logged runs.
+
+    Intervals are over runs; `coverage`, the worst that was measured for their kind and number of
+    pools, is what they are to be called by.
 
     Attributes:
         children: N of the runs.
@@ -41,13 +45,13 @@ class Contest:
         replicates: Number of replicates.
         reward: What the policies are told.
         tau: The fitness to reach; None if many replicates find nothing at all.
-        curves: policy, round, value, low, high, n: mean best fitness over the arms.
+        curves: policy, round, value, low, high, n, coverage: mean best fitness over the arms.
         finals: The same after all rounds.
-        pulls: policy, rank, value, low, high, n: share of the pulls by rank of the arm.
+        pulls: policy, rank, value, low, high, n, coverage: share of the pulls by rank of the arm.
         times: policy and the fields of `replay.effects.ThresholdTime`, for shares 0.9 and 0.5.
-        effects: policy, effect (`pool` or `allocation`), value, low, high, n.
-        regrets: policy, oracle, value, low, high, n, and as a share of what chance gives up
-            normalised, normalised_low, normalised_high (NaN where that is not clearly above 0).
+        effects: policy, effect (`pool` or `allocation`), value, low, high, n, coverage.
+        regrets: policy, oracle, value, low, high, n, coverage, and as a share of what chance gives
+            up normalised, normalised_low, normalised_high (NaN where that is not clearly above 0).
         notes: Warnings of policies, and how to read the numbers.
     """
 
@@ -73,6 +77,88 @@ class Contest:
             f"N = {self.children}, K = {self.arms} arms of n = {self.runs} runs, "
             f"reward {self.reward}, {self.replicates:,} replicates"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """One policy's replay and what it amounts to.
+
+    Attributes:
+        replay: The replay.
+        curve: Mean best fitness by round, intervals over runs, (rounds,).
+        place: Rank among its replicate's arms of each pulled arm, 0 the best, (replicates,
+            rounds); -1 where none was pulled. Arms rank by what each would reach alone.
+        pulls: Share of the pulls by rank, intervals over runs, (K,).
+        warnings: What the policy warned of.
+    """
+
+    replay: Replay
+    curve: Interval
+    place: Ints
+    pulls: Interval
+    warnings: tuple[str, ...]
+
+    @functools.cached_property
+    def ranks(self) -> Floats:
+        """Share of replicates that pull the arm of a rank in a round, (K, rounds)."""
+        ranks = range(self.replay.arms.shape[1])
+        return np.stack([(self.place == rank).mean(axis=0) for rank in ranks])
+
+
+def play(
+    fitness: Floats,
+    policy: str | PolicyClass,
+    *,
+    lengths: Ints,
+    rounds: int,
+    arms: int,
+    replicates: int = 1000,
+    seed: int = 0,
+    reward: str = "best_fitness",
+) -> Played:
+    """Replays one policy over pools of runs drawn without replacement; see `replay.simulate`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PolicyWarning)
+        replay = simulate(
+            fitness, policy, rounds=rounds, arms=arms, replicates=replicates, seed=seed,
+            reward=reward, lengths=lengths, replace=False,
+        )  # fmt: skip
+    place = _places(replay, _reach(fitness, lengths, rounds))
+    made = np.maximum((place >= 0).sum(axis=1), 1)
+    shares = np.stack([(place == rank).sum(axis=1) / made for rank in range(arms)], axis=1)
+    return Played(
+        replay=replay,
+        curve=pool_interval(replay.best_fitness, replay.arms),
+        place=place,
+        pulls=pool_interval(shares, replay.arms),
+        warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
+    )
+
+
+def _reach(fitness: Floats, lengths: Ints, rounds: int) -> Floats:
+    """Best fitness of each run if all rounds go to it, minus infinity without any, (runs,)."""
+    best = np.fmax.accumulate(fitness, axis=1)[np.arange(len(fitness)), np.minimum(lengths, rounds)]
+    return np.where(np.isnan(best), -np.inf, best)
+
+
+def _places(replay: Replay, reach: Floats) -> Ints:
+    """See `Played.place`."""
+    order = np.argsort(-reach[replay.arms], axis=1, kind="stable")
+    table = np.empty((len(replay.arms), len(reach)), dtype=np.int64)
+    rank = np.argsort(order, axis=1, kind="stable")
+    np.put_along_axis(table, replay.arms, rank, axis=1)
+    place = np.take_along_axis(table, np.maximum(replay.pulls, 0), axis=1)
+    return np.where(replay.pulls < 0, -1, place)
+
+
+def usual_tau(random: Replay) -> float:
+    """Fitness that 90 % of the replicates reach in the end, to three digits; may be -inf."""
+    final = random.best_fitness[:, -1]
+    value = float(np.quantile(np.where(np.isnan(final), -np.inf, final), 0.1, method="lower"))
+    if value == 0 or math.isinf(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    return float(f"{math.floor(value / unit + 1e-9) * unit:.12g}")
 
 
 def named_policies(
@@ -133,9 +219,9 @@ def contest(
     Raises:
         ValueError: Fewer than three runs, a run without a generation, or a setting is wrong.
     """
-    frame = distinct_runs(frame)
-    one_family(frame, "policies are compared")
-    fitness, lengths = fitness_matrix(frame), run_lengths(frame)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitness, lengths = pool_of(frame, "policies are compared")
     n, shortest = len(fitness), int(lengths.min())
     if n < LEAST_RUNS:
         raise ValueError(
@@ -146,32 +232,30 @@ def contest(
     rounds = shortest if rounds is None else rounds
     arms = max(1, min(n // 2, max(2, min(10, n // 5)))) if arms is None else arms
     common: dict[str, Any] = {
-        "rounds": rounds,
-        "arms": arms,
-        "replicates": replicates,
-        "seed": seed,
+        "lengths": lengths, "rounds": rounds, "arms": arms, "replicates": replicates, "seed": seed,
         "reward": reward,
-        "lengths": lengths,
-        "replace": False,
-    }
-    everyone = {**{name: name for name in BASELINES}, **policies}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        replays = simulate_many(fitness, everyone, **common)
-    notes = list(dict.fromkeys(str(each.message) for each in caught))
-    oracle = simulate(fitness, "oracle_arm", **common)
-    reach = np.fmax.accumulate(fitness, axis=1)[np.arange(n), np.minimum(lengths, rounds)]
+    }  # fmt: skip
+    everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **policies}
+    played = {label: play(fitness, policy, **common) for label, policy in everyone.items()}
+    replays = {label: each.replay for label, each in played.items()}
+    oracle = simulate(fitness, "oracle_arm", replace=False, **common)
+    notes = [str(each.message) for each in caught]
+    notes += [text for each in played.values() for text in each.warnings]
     if np.isnan(replays["random"].best_fitness).any():
-        notes.append(f"pulls without a mean: {NOTHING}")
+        notes.append(f"pulls without a mean: {NOTHING}; {FAILURES}")
     if rounds > shortest:
         notes.append(
             f"the shortest run has {shortest} generations: an arm that has ended is closed, and "
             "`single` goes on with the next"
         )
-    if tau is None and (usual := _usual(replays["random"])) > -math.inf:
+    if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
         tau = usual
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    curves = _curves(replays, fitness)
+    curves = _bands("round", {label: each.curve for label, each in played.items()})
+    known = {"low": np.fmin.reduce(fitness, axis=None), "high": np.fmax.reduce(fitness, axis=None)}
+    curves = curves.assign(
+        low=np.maximum(curves["low"], known["low"]), high=np.minimum(curves["high"], known["high"])
+    )
     return Contest(
         children=int(frame["children"].iloc[0]),
         runs=n,
@@ -182,89 +266,53 @@ def contest(
         tau=tau,
         curves=curves,
         finals=curves[curves["round"] == rounds],
-        pulls=_pulls(replays, np.where(np.isnan(reach), -np.inf, reach)),
+        pulls=_bands("rank", {label: each.pulls for label, each in played.items()}),
         times=_times(replays, tau),
         effects=_effects(replays),
         regrets=_regrets(replays, oracle),
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _usual(random: Replay) -> float:
-    """Fitness that 90 % of the replicates reach in the end, to three digits; may be -inf."""
-    final = random.best_fitness[:, -1]
-    value = float(np.quantile(np.where(np.isnan(final), -np.inf, final), 0.1, method="lower"))
-    if value == 0 or math.isinf(value):
-        return value
-    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
-    return float(f"{math.floor(value / unit + 1e-9) * unit:.12g}")
-
-
-def _curves(replays: Mapping[str, Replay], fitness: FloatArray) -> pd.DataFrame:
-    least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
-    parts = []
-    for label, replay in replays.items():
-        band = pool_interval(replay.best_fitness, replay.arms)
-        limits = {"low": np.maximum(band.low, least), "high": np.minimum(band.high, most)}
-        at = np.arange(1, len(band.value) + 1)
-        made = {"policy": label, "round": at, "value": band.value, **limits, "n": band.n}
-        parts.append(pd.DataFrame(made))
+def _bands(of: str, found: Mapping[str, Interval]) -> pd.DataFrame:
+    """Columns of intervals by policy, numbered from 1 in the column `of`."""
+    parts = [
+        pd.DataFrame({"policy": label, of: np.arange(1, len(band.value) + 1), **_limits(band)})
+        for label, band in found.items()
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
-def _pulls(replays: Mapping[str, Replay], reach: FloatArray) -> pd.DataFrame:
-    """Share of the pulls that go to the best arm of a replicate, the second best, ..."""
-    parts = []
-    for label, replay in replays.items():
-        rows = np.arange(len(replay.arms))[:, None]
-        order = np.argsort(-reach[replay.arms], axis=1, kind="stable")
-        made = replay.pulls >= 0
-        counts = np.zeros((len(replay.arms), len(reach)))
-        np.add.at(counts, (np.broadcast_to(rows, made.shape)[made], replay.pulls[made]), 1.0)
-        copies = np.zeros_like(counts)
-        np.add.at(copies, (rows, replay.arms), 1.0)
-        share = (counts / np.maximum(copies, 1))[rows, replay.arms] / made.sum(axis=1)[:, None]
-        band = pool_interval(share[rows, order], replay.arms)
-        limits = {"value": band.value, "low": band.low, "high": band.high, "n": band.n}
-        at = np.arange(1, order.shape[1] + 1)
-        parts.append(pd.DataFrame({"policy": label, "rank": at, **limits}))
-    return pd.concat(parts, ignore_index=True)
+def _limits(found: Interval) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in _LIMITS}
 
 
 def _times(replays: Mapping[str, Replay], tau: float | None) -> pd.DataFrame:
     columns = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n"]
     rows = []
-    if tau is not None:
-        for label, replay in replays.items():
-            for share in (0.9, 0.5):
-                time = time_to_threshold(replay, tau, share=share)
-                rows.append((label, *(getattr(time, name) for name in columns[1:])))
+    for label, replay in replays.items() if tau is not None else ():
+        for share in (0.9, 0.5):
+            time = time_to_threshold(replay, tau or 0.0, share=share)
+            rows.append((label, *(getattr(time, name) for name in columns[1:])))
     return pd.DataFrame(rows, columns=columns)
 
 
 def _effects(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    random = replays["random"]
-    pool = effect(replays["single"], random)
-    rows = []
+    pool, rows = effect(replays["single"], replays["random"]), []
     for label, replay in replays.items():
-        if label in BASELINES:
-            continue
-        gain = effect(random, replay)
-        rows += [_row(label, "pool", pool), _row(label, "allocation", gain)]
-    return pd.DataFrame(rows, columns=["policy", "effect", "value", "low", "high", "n"])
+        if label not in BASELINES:
+            gain = effect(replays["random"], replay)
+            rows += [{"policy": label, "effect": "pool", **_limits(pool)}]
+            rows += [{"policy": label, "effect": "allocation", **_limits(gain)}]
+    return pd.DataFrame(rows, columns=["policy", "effect", *_LIMITS])
 
 
 def _regrets(replays: Mapping[str, Replay], oracle: Replay) -> pd.DataFrame:
     """Regret in final fitness to the best arm of the same pool."""
-    columns = ["policy", "oracle", "value", "low", "high", "n"]
-    columns += ["normalised", "normalised_low", "normalised_high"]
     rows = []
     for label, replay in replays.items():
         share = normalised_regret(replay, oracle, replays["random"])
-        row = _row(label, "oracle_arm", effect(replay, oracle))
-        rows.append((*row, share.value, share.low, share.high))
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _row(label: str, name: str, found: Interval) -> tuple[Any, ...]:
-    return (label, name, found.value, found.low, found.high, found.n)
+        ends = {"normalised": share.value, "normalised_low": share.low}
+        row = {"policy": label, "oracle": "oracle_arm", **_limits(effect(replay, oracle))}
+        rows.append({**row, **ends, "normalised_high": share.high})
+    return pd.DataFrame(rows)

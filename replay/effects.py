@@ -3,15 +3,15 @@
 What is estimated. A replicate of `replay.simulate(..., arms=K)` draws K of the n logged runs as
 its arms and plays the policy over them; the mean over replicates estimates the expected result of
 this policy on K runs drawn anew. The uncertainty is that of the n runs alone, and two replicates
-without a common run are independent draws of it: see `pool_interval`. Effects are
-means of paired differences: both replays drew the same arms. Pools should be drawn without
-replacement, since repeated runs within a pool bias the best of K low.
+without a common run are independent draws of it: see `pool_interval`. Effects are means of paired
+differences: both replays drew the same arms. Pools should be drawn without replacement, since
+repeated runs within a pool bias the best of K low.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replay.cells import resampled_rows
-from replay.frames import distinct_runs, one_family
+from replay.frames import distinct_runs, fitness_matrix, one_family
 from replay.intervals import (
     EQUAL,
     LEAST,
@@ -32,11 +32,11 @@ from replay.intervals import (
     interval,
     measured,
     student,
+    too_few,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 _MOST_POOLS = 2_000
 """Replicates that the variance over pools is taken from; memory grows with their square."""
@@ -57,6 +57,168 @@ class Replicates(Protocol):
         """Which runs served as arms, (replicates, K)."""
 
 
+def pool_interval(
+    values: ArrayLike, arms: ArrayLike, *, level: float = 0.95, name: str = "mean"
+) -> Interval:
+    """Interval over runs of the mean of replicates that drew K of n runs as their arms.
+
+    Replicates without a common run are independent, so half their mean squared difference is the
+    variance of one pool; the n runs are worth n / K of them, and Student's t has n / K - 1 degrees
+    of freedom: with two pools it says next to nothing.
+
+    Args:
+        values: One number per replicate, (replicates,), or columns of them, (replicates, m).
+        arms: Which runs each replicate drew, (replicates, K).
+        level: Nominal coverage.
+        name: What to call the statistic.
+
+    Returns:
+        The interval; `n` counts runs. There is none where K exceeds half the runs.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    columns, chosen = array.reshape(len(array), -1), np.asarray(arms)
+    if chosen.ndim != 2 or len(chosen) != len(columns):
+        raise ValueError(
+            f"expected arms of shape ({len(columns)}, K), one row per replicate, "
+            f"got {chosen.shape!r}"
+        )
+    n, K = len(np.unique(chosen)), chosen.shape[1]
+    mean, variance = columns.mean(axis=0), _pool_variance(columns, chosen) * (K / n)
+    freedom, note = n / K - 1, ""
+    if (np.isnan(variance) & ~np.isnan(mean)).any() or freedom < 1 - 1e-9:
+        half = np.full_like(mean, np.nan)
+        note = f"no two pools of K = {K} of {n} runs are apart; draw at most half of them"
+    else:
+        half = student(level, freedom) * np.sqrt(variance)
+        flat = variance <= 1e-24 * (1 + mean**2)
+        half[flat], note = np.nan, EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
+    coverage = np.where(np.isnan(half), np.nan, measured("pool", int(n / K + 1e-9), level))
+    found = {"value": mean, "low": mean - half, "high": mean + half, "coverage": coverage}
+    single = array.ndim == 1
+    return Interval(
+        **{key: float(each[0]) if single else each for key, each in found.items()},
+        n=n if single else np.full(len(mean), n), level=level, statistic=name, note=note,
+    )  # fmt: skip
+
+
+def _pool_variance(columns: FloatArray, arms: IntArray) -> FloatArray:
+    """Variance of one replicate over pools without a common run; NaN where no two are."""
+    columns, arms = columns[:_MOST_POOLS], arms[:_MOST_POOLS]
+    _, place = np.unique(arms, return_inverse=True)
+    drawn = np.zeros((len(arms), int(place.max()) + 1))
+    drawn[np.arange(len(arms))[:, None], place.reshape(arms.shape)] = 1.0
+    apart = (drawn @ drawn.T == 0).astype(np.float64)
+    if not apart.any():
+        return np.full(columns.shape[1], np.nan)
+    centred = columns - columns.mean(axis=0)
+    squares = apart.sum(axis=0) @ centred**2 - (centred * (apart @ centred)).sum(axis=0)
+    return np.asarray(np.maximum(squares, 0.0) / apart.sum())
+
+
+def effect(
+    baseline: Replicates,
+    treatment: Replicates,
+    *,
+    at: At = None,
+    level: float = 0.95,
+    name: str = "mean difference",
+) -> Interval:
+    """Mean difference in best fitness, `treatment` less `baseline`, with an interval over runs.
+
+    Args:
+        baseline: Replay of one policy.
+        treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
+        at: Number of pulls after which to compare; None: all of them; `mean`: the mean over all.
+        level: Nominal coverage.
+        name: What to call the statistic.
+
+    Raises:
+        ValueError: If the replays are not paired, or `at` is out of range.
+    """
+    before, after = (
+        np.asarray(side.best_fitness, dtype=np.float64) for side in (baseline, treatment)
+    )
+    if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):
+        raise ValueError(
+            "the two replays drew different arms, so they are not paired; simulate both with the "
+            "same seed, arms, rounds and replicates"
+        )
+    pulls = before.shape[1]
+    if at not in {None, "mean"} and not (isinstance(at, int) and 1 <= at <= pulls):
+        raise ValueError(f"expected 1 to {pulls} pulls, None or 'mean', got {at!r}")
+    columns = slice(None) if at == "mean" else slice(int(at or pulls) - 1, int(at or pulls))
+    before, after = (side[:, columns].mean(axis=1) for side in (before, after))
+    return pool_interval(after - before, treatment.arms, level=level, name=name)
+
+
+def pool_effect(
+    single: Replicates, random: Replicates, *, at: At = None, level: float = 0.95
+) -> Interval:
+    """What having K runs and keeping the best is worth: `random` less `single`, see `effect`."""
+    return effect(single, random, at=at, level=level, name="pool effect")
+
+
+def allocation_effect(
+    random: Replicates, policy: Replicates, *, at: At = None, level: float = 0.95
+) -> Interval:
+    """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
+    return effect(random, policy, at=at, level=level, name="allocation effect")
+
+
+def normalised_regret(
+    policy: Replicates, oracle: Replicates, random: Replicates, *, level: float = 0.95
+) -> Interval:
+    """What a policy gives up against hindsight on its own pool, of what chance gives up there.
+
+    A ratio of sums over replicates, so that pools with little to lose do not blow up; its interval
+    is that of the linearised ratio. There is none, and no value, where the interval of what chance
+    gives up meets 0.
+
+    Args:
+        policy: Replay of a policy.
+        oracle: Replay of `oracle_arm` over the same draws of arms.
+        random: Replay of `random` over them.
+        level: Nominal coverage.
+    """
+    given_up, whole = (effect(one, oracle, level=level) for one in (policy, random))
+    name = "normalised regret"
+    if not whole.low > 0:
+        note = "what chance gives up is not clearly more than 0"
+        nan = float("nan")
+        return Interval(value=nan, low=nan, high=nan, n=whole.n, statistic=name, note=note)
+    ratio = given_up.value / whole.value
+    ends = [np.asarray(each.best_fitness)[:, -1] for each in (policy, oracle, random)]
+    linear = ratio + (ends[1] - ends[0] - ratio * (ends[1] - ends[2])) / whole.value
+    return pool_interval(linear, policy.arms, level=level, name=name)
+
+
+def arm_pool_sweep(
+    fitness: ArrayLike,
+    policy: str | Callable[..., Any],
+    *,
+    rounds: int,
+    arms: Sequence[int] = (2, 5, 10, 20),
+    replicates: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Mean best fitness after `rounds` pulls against the size of the pool.
+
+    Returns:
+        One row per K: value, low, high, n and coverage. The best K is chosen on the same runs: the
+        value there flatters it.
+    """
+    import pandas as pd
+
+    from replay.simulation import simulate
+
+    common: dict[str, Any] = {"rounds": rounds, "replicates": replicates, "seed": seed}
+    played = [simulate(fitness, policy, arms=K, replace=False, **common) for K in arms]
+    found = [pool_interval(each.best_fitness[:, -1], each.arms) for each in played]
+    names = ["value", "low", "high", "n", "coverage"]
+    rows = [[getattr(each, name) for name in names] for each in found]
+    return pd.DataFrame(rows, columns=names, index=pd.Index(arms, name="arms"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class ThresholdTime:
     """When runs, or replicates of a replay, reach a fitness.
@@ -70,7 +232,7 @@ class ThresholdTime:
         share_reached: The share attained at the end: what there is to say when `time` is infinite.
         rule: `bootstrap` or `share`, see `time_to_threshold`.
         n: Number of runs that it rests on.
-        note: Why there is no interval, or how it came about.
+        note: Why there is no interval.
     """
 
     tau: float
@@ -138,283 +300,39 @@ def time_to_threshold(
     if statistic not in STATISTICS:
         raise ValueError(f"expected a statistic among {sorted(STATISTICS)}, got {statistic!r}")
     arms = getattr(best_fitness, "arms", None)
-    curves = _carried(_curves(best_fitness))
-    start = first if first is not None else int(arms is not None)
+    curves = _carried(best_fitness)
+    n, reached, note = len(curves), curves >= tau, ""
+    shares = reached.mean(axis=0)
     if arms is not None:
-        reached = curves >= tau
-        shares = reached.mean(axis=0)
         band = pool_interval(reached.astype(np.float64), arms)
-        low, high, n = _crossing(band.high, share), _crossing(band.low, share), int(np.max(band.n))
+        low, high, n = _crossing(band.high, share), _crossing(band.low, share), int(band.n[0])
         note = band.note if np.isnan(band.low).all() else ""
-    else:
-        n = len(curves)
-        own = np.array([_crossing(curve, tau) for curve in curves])
-        if rule == "bootstrap":
-            rows = resampled_rows(np.zeros(n), resamples, seed)
-            times = _sample_times(curves, rows, tau, STATISTICS[statistic])
-            shares = (times[:, None] <= np.arange(curves.shape[1])).mean(axis=0)
-            low, high, note = _crossing_limits(curves, tau, statistic)
-        else:
-            shares = (curves >= tau).mean(axis=0)
-            own = np.array([_crossing(curve, tau) for curve in curves])
-            early = (
-                interval(-own, 1 - share) if share < 1 else None
-            )  # a run that never does is last
-            low, high = (-early.high, -early.low) if early else (np.nan, np.nan)
-            note = early.note if early else "all runs are no quantile of the runs to come"
+    elif rule == "bootstrap":
+        rows = resampled_rows(np.zeros(n), resamples, seed)
+        times = _sample_times(curves, rows, tau, STATISTICS[statistic])
+        shares = (times[:, None] <= np.arange(curves.shape[1])).mean(axis=0)
+        low, high, note = _crossing_limits(curves, tau, statistic)
+    elif share == 1:
+        low, high, note = np.nan, np.nan, "all runs are no quantile of the runs to come"
+    else:  # a run that never does is last
+        early = interval([-_crossing(curve, tau) for curve in curves], 1 - share)
+        low, high, note = -early.high, -early.low, early.note
+    start = first if first is not None else int(arms is not None)
     return ThresholdTime(
-        tau=tau,
-        time=start + _crossing(shares, share),
-        low=start + float(low),
-        high=start + float(high),
-        share=share,
-        share_reached=float(shares[-1]),
-        rule=rule,
-        n=n,
-        note=note,
-    )
+        tau=tau, time=start + _crossing(shares, share), low=start + low, high=start + high,
+        share=share, share_reached=float(shares[-1]), rule=rule, n=n, note=note,
+    )  # fmt: skip
 
 
-def pool_interval(
-    values: ArrayLike,
-    arms: ArrayLike,
-    *,
-    strata: ArrayLike | None = None,
-    level: float = 0.95,
-    name: str = "mean",
-) -> Interval:
-    """Interval over runs of the mean of replicates that drew K of n runs as their arms.
-
-    Replicates without a common run are independent, so half their mean squared difference is the
-    variance of one pool; the n runs are worth n / K of them, and Student's t has n / K - 1 degrees
-    of freedom: with two pools it says next to nothing.
-
-    Args:
-        values: One number per replicate, (replicates,), or columns of them, (replicates, m).
-        arms: Which runs each replicate drew, (replicates, K).
-        strata: Label of each run, as given to `replay.simulate`.
-        level: Nominal coverage.
-        name: What to call the statistic.
-
-    Returns:
-        The interval; `n` counts runs. There is none where K exceeds half the runs.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    columns = array.reshape(len(array), -1)
-    chosen = np.asarray(arms)
-    if chosen.ndim != 2 or len(chosen) != len(columns):
-        raise ValueError(
-            f"expected arms of shape ({len(columns)}, K), one row per replicate, "
-            f"got {chosen.shape!r}"
-        )
-    label = np.zeros(len(chosen)) if strata is None else np.asarray(strata)[chosen[:, 0]]
-    mean, variance = columns.mean(axis=0), np.zeros(columns.shape[1])
-    runs, pools, groups = 0, 0.0, np.unique(label)
-    for group in groups:
-        inside = label == group
-        n = len(np.unique(chosen[inside]))
-        variance += (
-            inside.mean() ** 2
-            * _pool_variance(columns[inside], chosen[inside])
-            * (chosen.shape[1] / n)
-        )
-        runs, pools = runs + n, pools + n / chosen.shape[1]
-    freedom, note = pools - len(groups), ""
-    if (np.isnan(variance) & ~np.isnan(mean)).any() or freedom < 1 - 1e-9:
-        half, K = np.full_like(mean, np.nan), chosen.shape[1]
-        note = f"no two pools of K = {K} of {runs} runs are apart; draw at most half of them"
-    else:
-        half = student(level, freedom) * np.sqrt(variance)
-        flat = variance <= 1e-24 * (1 + mean**2)
-        half[flat], note = np.nan, EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
-    low, high = mean - half, mean + half
-    coverage = np.where(np.isnan(half), np.nan, measured("pool", int(pools + 1e-9), level))
-    single = array.ndim == 1
-    return Interval(
-        value=float(mean[0]) if single else mean,
-        low=float(low[0]) if single else low,
-        high=float(high[0]) if single else high,
-        n=runs if single else np.full(len(mean), runs),
-        coverage=float(coverage[0]) if single else coverage,
-        level=level,
-        statistic=name,
-        note=note,
-    )
-
-
-def _pool_variance(columns: FloatArray, arms: IntArray) -> FloatArray:
-    """Variance of one replicate over pools without a common run; NaN where no two are."""
-    columns, arms = columns[:_MOST_POOLS], arms[:_MOST_POOLS]
-    _, place = np.unique(arms, return_inverse=True)
-    drawn = np.zeros((len(arms), int(place.max()) + 1))
-    drawn[np.arange(len(arms))[:, None], place.reshape(arms.shape)] = 1.0
-    apart = (drawn @ drawn.T == 0).astype(np.float64)
-    if not apart.any():
-        return np.full(columns.shape[1], np.nan)
-    centred = columns - columns.mean(axis=0)
-    squares = apart.sum(axis=0) @ centred**2 - (centred * (apart @ centred)).sum(axis=0)
-    return np.asarray(np.maximum(squares, 0.0) / apart.sum())
-
-
-def effect(
-    baseline: Replicates,
-    treatment: Replicates,
-    *,
-    at: At = None,
-    strata: ArrayLike | None = None,
-    level: float = 0.95,
-    name: str = "mean difference",
-) -> Interval:
-    """Mean difference in best fitness, `treatment` less `baseline`, with an interval over runs.
-
-    Args:
-        baseline: Replay of one policy.
-        treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
-        at: Number of pulls after which to compare; None: all of them; `mean`: the mean over all.
-        strata: Label of each run, as given to `replay.simulate`.
-        level: Nominal coverage.
-        name: What to call the statistic.
-
-    Raises:
-        ValueError: If the replays are not paired, `at` is out of range, or fitness is missing.
-    """
-    before, after = (
-        np.asarray(side.best_fitness, dtype=np.float64) for side in (baseline, treatment)
-    )
-    if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):
-        raise ValueError(
-            "the two replays drew different arms, so they are not paired; simulate both with the "
-            "same seed, arms, rounds and replicates"
-        )
-    pulls = before.shape[1]
-    if at not in {None, "mean"} and not (isinstance(at, int) and 1 <= at <= pulls):
-        raise ValueError(f"expected 1 to {pulls} pulls, None or 'mean', got {at!r}")
-    columns = slice(None) if at == "mean" else slice(int(at or pulls) - 1, int(at or pulls))
-    before, after = (side[:, columns].mean(axis=1) for side in (before, after))
-    return pool_interval(after - before, treatment.arms, strata=strata, level=level, name=name)
-
-
-def pool_effect(
-    single: Replicates,
-    random: Replicates,
-    *,
-    at: At = None,
-    strata: ArrayLike | None = None,
-    level: float = 0.95,
-) -> Interval:
-    """What having K runs and keeping the best is worth: `random` less `single`, see `effect`."""
-    name = "pool effect"
-    return effect(single, random, at=at, strata=strata, level=level, name=name)
-
-
-def allocation_effect(
-    random: Replicates,
-    policy: Replicates,
-    *,
-    at: At = None,
-    strata: ArrayLike | None = None,
-    level: float = 0.95,
-) -> Interval:
-    """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
-    name = "allocation effect"
-    return effect(random, policy, at=at, strata=strata, level=level, name=name)
-
-
-def normalised_regret(
-    policy: Replicates, oracle: Replicates, random: Replicates, *, level: float = 0.95
-) -> Interval:
-    """What a policy gives up against hindsight on its own pool, of what chance gives up there.
-
-    A ratio of sums over replicates, so that pools with little to lose do not blow up; its interval
-    is that of the linearised ratio. There is none, and no value, where the interval of what chance
-    gives up meets 0.
-
-    Args:
-        policy: Replay of a policy.
-        oracle: Replay of `oracle_arm` over the same draws of arms.
-        random: Replay of `random` over them.
-        level: Nominal coverage.
-    """
-    given_up = effect(policy, oracle, level=level)
-    whole = effect(random, oracle, level=level)
-    name = "normalised regret"
-    if not whole.low > 0:
-        note = "what chance gives up is not clearly more than 0"
-        nan = float("nan")
-        return Interval(value=nan, low=nan, high=nan, n=whole.n, statistic=name, note=note)
-    ratio = given_up.value / whole.value
-    ends = [np.asarray(each.best_fitness)[:, -1] for each in (policy, oracle, random)]
-    linear = ratio + (ends[1] - ends[0] - ratio * (ends[1] - ends[2])) / whole.value
-    return pool_interval(linear, policy.arms, level=level, name=name)
-
-
-def arm_pool_sweep(
-    fitness: ArrayLike,
-    policy: str | Callable[..., Any],
-    *,
-    rounds: int,
-    arms: Sequence[int] = (2, 5, 10, 20),
-    replicates: int = 1000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Mean best fitness after `rounds` pulls against the size of the pool.
-
-    Args:
-        fitness: Matrix of `replay.fitness_matrix`.
-        policy: As for `replay.simulate`.
-        rounds: Budget in pulls, the same for every pool.
-        arms: Sizes K.
-        replicates: Replicates per size.
-        seed: Key of the draws.
-        level: Nominal coverage.
-
-    Returns:
-        One row per K: value, low, high and n. The best K is chosen on the same runs: the value
-        there flatters it.
-    """
-    from replay.simulation import simulate
-
-    found = {}
-    for size in arms:
-        played = simulate(
-            fitness,
-            policy,
-            rounds=rounds,
-            replicates=replicates,
-            arms=size,
-            replace=False,
-            seed=seed,
-        )
-        final = played.best_fitness[:, -1]
-        found[size] = pool_interval(final, played.arms, level=level)
-    return _frame(found, "arms")
-
-
-def _frame(found: Mapping[Any, Interval], index: str) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [(item.value, item.low, item.high, item.n) for item in found.values()]
-    return pd.DataFrame(
-        rows, columns=["value", "low", "high", "n"], index=pd.Index(list(found), name=index)
-    )
-
-
-def _curves(source: Any) -> FloatArray:
-    """Best fitness, (rows, columns), of a replay, a frame or an array."""
-    if hasattr(source, "pivot"):
+def _carried(source: Any) -> FloatArray:
+    """Running best, (rows, columns), of a replay, a frame or an array; -inf without a value."""
+    if "best_fitness" in getattr(source, "columns", ()):
         source = distinct_runs(source)
         one_family(source, "thresholds are taken")
-        wide = source.pivot(index="run", columns="generation", values="best_fitness")
-        return np.asarray(wide, dtype=np.float64)
+        source = fitness_matrix(source)
     curves = np.asarray(getattr(source, "best_fitness", source), dtype=np.float64)
     if curves.ndim != 2 or not curves.size:
         raise ValueError(f"expected curves of shape (runs, columns), got {curves.shape!r}")
-    return curves
-
-
-def _carried(curves: FloatArray) -> FloatArray:
-    """Running maximum of each row; -inf while there is no value."""
     carried = np.fmax.accumulate(curves, axis=1)
     return np.where(np.isnan(carried), -np.inf, carried)
 
@@ -428,7 +346,7 @@ def _crossing(curve: FloatArray, level: float) -> float:
 def _crossing_limits(curves: FloatArray, tau: float, statistic: str) -> tuple[float, float, str]:
     """Times at which the upper and the lower limit of a statistic over runs reach `tau`."""
     if len(curves) < LEAST:
-        return np.nan, np.nan, f"n = {len(curves)} is too small for an interval (needs {LEAST})"
+        return np.nan, np.nan, too_few(len(curves), LEAST)
     low, high = (np.full(curves.shape[1], -np.inf) for _ in range(2))
     known = np.isfinite(curves).all(axis=0)
     if known.any():

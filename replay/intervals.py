@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-Method = Literal["betting", "percentile", "bca"]
 Statistic = Callable[..., Any]
 """A function of (values, axis=...) that reduces that axis."""
 
@@ -107,10 +106,10 @@ class Comparison:
 
 def interval(
     values: ArrayLike,
-    statistic: str | float | Statistic = "mean",
+    statistic: str | float = "mean",
     level: float = 0.95,
     *,
-    method: Method | None = None,
+    method: Literal["betting"] | None = None,
     strata: ArrayLike | None = None,
     missing: Literal["raise", "omit"] = "raise",
     axis: int = 0,
@@ -121,10 +120,9 @@ def interval(
         values: One number per run, (n,), or columns of them, (n, m). Minus infinity is a run in
             which nothing was ever ok: it has a place among quantiles, but no mean.
         statistic: `mean`, `median`, `iqm`, `share` (of zeros and ones), a number in (0, 1) for
-            that quantile, or with a bootstrap a function of (values, axis=...).
+            that quantile.
         level: Nominal coverage, in (0, 1).
-        method: None: as the module's head says. `betting`, of a mean of values in [0, 1];
-            `percentile` or `bca` bootstrap (SciPy), of which no coverage was measured here.
+        method: None: as the module's head says. `betting`: for a mean of values in [0, 1].
         strata: Label per run, (n,), such as its task: the mean is that of all runs, and its
             variance that of the means of the strata.
         missing: What NaN means. `raise`: an error. `omit`: this run has no value in this column.
@@ -164,17 +162,11 @@ def interval(
         notes.append(found.note or (EQUAL if flat.any() else ""))
     coverage[np.isnan(low)] = np.nan
     count = present.sum(axis=0)
-    single = array.ndim == 1
+    made = {"value": value, "low": low, "high": high, "coverage": coverage, "n": count}
     return Interval(
-        value=float(value[0]) if single else value,
-        low=float(low[0]) if single else low,
-        high=float(high[0]) if single else high,
-        n=int(count[0]) if single else count,
-        coverage=float(coverage[0]) if single else coverage,
-        level=level,
-        statistic=name,
-        note="; ".join(dict.fromkeys(filter(None, notes))),
-    )
+        **{key: each[0].item() if array.ndim == 1 else each for key, each in made.items()},
+        level=level, statistic=name, note="; ".join(dict.fromkeys(filter(None, notes))),
+    )  # fmt: skip
 
 
 class _Found(NamedTuple):
@@ -190,23 +182,17 @@ class _Found(NamedTuple):
 _Finder = Callable[[FloatArray, float, NDArray[Any]], _Found]
 
 
-def _finder(statistic: str | float | Statistic, method: Method | None) -> tuple[str, _Finder]:
+def _finder(statistic: str | float, method: str | None) -> tuple[str, _Finder]:
     """Name of a statistic, and what makes its interval of (n, m) values, level and strata."""
-    name = statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "value")
-    if method in ("percentile", "bca"):
-        function = statistic if callable(statistic) else STATISTICS.get(name)
-        if function is not None:
-            return name, functools.partial(_bootstrap, function=function, method=method)
-    elif method == "betting" and statistic == "mean":
-        return name, _betting
-    elif method is None and name in _FINDERS:
-        return name, _FINDERS[name]
-    elif method is None and isinstance(statistic, float) and 0 < statistic < 1:
+    if method is None and isinstance(statistic, float) and 0 < statistic < 1:
         return f"{statistic:g}-quantile", functools.partial(_quantile, q=statistic)
+    if method == "betting" and statistic == "mean":
+        return "mean", _betting
+    if method is None and isinstance(statistic, str) and statistic in _FINDERS:
+        return statistic, _FINDERS[statistic]
     raise ValueError(
-        f"expected a statistic among {sorted(_FINDERS)} or a number in (0, 1); betting for the "
-        f"mean; a bootstrap for {sorted(STATISTICS)} or a function; got {statistic!r} with "
-        f"method {method!r}"
+        f"expected a statistic among {sorted(_FINDERS)} or a number in (0, 1), betting for the "
+        f"mean alone; got {statistic!r} with method {method!r}"
     )
 
 
@@ -218,7 +204,7 @@ def _mean(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
     n, value = len(values), values.mean(axis=0)
     parts = [values[labels == label] for label in np.unique(labels)]
     if n < LEAST or min(map(len, parts)) < 2:
-        return _Found(value, np.nan, np.nan, "mean", _too_few(n, LEAST * len(parts)))
+        return _Found(value, np.nan, np.nan, "mean", too_few(n, LEAST * len(parts)))
     sizes = np.array([len(part) for part in parts])
     squares = np.array([len(part) * part.var(axis=0) for part in parts])
     spread = np.sqrt(squares.sum(axis=0) / (n - len(parts)))
@@ -233,7 +219,7 @@ def _mean(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
 def _iqm(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
     n, value = len(values), interquartile_mean(values, axis=0)
     if n < LEAST:
-        return _Found(value, np.nan, np.nan, "iqm", _too_few(n, LEAST))
+        return _Found(value, np.nan, np.nan, "iqm", too_few(n, LEAST))
     cut = n // 4
     ordered = np.sort(values, axis=0)
     winsorised = np.clip(ordered, ordered[cut], ordered[n - 1 - cut])
@@ -257,7 +243,7 @@ def _quantile(values: FloatArray, level: float, labels: NDArray[Any], *, q: floa
     kind = "median" if q == 0.5 else "quantile"
     if not len(enough):
         least = int(np.ceil(np.log(1 - level) / np.log(max(q, 1 - q)))) + (q == 0.5)
-        return _Found(value, np.nan, np.nan, kind, _too_few(n, least))
+        return _Found(value, np.nan, np.nan, kind, too_few(n, least))
     balance = np.abs(below[first] - (1 - below[last]))
     best = enough[np.lexsort((balance[enough], (last - first)[enough]))[0]]
     return _Found(value, ordered[first[best]], ordered[last[best]], kind)
@@ -286,7 +272,7 @@ def _betting(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
         raise ValueError(f"expected values in [0, 1], got {values.min():g} to {values.max():g}")
     n, value = len(values), values.mean(axis=0)
     if n < LEAST:
-        return _Found(value, np.nan, np.nan, "betting", _too_few(n, LEAST))
+        return _Found(value, np.nan, np.nan, "betting", too_few(n, LEAST))
     seen = np.arange(2.0, n + 2)[:, None]
     drift = (0.5 + values.cumsum(axis=0)) / seen
     variance = (0.25 + ((values - drift) ** 2).cumsum(axis=0)) / seen
@@ -300,25 +286,6 @@ def _betting(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
     low = np.where(held.any(axis=1), means[held.argmax(axis=1)] - 0.001, value)
     high = np.where(held.any(axis=1), means[-1 - held[:, ::-1].argmax(axis=1)] + 0.001, value)
     return _Found(value, np.minimum(low, value), np.maximum(high, value), "betting")
-
-
-def _bootstrap(
-    values: FloatArray,
-    level: float,
-    labels: NDArray[Any],
-    function: Statistic,
-    method: Literal["percentile", "bca"],
-) -> _Found:
-    from scipy.stats import bootstrap
-
-    value = np.asarray(function(values, axis=0), dtype=np.float64)
-    if len(values) < LEAST:
-        return _Found(value, np.nan, np.nan, method, _too_few(len(values), LEAST))
-    found = bootstrap(
-        (values,), function, axis=0, confidence_level=level, method=method,
-        n_resamples=2_000, rng=np.random.default_rng(0),
-    ).confidence_interval  # fmt: skip
-    return _Found(value, found.low, found.high, method)
 
 
 def interquartile_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
@@ -389,7 +356,7 @@ def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Inte
     """Difference of the means of two groups of runs."""
     least, n = min(len(left), len(right)), len(left) + len(right)
     value, half = right.mean() - left.mean(), np.nan
-    note = _too_few(least, LEAST) if least < LEAST else ""
+    note = too_few(least, LEAST) if least < LEAST else ""
     if not note:
         half = float(welch_half(left, right, level))
         note = "" if half > 0 else EQUAL
@@ -478,7 +445,8 @@ def student(level: float, freedom: float) -> float:
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
-def _too_few(n: int, least: int) -> str:
+def too_few(n: int, least: int) -> str:
+    """Why there is no interval."""
     return f"n = {n} is too small for an interval (needs {least})"
 
 

@@ -10,30 +10,20 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evo.policies import POLICIES, PolicyWarning
-from replay.cells import FloatArray
-from replay.effects import (
-    ThresholdTime,
-    allocation_effect,
-    pool_effect,
-    pool_interval,
-    time_to_threshold,
-)
-from replay.frames import fitness_matrix
+from evo.policies import POLICIES
+from replay.arms import pool_of
+from replay.contest import BASELINES as BASELINES  # noqa: PLC0414 - the explorer's, too
+from replay.contest import LEAST_RUNS, Played, play, usual_tau
+from replay.effects import ThresholdTime, allocation_effect, pool_effect, time_to_threshold
 from replay.intervals import Interval
-from replay.simulation import Replay, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BASELINES = ("single", "random")
-"""`single` to `random` is the pool effect, `random` to a policy the allocation effect."""
 
 EXPLORATION: dict[str, tuple[str, tuple[float, ...]]] = {
     "c": ("weight of the confidence term", (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)),
@@ -44,29 +34,9 @@ EXPLORATION: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 """Exploration parameters: what they are, and values to choose from."""
 
-LEAST_RUNS, MOST_POLICIES = 3, 4
+MOST_POLICIES = 4
 SHARE = 0.9
 """Share of replicates that the threshold time asks for, as in arXiv 2605.29268."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Played:
-    """One policy's replay and what it amounts to.
-
-    Attributes:
-        replay: The replay.
-        curve: Mean best fitness by round, interval over runs.
-        ranks: Share of replicates that pull the arm of a rank in a round, (K, rounds), the arm
-            that is best at last first.
-        best_arm: Share of all pulls that the best arm gets.
-        warnings: What the policy warned of.
-    """
-
-    replay: Replay
-    curve: Interval
-    ranks: FloatArray
-    best_arm: Interval
-    warnings: tuple[str, ...]
 
 
 class Pools:
@@ -80,15 +50,12 @@ class Pools:
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        self.lengths = frame.groupby("run", sort=False)["generation"].max().to_numpy(np.int64)
-        self.fitness = fitness_matrix(frame)
+        self.fitness, self.lengths = pool_of(frame, "policies are compared")
         if len(self.lengths) < LEAST_RUNS or self.lengths.min() < 1:
             raise ValueError(
                 f"policies are compared on at least {LEAST_RUNS} runs of one task, model and N "
                 f"with a complete generation each, got {int((self.lengths > 0).sum())}"
             )
-        filled = np.fmax.accumulate(self.fitness, axis=1)
-        self._best = np.where(np.isnan(filled), -np.inf, filled)
         # Of this object and not of its class, so that replays go when it goes.
         self.play = functools.lru_cache(maxsize=256)(self._play)
         self.time = functools.lru_cache(maxsize=2048)(self._time)
@@ -108,13 +75,10 @@ class Pools:
         return float(early.mean() if early.size else known.min()), float(known.max())
 
     def usual_tau(self, arms: int, rounds: int) -> float:
-        """What 90 % of the replicates of `random` reach, in steps of 0.005."""
+        """What 90 % of the replicates of `random` reach, to three digits."""
+        tau = usual_tau(self.play("random", (), arms, rounds, "best_fitness", 200).replay)
         known = self.fitness[np.isfinite(self.fitness)]
-        if not known.size:
-            return 0.9
-        final = self.play("random", (), arms, rounds, "best_fitness", 200).replay.best_fitness
-        reached = np.where(np.isnan(final[:, -1]), known.min(), final[:, -1])
-        return round(math.floor(float(np.quantile(reached, 1 - SHARE)) * 200) / 200, 3)
+        return tau if math.isfinite(tau) else float(known.min()) if known.size else 0.0
 
     def _play(
         self,
@@ -126,21 +90,10 @@ class Pools:
         replicates: int,
     ) -> Played:
         cls: Any = POLICIES[policy]
-        build = functools.partial(cls, **dict(settings))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", PolicyWarning)
-            replay = simulate(
-                self.fitness, build, rounds=rounds, arms=arms, replicates=replicates,
-                reward=reward, lengths=self.lengths, replace=False,
-            )  # fmt: skip
-        place = self._places(replay)
-        return Played(
-            replay=replay,
-            curve=pool_interval(replay.best_fitness, replay.arms),
-            ranks=_by_rank(place, arms),
-            best_arm=pool_interval((place == 0).mean(axis=1), replay.arms),
-            warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
-        )
+        return play(
+            self.fitness, functools.partial(cls, **dict(settings)), lengths=self.lengths,
+            rounds=rounds, arms=arms, reward=reward, replicates=replicates,
+        )  # fmt: skip
 
     def _time(self, tau: float, *key: Any) -> ThresholdTime:
         return time_to_threshold(self.play(*key).replay, tau, share=SHARE)
@@ -155,31 +108,11 @@ class Pools:
                 found[name] = allocation_effect(random, other)
         return found
 
-    def _places(self, replay: Replay) -> FloatArray:
-        """Rank among its replicate's arms of each pulled arm, (replicates, rounds); -1 if none.
-
-        Arms rank by what they would reach if they alone were pulled in all rounds.
-        """
-        rounds = min(replay.pulls.shape[1], self._best.shape[1] - 1)
-        order = np.argsort(-self._best[:, rounds][replay.arms], axis=1, kind="stable")
-        rank = np.argsort(order, axis=1, kind="stable")
-        table = np.full((len(replay.arms), self.runs), self.runs)
-        np.minimum.at(table, (np.arange(len(rank))[:, None], replay.arms), rank)
-        place = np.take_along_axis(table, np.maximum(replay.pulls, 0), axis=1)
-        return np.where(replay.pulls < 0, -1, place)
-
 
 def parameters_of(policy: str) -> tuple[str, ...]:
     """The exploration parameters that a policy has."""
     known = inspect.signature(POLICIES[policy]).parameters
     return tuple(name for name in EXPLORATION if name in known)
-
-
-def _by_rank(place: FloatArray, arms: int) -> FloatArray:
-    rounds = place.shape[1]
-    at = np.where(place < 0, arms, place) * rounds + np.arange(rounds)
-    counts = np.bincount(at.ravel(), minlength=(arms + 1) * rounds)
-    return counts.reshape(arms + 1, rounds)[:arms] / len(place)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,12 +163,12 @@ class AllocationView:
             for name, found in self.effects.items()
             if name != "pool"
         ]
-        best = self.played[self.shown].best_arm
-        limits = f" [{100 * max(best.low, 0):.0f}, {100 * min(best.high, 1):.0f}]"
-        known = limits if math.isfinite(best.low) else ""
-        text.append(
-            f"{self.shown} gives its best arm {100 * best.value:.0f} %{known} of the pulls."
+        best, low, high = (
+            100 * getattr(self.played[self.shown].pulls, name)[0]
+            for name in ("value", "low", "high")
         )
+        known = f" [{max(low, 0):.0f}, {min(high, 100):.0f}]" if math.isfinite(low) else ""
+        text.append(f"{self.shown} gives its best arm {best:.0f} %{known} of the pulls.")
         note = self.effects["pool"].note
         text.append(
             f"In brackets: {self.interval} over runs." if not note else f"No interval: {note}."

@@ -110,14 +110,6 @@ def test_betting_stays_in_the_unit_interval_and_narrows_with_runs():
         interval([0.2] * 5 + [1.5], method="betting")
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_bootstraps_are_scipys(method):
-    found = interval(RUNS, np.std, method=method)
-    assert found.low < found.value < found.high
-    assert np.isnan(found.coverage)
-    assert "nominal 95 %" in str(found)
-
-
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_columns_are_treated_one_by_one_and_missing_runs_left_out(statistic):
     matrix = np.random.default_rng(0).normal(size=(40, 3))
@@ -248,18 +240,6 @@ def test_more_replicates_do_not_make_up_for_runs():
     few, many = (disjoint_pools(20, 4, partitions) for partitions in (40, 400))
     widths = [np.diff(limits(pool_interval(values[a].max(axis=1), a))[1:]) for a in (few, many)]
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
-
-
-def test_strata_of_pools_are_estimated_apart():
-    rng = np.random.default_rng(0)
-    values = np.concatenate([rng.normal(0, 0.1, 10), rng.normal(10, 0.1, 10)])
-    arms = np.concatenate([disjoint_pools(10, 2, 50), 10 + disjoint_pools(10, 2, 50, seed=1)])
-    best = values[arms].max(axis=1)
-    kept = pool_interval(best, arms, strata=np.repeat([0, 1], 10))
-    mixed = pool_interval(best, arms)
-    assert kept.value == pytest.approx(mixed.value)
-    assert kept.n == 20
-    assert kept.high - kept.low < 0.2 * (mixed.high - mixed.low)
 
 
 @pytest.mark.parametrize(
