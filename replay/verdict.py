@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from replay.arms import pool_of
 from replay.effects import pool_interval
-from replay.frames import COSTS, distinct_runs, fitness_matrix, one_family, run_lengths
-from replay.intervals import NOTHING, FloatArray, Interval, compare, interval, student
+from replay.frames import COSTS, distinct_runs, fitness_matrix, run_lengths
+from replay.intervals import LEAST, NOTHING, FloatArray, Interval, compare, interval, student
 from replay.simulation import simulate, simulate_many
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def judge(
     Args:
         frame: Rows of `replay.load`, of one task.
         a: A policy's name; or {column: value} such as {"model": "x"} or {"children": 8},
-            `generations` being the depth at which runs are compared.
+            `generations` being the depth at which runs are compared. Runs of equal seeds are
+            paired, or copies of forks: those of one root run and number; intervals are over roots.
         b: The same of what it is compared with.
         margin: Loss in fitness that counts as none; None: a tenth of what hindsight gains over
             chance: the best arm of a pool less `random`, the best run less the mean run.
@@ -158,28 +160,25 @@ def judge(
         found = _of_groups(frame, a, b, calls, level, seed)
     else:
         raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
-    effect, limits, n = found["effect"], found["interval"], found["n"]
-    margin = MARGIN_SHARE * found.pop("scale") if margin is None else margin
-    found.pop("scale", None)
-    freedom, depth = found.pop("freedom"), found.pop("depth")
+    limits, n, freedom = found["interval"], found["n"], found.pop("freedom")
+    scale, depth = found.pop("scale"), found.pop("depth")
+    margin = MARGIN_SHARE * scale if margin is None else margin
     verdict: Literal["supported", "refuted", "undetermined"] = "undetermined"
     if limits.low > -margin or limits.high < -margin:
         verdict = "supported" if limits.low > -margin else "refuted"
-    error = (limits.high - limits.low) / 2 / student(level, freedom)
-    detectable = (student(level, freedom) + student(2 * POWER - 1, freedom)) * error
-    away = abs(effect + margin)
-    total = n * (detectable / away) ** 2 if away > 0 and math.isfinite(detectable) else math.inf
+    factor = student(level, freedom)
+    error = (limits.high - limits.low) / 2 / factor
+    detectable = (factor + student(2 * POWER - 1, freedom)) * error
+    away, total = abs(limits.value + margin), math.inf
     if verdict != "undetermined":
         total = 0.0
+    elif away > 0 and math.isfinite(detectable):
+        total = n * (detectable / away) ** 2
     more = float(max(math.ceil(total) - n, int(total > 0))) if math.isfinite(total) else math.inf
     return Verdict(
-        verdict=verdict,
-        margin=margin,
-        detectable=detectable,
-        runs_needed=more,
-        cost=_cost(frame, depth, more),
-        **found,
-    )
+        verdict=verdict, effect=limits.value, margin=margin, detectable=detectable,
+        runs_needed=more, cost=_cost(frame, depth, more), **found,
+    )  # fmt: skip
 
 
 def _of_policies(
@@ -192,8 +191,7 @@ def _of_policies(
     level: float,
     seed: int,
 ) -> dict[str, Any]:
-    one_family(frame, "policies are judged")
-    fitness, lengths = fitness_matrix(frame), run_lengths(frame)
+    fitness, lengths = pool_of(frame, "policies are judged")
     n, rounds = len(fitness), int(lengths.min()) if rounds is None else rounds
     K = max(2, min(10, n // 5)) if arms is None else arms
     if n < 2 * K or rounds < 1:
@@ -209,24 +207,24 @@ def _of_policies(
     ends = {name: replay.best_fitness[:, -1] for name, replay in played.items()}
     if any(np.isnan(end).any() for end in ends.values()):
         raise ValueError(NOTHING)
-    rows = played[a].arms
-    limits = pool_interval(ends[a] - ends[b], rows, level=level, name=f"{a} less {b}")
+    name = f"{a} less {b}"
+    limits = pool_interval(ends[a] - ends[b], played[a].arms, level=level, name=name)
     if "single" in (a, b):
         null = "no difference between disjoint pools, Student's t"
         p = _student_p(limits, n / K - 1, level)
     else:
         null = "increments permuted across arms at each generation"
-        drawn = _permuted_effects(fitness[:, : int(lengths.min()) + 1], a, b, K, settings)
+        drawn = permuted_effects(fitness[:, : int(lengths.min()) + 1], a, b, K, settings)
         p = float((1 + (drawn >= limits.value).sum()) / (1 + len(drawn)))
     return {
-        "a": a, "b": b, "effect": float(limits.value), "interval": limits, "null": null, "p": p,
+        "a": a, "b": b, "interval": limits, "null": null, "p": p,
         "n": n, "points": (ends[a], ends[b]), "freedom": n / K - 1, "depth": rounds,
         "scale": float(np.mean(ends["oracle_arm"] - ends["random"])),
         "setting": f"pools of K = {K} of the logged runs, drawn apart, {rounds} pulls, {reward}",
     }  # fmt: skip
 
 
-def _permuted_effects(
+def permuted_effects(
     fitness: FloatArray, a: str, b: str, K: int, settings: dict[str, Any]
 ) -> FloatArray:
     """Effects where no arm is better than another: increments go to any arm, (draws,).
@@ -262,41 +260,71 @@ def _of_groups(
     if len({part["task"].iloc[0] for part, _ in parts}) > 1:
         raise ValueError("expected runs of one task on both sides, got two")
     sizes = [int(part["children"].iloc[0]) for part, _ in parts]
-    lengths = [run_lengths(part) for part, _ in parts]
-    budget = calls or min(int(T.min()) * N for T, N in zip(lengths, sizes, strict=True))
+    budget = calls or min(
+        int(run_lengths(part).min()) * N for (part, _), N in zip(parts, sizes, strict=True)
+    )
     depths = [depth or budget // N for (_, depth), N in zip(parts, sizes, strict=True)]
-    values, seeds = [], []
-    for (part, _), depth, length in zip(parts, depths, lengths, strict=True):
-        deep = length >= depth
-        values.append(np.nan_to_num(fitness_matrix(part)[deep, depth], nan=-np.inf))
-        seeds.append(part.groupby("run", sort=False)["seed"].first().to_numpy()[deep])
-        if not deep.any():
-            raise ValueError(f"expected runs of {depth} generations, the deepest has {max(length)}")
-        if np.isneginf(values[-1]).any():
-            raise ValueError(NOTHING)
-    left, right = values
-    common, at, other = np.intersect1d(seeds[0], seeds[1], return_indices=True)
-    paired = len(common) >= 5 and all(len(np.unique(s)) == len(s) for s in seeds)
-    if paired:
-        left, right = left[at], right[other]
-        limits = interval(left - right, level=level)
-        freedom, null = len(left) - 1.0, "the sides of each pair of equal seeds exchanged"
+    left, right = (_ends(part, depth) for (part, _), depth in zip(parts, depths, strict=True))
+    one, other, by, given = _matched(left, right)
+    if paired := bool(by):
+        limits = interval(one - other, level=level)
+        freedom, null = len(one) - 1.0, "the sides of each pair exchanged"
     else:
-        limits = compare(right, left, level=level).difference
-        freedom, null = float(min(map(len, values)) - 1), "runs exchanged between the sides"
-    drawn = _exchanged(left, right, paired, np.random.default_rng([seed, 8]))
-    effect, together = float(left.mean() - right.mean()), np.concatenate([left, right])
+        limits = compare(other, one, level=level).difference
+        freedom, null = float(min(len(one), len(other)) - 1), "runs exchanged between the sides"
+    drawn = exchanged_effects(one, other, paired, np.random.default_rng([seed, 8]))
+    together = np.concatenate([one, other])
     slack = 1e-12 * np.abs(together).max()
     names = [", ".join(f"{key} = {value}" for key, value in side.items()) for side in (a, b)]
     return {
-        "a": names[0], "b": names[1], "effect": effect, "interval": limits, "null": null,
-        "p": float((1 + (drawn >= effect - slack).sum()) / (1 + len(drawn))),
-        "n": len(left) if paired else len(together), "points": (left, right),
+        "a": names[0], "b": names[1], "interval": limits, "null": null,
+        "p": float((1 + (drawn >= limits.value - slack).sum()) / (1 + len(drawn))),
+        "n": len(one) if paired else len(together), "points": (one, other),
         "freedom": max(freedom, 1.0), "depth": max(depths),
         "scale": float(together.max() - together.mean()),
         "setting": f"whole runs after {depths[0]} and {depths[1]} generations"
-        + (", paired by seed" if paired else ""),
+        + (f", paired by {by}" if paired else "") + given,
     }  # fmt: skip
+
+
+def _ends(part: pd.DataFrame, depth: int) -> pd.DataFrame:
+    """Value at a depth of each run that is so deep, with its seed, root and copy, -1 for none."""
+    deep = run_lengths(part) >= depth
+    if not deep.any():
+        deepest = run_lengths(part).max()
+        raise ValueError(f"expected runs of {depth} generations, the deepest has {deepest}")
+    first = part.groupby("run", sort=False).first()
+    if "root" not in first:
+        first = first.assign(root=first.index, copy=-1)
+    found = first.loc[deep, ["seed", "root", "copy"]].reset_index(drop=True)
+    found["value"] = fitness_matrix(part)[deep, depth]
+    if found["value"].isna().any():
+        raise ValueError(NOTHING)
+    return found
+
+
+def _matched(left: pd.DataFrame, right: pd.DataFrame) -> tuple[FloatArray, FloatArray, str, str]:
+    """Values of both sides, by what they are paired (empty: not), and what copies are given.
+
+    Copies of forks pair with those of the same root and number, other runs with those of the same
+    seed where enough do. Copies of one root are no independent runs: they count as their mean,
+    unless there is one root alone.
+    """
+    forks = [bool((side["copy"] >= 0).all()) for side in (left, right)]
+    keys, by = (["root", "copy"], "root and copy") if all(forks) else (["seed"], "seed")
+    both = left.merge(right, on=keys, suffixes=("", "_other"))
+    if any(side.duplicated(keys).any() for side in (left, right)) or len(both) < LEAST:
+        by = ""
+    else:
+        left, right = both, both.assign(value=both["value_other"])
+    given = ""
+    if any(forks):
+        given = ", given this state"
+        if max(side["root"].nunique() for side in (left, right)) > 1:
+            given = ", copies of a run taken together"
+            left, right = (side.groupby("root")[["value"]].mean() for side in (left, right))
+    one, other = (side["value"].to_numpy(np.float64) for side in (left, right))
+    return one, other, by, given
 
 
 def _part(frame: pd.DataFrame, side: Mapping[str, Any]) -> tuple[pd.DataFrame, int | None]:
@@ -317,7 +345,7 @@ def _part(frame: pd.DataFrame, side: Mapping[str, Any]) -> tuple[pd.DataFrame, i
     return part, None if depth is None else int(depth)
 
 
-def _exchanged(
+def exchanged_effects(
     left: FloatArray, right: FloatArray, paired: bool, rng: np.random.Generator
 ) -> FloatArray:
     """Effects where the sides are exchanged at random, (draws,)."""

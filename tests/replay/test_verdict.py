@@ -100,6 +100,35 @@ def test_where_arms_are_alike_the_null_is_seldom_rejected():
     assert np.max(ps) > 0.3
 
 
+def copies(model, roots, each, gain=0.0, seed=0):
+    """Forks of some runs; copies of one run share its luck, copy k of any side its own."""
+    rng, parts = np.random.default_rng(5), []
+    for root in range(roots):
+        luck = rng.normal(0, 0.1)
+        for copy in range(each):
+            end = 0.5 + luck + rng.normal(0, 0.01) + gain
+            noise = np.random.default_rng([seed, root, copy]).normal(0, 0.001)
+            frame = as_frame(np.array([[0.1, end + noise]]), children=4, seeds=[copy])
+            frame["run"] = f"{model}-{root}-{copy}"
+            parts.append(frame.assign(model=model, root=f"r{root}", copy=copy, forked_from="x"))
+    return pd.concat(parts)
+
+
+def test_copies_of_forks_pair_and_runs_that_they_left_are_what_counts():
+    many = pd.concat([copies("new", 6, 4, 0.01), copies("old", 6, 4, seed=1)])
+    found = replay.judge(many, NEW, OLD, margin=0.0)
+    assert found.n == 6
+    assert "paired by root and copy, copies of a run taken together" in found.setting
+    assert found.verdict == "supported"  # their luck, of ten times the effect, is shared
+    one = pd.concat([copies("new", 1, 8, 0.01), copies("old", 1, 8, seed=1)])
+    found = replay.judge(one, NEW, OLD, margin=0.0)
+    assert found.n == 8
+    assert found.setting.endswith("paired by root and copy, given this state")
+    apart = replay.judge(many.assign(copy=-1, root=many["run"]), NEW, OLD, margin=0.0)
+    assert apart.n == 48
+    assert "paired" not in apart.setting
+
+
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
