@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -38,8 +38,17 @@ class BudgetError(ValueError):
     """A budget that cannot be held."""
 
 
+class Calling(Protocol):
+    """What calls one model, such as a run's header."""
+
+    @property
+    def model(self) -> Model:
+        """The model, with its prices."""
+        ...
+
+
 def check_budget(
-    budget: Mapping[str, float] | None, headers: Iterable[Header] = (), *, more: Sequence[str] = ()
+    budget: Mapping[str, float] | None, headers: Iterable[Calling] = (), *, more: Sequence[str] = ()
 ) -> dict[str, float]:
     """Returns the limits of a budget; empty: none.
 

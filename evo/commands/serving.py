@@ -3,50 +3,103 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from evo.commands.options import Port
+import msgspec
+from cyclopts import Parameter
+
+from evo.commands.options import Count, Limits, Port
 from evo.commands.tables import FAILURE
+
+if TYPE_CHECKING:
+    from evo.llm.offline.latency import Latency
 
 
 def serve(
     *,
+    model: str = "offline",
     host: str = "127.0.0.1",
     port: Port = 8000,
+    budget: Limits = None,
+    requests_per_minute: Annotated[Count, Parameter(name="--rpm")] = None,
+    tokens_per_minute: Annotated[Count, Parameter(name="--tpm")] = None,
+    log: Path | None = None,
+    cache: Path | None = None,
+    timeout: float = 600.0,
     request_log: Path | None = None,
     faults: str | None = None,
     latency: str | None = None,
-    rpm: int | None = None,
-    tpm: int | None = None,
 ) -> int:
-    """Serves the offline model over HTTP for other tools (it is not an LLM).
+    """Serves a model for other tools, counted and limited; by default the offline one (no LLM).
 
     Args:
-        host: Address to listen at.
+        model: One of `evo models`.
+        host: Address to listen at; others than this machine's own are open to the network.
         port: TCP port; 0: a free one.
-        request_log: File for a JSON line per request.
-        faults: Such as rate_limit:0.1,server_error:0.05.
-        latency: Lognormal seconds, MEDIAN,SIGMA such as 2,1.
-        rpm: Requests per minute before a 429.
-        tpm: Tokens per minute before a 429.
+        budget: Such as calls=512, tokens=1e6 or dollars=2; then a 429 that is final.
+        requests_per_minute: Requests per minute before a 429.
+        tokens_per_minute: Tokens per minute before a 429.
+        log: File of all calls, which goes on if it exists; a budget makes one below logs/local.
+        cache: File of answers: the k-th time that a client sends a body it gets the k-th answer.
+        timeout: Seconds for a whole request to the model's endpoint.
+        request_log: The offline model's file for a JSON line per request.
+        faults: The offline model's, such as rate_limit:0.1,server_error:0.05.
+        latency: The offline model's lognormal seconds, MEDIAN,SIGMA such as 2,1.
     """
-    from evo.llm.offline.latency import Latency
-    from evo.llm.server import serve as listen
+    from evo.llm.gate import Gate
+    from evo.llm.offline import OFFLINE_MODELS
+    from evo.llm.registry import find_model
+    from evo.llm.server import OfflineServer
 
-    simulated = None
-    if latency is not None:
-        try:
-            median, sigma = (float(part) for part in latency.split(","))
-        except ValueError:
-            raise ValueError(
-                f"--latency: expected MEDIAN,SIGMA such as 2,1, got {latency!r}"
-            ) from None
-        simulated = Latency(median, sigma)
-    with contextlib.suppress(KeyboardInterrupt):
-        listen(
-            host, port, latency=simulated, faults=faults, request_log=request_log, rpm=rpm, tpm=tpm
-        )
+    found, simulated = find_model(model), (request_log, faults, latency)
+    offline = found.name in OFFLINE_MODELS and found.base_url is None
+    if not offline and simulated != (None, None, None):
+        raise ValueError("--request-log, --faults and --latency go with the offline model alone")
+    plain = offline and model == "offline" and (budget, log, cache) == (None, None, None)
+    inner = functools.partial(
+        OfflineServer, latency=_latency(latency), faults=faults, request_log=request_log
+    )
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as opened:
+        server: OfflineServer | Gate
+        if plain:
+            server = inner(host, port, rpm=requests_per_minute, tpm=tokens_per_minute)
+        else:
+            if simulated != (None, None, None):
+                url = opened.enter_context(inner()).url
+                found = msgspec.structs.replace(found, base_url=url)
+            server = Gate(
+                found,
+                host=host,
+                port=port,
+                budget={"calls": budget} if isinstance(budget, int) else budget,
+                requests_per_minute=requests_per_minute,
+                tokens_per_minute=tokens_per_minute,
+                log=log,
+                cache=cache,
+                timeout=timeout,
+            )
+        opened.enter_context(server)
+        what = "the offline model (not an LLM)" if offline else f"the model {found.name}"
+        print(f"{server.url} is {what}; Ctrl-C ends it", flush=True)
+        if isinstance(server, Gate) and server.log is not None:
+            print(f"log: {server.log}", flush=True)
+        threading.Event().wait()
     return 0
+
+
+def _latency(text: str | None) -> Latency | None:
+    from evo.llm.offline.latency import Latency
+
+    if text is None:
+        return None
+    try:
+        median, sigma = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--latency: expected MEDIAN,SIGMA such as 2,1, got {text!r}") from None
+    return Latency(median, sigma)
 
 
 def bench(

@@ -102,6 +102,25 @@ def read_refusal(response: httpx2.Response, latency: float) -> Answer:
     return Answer(attempt, "rejected")
 
 
+def read_failure(error: BaseException, latency: float) -> Answer:
+    """Reads an attempt that ended without an HTTP answer, in an error of `httpx2` or another."""
+    import httpx2
+
+    name, words = type(error).__name__, clip(str(error)) or type(error).__name__
+    status: Literal["timeout", "error"] = "error"
+    verdict: Verdict = {"Elsewhere": "refused", "TooMuch": "rejected"}.get(name, "retry")  # type: ignore[assignment]
+    unmet = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
+    if unmet:
+        words = f"no connection: {words}"
+    elif isinstance(error, httpx2.TimeoutException):
+        status, words = "timeout", f"no answer within {latency:.1f} s"
+    elif verdict == "retry":
+        broke = isinstance(error, httpx2.HTTPError)
+        words = f"the connection broke: {words}" if broke else f"{name}: {words}"
+    attempt = Attempt(status=status, latency=latency, error=words, sent=not unmet)
+    return Answer(attempt, verdict)
+
+
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
     """Returns how long an endpoint asks to wait, seconds; None if it does not say.
 

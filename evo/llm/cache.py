@@ -106,16 +106,11 @@ class ResponseCache:
         Args:
             key: From `ModelClient.request_key`.
         """
-
-        def look(file: sqlite3.Connection) -> _Kept | None:
-            rows = file.execute("SELECT content, checksum FROM replies WHERE key = ?", (key,))
-            row = rows.fetchone()
-            kept = None if row is None else _decode(key, *row)
-            if kept is not None:
-                file.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), key))
-            return kept
-
-        kept = self._work(look)
+        content = self.get(key)
+        try:
+            kept = None if content is None else _kept_decoder.decode(content)
+        except msgspec.DecodeError:  # written by another version
+            kept = None
         if kept is None:
             return None
         # The usage stays for the record; the latency of the past answer is no time of this run.
@@ -123,15 +118,26 @@ class ResponseCache:
         return Call((attempt,), kept.reply, kept.reasoning, attempt.finish_reason)
 
     def keep(self, key: bytes, call: Call) -> None:
-        """Keeps a call that was answered; any other is left out.
+        """Keeps a call that was answered; any other is left out."""
+        if call.reply is not None:
+            kept = _Kept(call.attempts[-1], call.reply, call.reasoning)
+            self.put(key, msgspec.json.encode(kept))
 
-        Args:
-            key: From `ModelClient.request_key`.
-            call: What became of the request.
-        """
-        if call.reply is None:
-            return
-        content = msgspec.json.encode(_Kept(call.attempts[-1], call.reply, call.reasoning))
+    def get(self, key: bytes) -> bytes | None:
+        """Returns what is kept under a key; None for nothing, or a damaged row."""
+
+        def look(file: sqlite3.Connection) -> bytes | None:
+            rows = file.execute("SELECT content, checksum FROM replies WHERE key = ?", (key,))
+            content, checksum = rows.fetchone() or (None, None)
+            if not isinstance(content, bytes) or zlib.crc32(key + content) != checksum:
+                return None
+            file.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), key))
+            return content
+
+        return self._work(look)
+
+    def put(self, key: bytes, content: bytes) -> None:
+        """Keeps something under a key."""
         row = (key, time.time(), content, zlib.crc32(key + content))
 
         def write(file: sqlite3.Connection) -> None:
@@ -236,16 +242,6 @@ def _is_ours(path: Path) -> bool:
             "name another file"
         )
     return not begins or begins[_MARK] == _APPLICATION.to_bytes(4, "big")
-
-
-def _decode(key: bytes, content: object, checksum: object) -> _Kept | None:
-    """Returns what a row holds; None if it is damaged."""
-    if not isinstance(content, bytes) or zlib.crc32(key + content) != checksum:
-        return None
-    try:
-        return _kept_decoder.decode(content)
-    except msgspec.DecodeError:  # written by another version
-        return None
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

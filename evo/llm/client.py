@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evo.cost import is_turned_away, usage_tokens
-from evo.llm.answer import Answer, Verdict, clip, read_refusal, read_success
+from evo.llm.answer import Answer, read_failure, read_refusal, read_success
 from evo.llm.limits import SlotCancelled, Slots
 from evo.llm.offline import OFFLINE_MODELS
 from evo.llm.rates import Lease
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""
 
+OFFLINE_URL = "http://offline/v1"  # never connected to
 OPENAI_URL = "https://api.openai.com/v1"
-CONNECT_SECONDS = 10.0  # connecting for longer is an error of the network, not a slow answer
 LONGEST_BACK_OFF = 30.0
 LONGEST_RETRY_AFTER = 120.0
 TOKENS_PER_CHARACTER = 0.35  # of a prompt; code and English have fewer
@@ -130,7 +130,7 @@ def find_endpoint(model: Model) -> Endpoint:
     variables: tuple[str, ...] = ("OPENAI_API_KEY", "LLM_API_KEY")
     base_url = model.base_url
     if model.name in OFFLINE_MODELS and base_url is None:
-        return Endpoint("http://offline/v1", "none")
+        return Endpoint(OFFLINE_URL, "none")
     if base_url is None:
         if base_url := os.environ.get("OPENAI_BASE_URL"):
             variables = ("OPENAI_API_KEY",)
@@ -326,7 +326,8 @@ class ModelClient:
         except openai.APIStatusError as error:
             answer = read_refusal(error.response, time.monotonic() - started)
         except Exception as error:
-            answer = _read_failure(error, time.monotonic() - started)
+            known = isinstance(error, openai.APIConnectionError) and error.__cause__
+            answer = read_failure(known or error, time.monotonic() - started)
         finally:
             with self._lock:
                 self._flights.discard(flight)
@@ -342,30 +343,18 @@ class ModelClient:
             return self._client
 
     def _connect(self) -> openai.OpenAI:
-        import httpx2
         import openai
 
+        from evo.llm.network import http_client, patience
+
         base_url = self._endpoint.base_url
-        transport = self._transport
-        offline = self.model.name in OFFLINE_MODELS and self.model.base_url is None
-        if transport is None and offline:
-            from evo.llm.transport import OfflineTransport
-
-            transport = OfflineTransport()
-        elif transport is None:
-            from evo.llm.network import Transport
-
-            transport = Transport(base_url)
         return openai.OpenAI(
             api_key=self._endpoint.key,
             base_url=base_url,
             max_retries=0,
-            timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECT_SECONDS)),
-            http_client=httpx2.Client(
-                transport=transport,
-                trust_env=False,
-                follow_redirects=True,  # on the same host: the transport knows no other
-                headers={"accept-encoding": "identity"},
+            timeout=patience(self._timeout),
+            http_client=http_client(
+                base_url, seconds=self._timeout, transport=self._transport, follow_redirects=True
             ),
         )
 
@@ -441,23 +430,3 @@ class ModelClient:
             return answer
         clean = error.replace(self._endpoint.key, "[key]")
         return replace(answer, attempt=msgspec.structs.replace(answer.attempt, error=clean))
-
-
-def _read_failure(error: Exception, latency: float) -> Answer:
-    """Reads an attempt that ended without an HTTP answer."""
-    import httpx2
-    import openai
-
-    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else None
-    words = clip(str(cause or error)) or type(cause or error).__name__
-    if type(cause).__name__ in ("Elsewhere", "TooMuch"):
-        verdict: Verdict = "refused" if type(cause).__name__ == "Elsewhere" else "rejected"
-        return Answer(Attempt(status="error", latency=latency, error=words), verdict)
-    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-        words, sent = f"no connection: {words}", False
-        return Answer(Attempt(status="error", latency=latency, error=words, sent=sent), "retry")
-    if isinstance(error, openai.APITimeoutError):
-        words = f"no answer within {latency:.1f} s"
-        return Answer(Attempt(status="timeout", latency=latency, error=words), "retry")
-    words = f"the connection broke: {words}" if cause else f"{type(error).__name__}: {words}"
-    return Answer(Attempt(status="error", latency=latency, error=words), "retry")

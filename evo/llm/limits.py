@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from evo.llm.rates import MINUTE, Gate, Lease
+from evo.llm.rates import MINUTE, Lease, Rates
 
 Priority = tuple[int, ...]
 """Lowest first: (generation, index), so that older generations finish first."""
@@ -27,8 +27,8 @@ class SlotCancelled(Exception):  # noqa: N818
     """The wait for a slot was given up because of `Slots.cancel` or `Slots.close`."""
 
 
-class _Door(Gate):
-    """A gate with the requests that wait before it, a heap."""
+class _Door(Rates):
+    """An endpoint's rates, with the requests that wait for them, a heap."""
 
     def __init__(self, *limits: Any, **named: Any) -> None:
         super().__init__(*limits, **named)

@@ -22,7 +22,9 @@ import httpcore2
 import httpx2
 
 from evo.caps import above, cap
+from evo.llm.client import OFFLINE_URL
 
+CONNECT_SECONDS = 10.0  # connecting for longer is an error of the network, not a slow answer
 KEEP_ALIVE = 60.0  # seconds that an idle connection is kept
 _PIECE = 1 << 20  # bytes that are decompressed at a time
 
@@ -196,6 +198,39 @@ class Transport(httpx2.BaseTransport):
     def close(self) -> None:
         """Closes idle connections."""
         self._pool.close()
+
+
+def patience(seconds: float) -> httpx2.Timeout:
+    """Returns how long to wait for one step of a request that may take so long as a whole."""
+    return httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+
+
+def http_client(
+    base_url: str,
+    *,
+    seconds: float,
+    transport: httpx2.BaseTransport | None = None,
+    follow_redirects: bool = False,
+) -> httpx2.Client:
+    """Returns a client for one endpoint.
+
+    Args:
+        base_url: The endpoint; that of the offline model is answered in this process.
+        seconds: For the whole of a request.
+        transport: Instead of the network.
+        follow_redirects: On the same host: the transport knows no other.
+    """
+    if transport is None and base_url == OFFLINE_URL:
+        from evo.llm.transport import OfflineTransport
+
+        transport = OfflineTransport()
+    return httpx2.Client(
+        transport=Transport(base_url) if transport is None else transport,
+        trust_env=False,
+        timeout=patience(seconds),
+        follow_redirects=follow_redirects,
+        headers={"accept-encoding": "identity"},
+    )
 
 
 class _Body(httpx2.SyncByteStream):

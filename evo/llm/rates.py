@@ -56,7 +56,7 @@ class Lease:
         self.pause = pause or 0.0
 
 
-class Gate:
+class Rates:
     """Lets requests through to one endpoint, within its limits.
 
     A request counts from the moment it is let through until a minute after its end, whenever the

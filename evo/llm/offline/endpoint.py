@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -19,6 +19,18 @@ from evo.llm.offline.request import RequestError
 JSON = "application/json"
 EVENTS = "text/event-stream"
 PIECE = 400  # characters of a reply in one event of a stream
+
+
+class Stream(Protocol):
+    """The rest of an answer, as it comes."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yields its pieces."""
+        ...
+
+    def close(self) -> None:
+        """Notes that nobody reads on."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,8 @@ class Response:
         usage: Token counts of a completion; None for anything else.
         seed: Seed of the request; None without.
         retry_after: Seconds after which the client may try again; None: not said.
+        final: Whether trying again is of no use.
+        stream: What follows the content piece by piece; closed once nobody reads it any more.
     """
 
     status: int
@@ -40,6 +54,8 @@ class Response:
     usage: dict[str, Any] | None = None
     seed: int | None = None
     retry_after: float | None = None
+    final: bool = False
+    stream: Stream | None = None
 
 
 def respond(method: str, path: str, body: bytes) -> Response:
@@ -66,11 +82,17 @@ def respond(method: str, path: str, body: bytes) -> Response:
 
 
 def error_response(
-    status: int, message: str, code: str, *, retry_after: float | None = None
+    status: int,
+    message: str,
+    code: str,
+    *,
+    retry_after: float | None = None,
+    final: bool = False,
 ) -> Response:
     """Returns an error as OpenAI's endpoints send it."""
-    error = {"message": message, "type": "error", "param": None, "code": code}
-    return Response(status, msgspec.json.encode({"error": error}), retry_after=retry_after)
+    error = {"message": message, "type": code, "param": None, "code": code}
+    content = msgspec.json.encode({"error": error})
+    return Response(status, content, retry_after=retry_after, final=final)
 
 
 def _models() -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.llm.rates import DECREASE, MINUTE, Gate, Lease
+from evo.llm.rates import DECREASE, MINUTE, Lease, Rates
 
 requests = st.lists(
     st.tuples(
@@ -21,7 +21,7 @@ requests = st.lists(
 )
 
 
-def play(gate: Gate, plans: list[tuple[int, int, float, float, bool]]) -> list[tuple[float, int]]:
+def play(gate: Rates, plans: list[tuple[int, int, float, float, bool]]) -> list[tuple[float, int]]:
     """Sends requests as soon as the gate lets them; returns when each arrived, and its tokens."""
     now, seen = 0.0, list[tuple[float, int]]()
     flying: list[tuple[float, Lease]] = []
@@ -43,7 +43,7 @@ def play(gate: Gate, plans: list[tuple[int, int, float, float, bool]]) -> list[t
 
 @given(requests, st.integers(1, 12), st.integers(700, 2500), st.integers(1, 30))
 def test_no_sliding_minute_of_the_endpoint_holds_more_than_allowed(plans, rpm, tpm, slots):
-    gate = Gate(slots, requests_per_minute=rpm, tokens_per_minute=tpm)
+    gate = Rates(slots, requests_per_minute=rpm, tokens_per_minute=tpm)
     seen = sorted(play(gate, plans))
     for start, _ in seen:
         inside = [used for at, used in seen if start <= at < start + MINUTE]
@@ -53,12 +53,12 @@ def test_no_sliding_minute_of_the_endpoint_holds_more_than_allowed(plans, rpm, t
 
 @given(st.integers(1, 50), st.integers(1, 200))
 def test_a_minutes_worth_passes_at_once_and_the_next_a_minute_later(rpm, count):
-    seen = play(Gate(1000, requests_per_minute=rpm), [(1, 0, 0.0, 0.0, True)] * count)
+    seen = play(Rates(1000, requests_per_minute=rpm), [(1, 0, 0.0, 0.0, True)] * count)
     assert [at for at, _ in seen] == pytest.approx([60.0 * (k // rpm) for k in range(count)])
 
 
 def test_what_was_reserved_in_excess_is_given_back():
-    gate = Gate(10, tokens_per_minute=1000)
+    gate = Rates(10, tokens_per_minute=1000)
     lease = Lease(900)
     gate.admit(lease, now=0.0)
     assert gate.wait(500, now=1.0) == math.inf
@@ -69,7 +69,7 @@ def test_what_was_reserved_in_excess_is_given_back():
 
 
 def test_a_request_larger_than_the_limit_passes_alone():
-    gate = Gate(10, tokens_per_minute=100)
+    gate = Rates(10, tokens_per_minute=100)
     assert gate.wait(500, now=0.0) == 0
     lease = Lease(500)
     gate.admit(lease, now=0.0)
@@ -79,13 +79,13 @@ def test_a_request_larger_than_the_limit_passes_alone():
     assert gate.wait(1, now=61.0) == 0
 
 
-def answer(gate: Gate, lease: Lease, now: float, **settled: object) -> None:
+def answer(gate: Rates, lease: Lease, now: float, **settled: object) -> None:
     lease.settle(None, **settled)
     gate.release(lease, now=now)
 
 
 def test_the_number_in_flight_falls_once_a_round_trip_and_recovers():
-    gate = Gate(16)
+    gate = Rates(16)
     leases = [Lease(0) for _ in range(16)]
     for lease in leases:
         gate.admit(lease, now=0.0)
@@ -110,7 +110,7 @@ def test_the_number_in_flight_falls_once_a_round_trip_and_recovers():
 
 
 def test_one_request_always_may_fly():
-    gate = Gate(8)
+    gate = Rates(8)
     for now in range(50):
         lease = Lease(0)
         gate.admit(lease, now=now)
@@ -120,7 +120,7 @@ def test_one_request_always_may_fly():
 
 
 def test_a_pause_holds_for_everyone_and_the_longest_counts():
-    gate = Gate(8)
+    gate = Rates(8)
     long, short = Lease(0), Lease(0)
     gate.admit(long, now=0.0)
     gate.admit(short, now=0.0)

@@ -21,12 +21,11 @@ from typing import Any
 import msgspec
 import openai
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from offline_requests import PARENTS, ask, showing
 
 from evo.llm.offline.latency import Latency
-from evo.llm.server import FAULTS, MINUTE, OfflineServer, RateLimits, parse_faults
+from evo.llm.rates import MINUTE
+from evo.llm.server import FAULTS, OfflineServer, parse_faults
 
 MESSAGES = showing(PARENTS["mmd"])
 
@@ -258,52 +257,6 @@ def test_faults_add_up_to_one_at_most() -> None:
 
 
 # --- limits per minute
-
-
-@given(
-    arrivals=st.lists(st.tuples(st.floats(0, 40), st.integers(0, 60)), max_size=60),
-    rpm=st.none() | st.integers(1, 5),
-    tpm=st.none() | st.integers(1, 100),
-)
-def test_no_minute_holds_more_than_the_limits(
-    arrivals: list[tuple[float, int]], rpm: int | None, tpm: int | None
-) -> None:
-    limits, now = RateLimits(rpm, tpm), 0.0
-    passed: list[tuple[float, int]] = []
-    for gap, tokens in arrivals:
-        now += gap
-        wait = limits.admit(tokens, now=now)
-        if not wait:
-            passed.append((now, tokens))
-            recent = [used for when, used in passed if when + MINUTE > now]
-            assert rpm is None or len(recent) <= rpm
-            assert tpm is None or sum(recent) <= tpm or len(recent) == 1
-        else:
-            assert 0 < wait <= MINUTE + 1e-6
-
-
-@given(
-    arrivals=st.lists(st.tuples(st.floats(0, 40), st.integers(0, 60)), max_size=30),
-    tokens=st.integers(0, 200),
-    rpm=st.integers(1, 5),
-    tpm=st.integers(1, 100),
-)
-def test_who_waits_as_long_as_told_passes_and_not_before(
-    arrivals: list[tuple[float, int]], tokens: int, rpm: int, tpm: int
-) -> None:
-    limits, now = RateLimits(rpm, tpm), 0.0
-    for gap, others in arrivals:
-        now += gap
-        limits.admit(others, now=now)
-    wait = limits.admit(tokens, now=now)
-    if wait > 1e-6:
-        assert limits.admit(tokens, now=now + 0.999 * wait) > 0
-        assert limits.admit(tokens, now=now + wait + 1e-9) == 0
-
-
-def test_without_limits_everything_passes() -> None:
-    limits = RateLimits(None, None)
-    assert not any(limits.admit(10**9, now=0.0) for _ in range(1000))
 
 
 TOKENS = ask(MESSAGES, seed=1).usage["total_tokens"]

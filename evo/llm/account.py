@@ -1,0 +1,305 @@
+"""What passes a gate: counted when it is sent, against a budget and rates, in a log.
+
+An intent is in the log before its request is forwarded, and its outcome as soon as that is known.
+So a kill loses nothing: intents without an outcome count at their worst case, and the last minute's
+requests are read again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from evo.budget import BudgetError, Ledger
+from evo.cost import flops_of_tokens, is_turned_away, price_of_tokens, usage_tokens
+from evo.journal import LogError, Reader, Writer
+from evo.llm.rates import MINUTE, Lease, Rates
+from evo.records import Attempt, Model, Record
+
+UNITS = ("calls", "tokens", "flops", "dollars")
+MOMENT = 1.0  # seconds after which a request may be tried again that waits for those under way
+
+
+class Opened(Record, frozen=True, kw_only=True, tag_field="kind", tag="gate"):
+    """First line: the model before which the gate stands, and when it began."""
+
+    schema: int = 1
+    model: Model
+    began: float
+
+
+class Sent(Record, frozen=True, kw_only=True, tag_field="kind", tag="sent"):
+    """A request is about to be forwarded.
+
+    Attributes:
+        number: From 0.
+        at: Seconds since 1970, UTC.
+        client: Name that it sent as its key, or a hash of that.
+        body: SHA-256 (hex) of what the client sent.
+        worst: What it may cost, by unit; units without a bound are left out.
+    """
+
+    number: int
+    at: float
+    client: str
+    body: str
+    worst: dict[str, float]
+
+
+class Settled(Record, frozen=True, kw_only=True, tag_field="kind", tag="settled"):
+    """What became of a request."""
+
+    number: int
+    at: float
+    attempt: Attempt
+
+
+class Kept(Record, frozen=True, kw_only=True, tag_field="kind", tag="cached"):
+    """A request was answered from the cache, at no cost."""
+
+    at: float
+    client: str
+    body: str
+
+
+GateLine = Opened | Sent | Settled | Kept
+"""Every kind of line in the log of a gate."""
+
+_decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
+
+
+class Refused(Exception):  # noqa: N818
+    """A request is not forwarded.
+
+    Args:
+        words: Why.
+        code: `insufficient_quota` for good, else `rate_limit_exceeded`.
+        wait: Seconds after which it may pass.
+    """
+
+    def __init__(self, words: str, code: str, wait: float | None = None) -> None:
+        super().__init__(words)
+        self.code, self.wait = code, wait
+
+
+class Account:
+    """The requests of one gate; thread-safe.
+
+    Args:
+        model: Its prices and parameters say what usage costs.
+        limits: Budget by unit; see `evo.budget.check_budget`.
+        requests_per_minute: In any sliding minute; None: no limit.
+        tokens_per_minute: Of prompts and replies, likewise.
+
+    Attributes:
+        used_up: The unit of the budget that does not suffice any more; None while all do.
+        repeats: How often each client sent each body.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        limits: Mapping[str, float],
+        *,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+    ) -> None:
+        self._model = model
+        self._ledger = Ledger(limits)
+        self._rates = Rates(
+            sys.maxsize,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+        )
+        self.bounded = bool(limits.keys() - {"calls"}) or tokens_per_minute is not None
+        self._under_way: dict[int, tuple[Sent, Lease]] = {}
+        self._next = 0
+        self._writer: Writer | None = None
+        self._lock = threading.Lock()
+        self.used_up: str | None = None
+        self.repeats: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """By unit, requests under way at their worst; NaN where unknown."""
+        with self._lock:
+            return {unit: self._settled(unit) + self._reserved(unit) for unit in UNITS}
+
+    @property
+    def in_flight(self) -> int:
+        """Requests under way."""
+        return len(self._under_way)
+
+    def open_log(self, path: Path, opened: contextlib.ExitStack) -> None:
+        """Begins a log, or goes on with one: its requests count.
+
+        Raises:
+            LogError: It is damaged, busy, no log of a gate, or that of another model.
+            BudgetError: What its requests cost in the unit of a limit is unknown.
+        """
+        if not path.exists():
+            header = Opened(model=self._model, began=time.time())
+            self._writer = opened.enter_context(Writer.create(path, header))
+            return
+        writer = opened.enter_context(Writer.claim(path))
+        reader = Reader(path, _decoder, first=Opened, what="log of a gate")
+        sent: dict[int, Sent] = {}
+        over: list[tuple[Sent, Settled | None]] = []
+        for record in (line.record for line in reader.follow()):
+            if isinstance(record, Opened) and record.model.name != self._model.name:
+                raise LogError(
+                    f"{path}: holds the calls of model {record.model.name!r}, not of "
+                    f"{self._model.name!r}; name another log"
+                )
+            if isinstance(record, Sent):
+                sent[record.number] = record
+            elif isinstance(record, Settled):
+                if record.number not in sent:
+                    raise LogError(f"{path}: request {record.number} is settled but was not sent")
+                over.append((sent.pop(record.number), record))
+            if isinstance(record, Sent | Kept):
+                self.repeats[record.client, record.body] += 1
+        writer.cut(reader.length)
+        self._restore([*over, *((intent, None) for intent in sent.values())])
+        self._writer = writer
+
+    def _restore(self, requests: list[tuple[Sent, Settled | None]]) -> None:
+        """Counts requests of earlier sessions, and those of the last minute in the rates."""
+        wall, clock = time.time(), time.monotonic()
+        recent = []
+        for sent, settled in requests:
+            attempt = None if settled is None else settled.attempt
+            self._ledger.settle(self._cost(sent, attempt))
+            self._next = max(self._next, sent.number + 1)
+            age = 0.0 if settled is None else max(0.0, wall - settled.at)
+            if age < MINUTE and (attempt is None or attempt.sent):
+                recent.append((clock - age, self._tokens(sent, attempt)))
+        for ended, tokens in sorted(recent):
+            lease = Lease(tokens)
+            self._rates.admit(lease, now=ended)
+            self._rates.release(lease, now=ended)
+
+    def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
+        """Counts a request that is forwarded next, and logs it.
+
+        Args:
+            client: Its name.
+            body: Hash of what it sent.
+            worst: What it may cost, by unit; infinite where nothing bounds it.
+
+        Raises:
+            Refused: The budget or the rates leave no room for it.
+            OSError: It cannot be logged.
+        """
+        with self._lock:
+            self._check_budget(worst)
+            now = time.monotonic()
+            known = {unit: amount for unit, amount in worst.items() if math.isfinite(amount)}
+            lease = Lease(math.ceil(known.get("tokens", 0)))
+            if wait := self._rates.wait(lease.tokens, now=now):
+                wait = wait if math.isfinite(wait) else MOMENT
+                words = f"over the limit per minute of this gate; retry in {wait:.2f} s"
+                raise Refused(words, "rate_limit_exceeded", wait)
+            sent = Sent(number=self._next, at=time.time(), client=client, body=body, worst=known)
+            if self._writer is not None:
+                self._writer.append(sent)
+            self._next += 1
+            self._under_way[sent.number] = (sent, lease)
+            self._rates.admit(lease, now=now)
+            if self._settled("calls") + len(self._under_way) >= self._ledger.limits.get(
+                "calls", math.inf
+            ):
+                self.used_up = "calls"
+        return sent
+
+    def settle(self, sent: Sent, attempt: Attempt) -> None:
+        """Notes what became of a request.
+
+        Raises:
+            OSError: That cannot be logged; it counts all the same.
+        """
+        with self._lock:
+            _, lease = self._under_way.pop(sent.number)
+            self._ledger.settle(self._cost(sent, attempt))
+            lease.settle(self._tokens(sent, attempt))
+            self._rates.release(lease, now=time.monotonic())
+            if not attempt.sent and self.used_up == "calls":
+                self.used_up = None
+            if self._writer is not None:
+                record = Settled(number=sent.number, at=time.time(), attempt=attempt)
+                self._writer.append(record)
+
+    def keep(self, client: str, body: str) -> None:
+        """Logs a request that was answered from the cache."""
+        if self._writer is not None:
+            self._writer.append(Kept(at=time.time(), client=client, body=body))
+
+    def repeat(self, client: str, body: str) -> int:
+        """Returns how often a client sent a body before, and counts this time."""
+        with self._lock:
+            self.repeats[client, body] += 1
+            return self.repeats[client, body] - 1
+
+    def _check_budget(self, worst: Mapping[str, float]) -> None:
+        """Raises Refused unless even the worst case stays within every limit; the lock is held."""
+        for unit, limit in self._ledger.limits.items():
+            settled, reserved = self._settled(unit), self._reserved(unit)
+            if unit == "calls":  # those under way are spent already
+                settled, reserved = settled + reserved, 0.0
+            if settled + worst[unit] > limit:
+                self.used_up = unit
+                raise Refused(
+                    f"the budget of this gate is used up: {settled:.10g} of {limit:.10g} {unit} "
+                    f"are spent, and this request may take {worst[unit]:.10g}",
+                    "insufficient_quota",
+                )
+            if settled + reserved + worst[unit] > limit:
+                words = f"requests under way may take the {unit} that are left; retry in a moment"
+                raise Refused(words, "rate_limit_exceeded", MOMENT)
+
+    def _settled(self, unit: str) -> float:
+        return self._ledger.total.get(unit, 0.0)
+
+    def _reserved(self, unit: str) -> float:
+        return math.fsum(sent.worst.get(unit, math.nan) for sent, _ in self._under_way.values())
+
+    def _cost(self, sent: Sent, attempt: Attempt | None) -> dict[str, float]:
+        """What a request cost by unit, at its worst where the endpoint did not say."""
+        if attempt is not None and not attempt.sent:
+            return dict.fromkeys(UNITS, 0.0)
+        if attempt is not None and is_turned_away(attempt):
+            return {**dict.fromkeys(UNITS, 0.0), "calls": 1.0}
+        used = usage_tokens(attempt.usage) if attempt is not None else None
+        if used is None:
+            return {unit: sent.worst.get(unit, math.nan) for unit in UNITS}
+        return cost_of_tokens(used.prompt, used.cached, used.completion, self._model)
+
+    def _tokens(self, sent: Sent, attempt: Attempt | None) -> int:
+        tokens = self._cost(sent, attempt)["tokens"]
+        return math.ceil(tokens) if math.isfinite(tokens) else 0
+
+
+def cost_of_tokens(
+    prompt: float, cached: float, completion: float, model: Model
+) -> dict[str, float]:
+    """Returns what a call of so many tokens costs, by unit; NaN where the model's price is."""
+    return {
+        "calls": 1.0,
+        "tokens": prompt + completion,
+        "flops": flops_of_tokens(prompt, cached, completion, model=model),
+        "dollars": price_of_tokens(prompt, cached, completion, model=model),
+    }
+
+
+def check_units(limits: Mapping[str, float]) -> None:
+    """Raises BudgetError for a unit that a gate cannot hold."""
+    for unit in limits.keys() - set(UNITS):
+        raise BudgetError(f"budget: a gate counts in {', '.join(UNITS)}, got {unit!r}")

@@ -1,0 +1,425 @@
+"""The gate: what other tools call instead of an endpoint, under a budget and with a log.
+
+One request in is at most one request to the endpoint, which counts from the moment it is sent,
+whatever comes back. Nothing is retried. The endpoint's key stays here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evo.budget import check_budget
+from evo.journal import file_name, unused
+from evo.llm.account import Account, Refused, Sent, check_units, cost_of_tokens
+from evo.llm.answer import read_failure, read_refusal, read_success
+from evo.llm.client import find_endpoint
+from evo.llm.listening import Listener, Request, has_left
+from evo.llm.offline.endpoint import JSON, Response, error_response
+from evo.llm.registry import find_model
+from evo.records import Attempt, Model
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from evo.llm.cache import ResponseCache
+    from evo.llm.network import Flight
+
+LONGEST_NAME = 32  # characters of a key that may be a client's name
+LOOK = 0.1  # seconds between looks at whether clients are still there
+_EXTRA = 64  # tokens that an endpoint's template may add, and as many for each message
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """An answer as the cache keeps it."""
+
+    kind: str
+    content: bytes
+
+
+_answer_decoder = msgspec.msgpack.Decoder(_Answer)
+
+
+class Gate(Listener):
+    """One model's endpoint for other tools, at `gate.url` while the context lasts.
+
+        with Gate("offline", budget={"calls": 64}) as gate:
+            openai.OpenAI(base_url=gate.url, api_key="my-tool")
+
+    Chat completions, streaming or not, and a list of models. A request is forwarded if its worst
+    case fits into what the budget leaves; else it is refused with 429.
+
+    Args:
+        model: Name in the registry, or a Model; whatever model clients name, this one is asked.
+        host: Address to listen on.
+        port: 0 picks a free one.
+        budget: Limits by unit: calls, tokens, dollars or flops.
+        requests_per_minute: Beyond which a 429 says when to come back.
+        tokens_per_minute: Likewise, each request counted at its worst until it is answered.
+        log: File of every call; one that exists goes on, with what was spent. None: without a
+            budget none, else a new one below logs/local.
+        cache: File of answers; the same body is answered from it, the k-th time that a client
+            sends it with the k-th answer.
+        timeout: Seconds for the whole of a forwarded request.
+        transport: Instead of the network; the offline model brings its own.
+
+    Attributes:
+        log: As given, or made; None: none.
+        account: What passed, and what it cost.
+
+    Raises:
+        ValueError: An argument is out of range, the model unknown, or its endpoint or key missing.
+        LogError: On entering: the log cannot be had, or is that of another model.
+    """
+
+    def __init__(
+        self,
+        model: str | Model = "offline",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        budget: Mapping[str, float] | None = None,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        log: Path | None = None,
+        cache: Path | None = None,
+        timeout: float = 600.0,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        super().__init__(host, port)
+        if not 0 < timeout < math.inf:
+            raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
+        self._model = find_model(model)
+        limits = check_budget(budget, [self])
+        check_units(limits)
+        self.account = Account(
+            self._model,
+            limits,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+        )
+        self.log = log
+        if log is None and limits:
+            self.log = unused(Path("logs/local"), f"gate-{file_name(self._model.name)}", ".jsonl")
+        self._endpoint = find_endpoint(self._model)
+        self._cache_path = cache
+        self._cache: ResponseCache | None = None
+        self._timeout = timeout
+        self._transport = transport
+        key = self._endpoint.key
+        told = {key, key.replace("/", "\\/")} - {"none"}
+        self._secrets = [form.encode() for form in told if len(form) > 3]
+        self._watched: dict[Flight, Any] = {}
+        self._over = threading.Event()
+
+    @property
+    def model(self) -> Model:
+        """The model before which the gate stands."""
+        return self._model
+
+    def begin(self, opened: contextlib.ExitStack) -> None:
+        """Opens log, cache and the way to the endpoint."""
+        from evo.llm.network import http_client
+
+        if self.log is not None:
+            self.account.open_log(self.log, opened)
+        if self._cache_path is not None:
+            from evo.llm.cache import ResponseCache
+
+            cache = ResponseCache.open(self._cache_path)
+            self._cache = opened.enter_context(contextlib.closing(cache))
+        url = self._endpoint.base_url
+        client = http_client(url, seconds=self._timeout, transport=self._transport)
+        self._upstream = opened.enter_context(client)
+        self._over.clear()
+        watch = threading.Thread(target=self._watch, daemon=True)
+        watch.start()
+        opened.callback(watch.join)
+        opened.callback(self._over.set)
+
+    def respond(self, request: Request) -> Response | None:
+        """Answers a request; all but chat completions cost nothing."""
+        place = "/" + request.path.partition("?")[0].strip("/")
+        if "origin" in request.headers:  # a page in a browser would spend the owner's money
+            return error_response(403, "this gate takes no requests of web pages", "origin")
+        if request.method == "GET" and place.endswith("/models"):
+            names = dict.fromkeys((self._model.name, self._model.id or self._model.name))
+            listed = [{"id": n, "object": "model", "created": 0, "owned_by": "gate"} for n in names]
+            return Response(200, msgspec.json.encode({"object": "list", "data": listed}))
+        if request.method != "POST" or not place.endswith("/chat/completions"):
+            words = "here are POST .../chat/completions and GET .../models alone"
+            return error_response(404, f"no {request.method} {place}: {words}", "route")
+        try:
+            body = json.loads(request.body)
+            if not isinstance(body, dict):
+                raise ValueError(f"expected an object, got {type(body).__name__}")
+            if body.get("n") not in (None, 1):
+                raise ValueError(f"'n' must be 1, a reply for each call, got {body['n']!r}")
+            worst = worst_case(body, len(request.body), self._model)
+            if self.account.bounded and not math.isfinite(worst["tokens"]):
+                raise ValueError(
+                    "'max_tokens' must be given: this gate holds a limit of tokens, and nothing "
+                    "else bounds this request"
+                )
+        except (ValueError, RecursionError) as error:
+            return error_response(400, f"the body is no request: {error}", "invalid_request")
+        return self._complete(request, body, worst)
+
+    def _complete(
+        self, request: Request, body: dict[str, Any], worst: Mapping[str, float]
+    ) -> Response | None:
+        client = client_name(request.headers.get("authorization", "").partition(" ")[2].strip())
+        digest = hashlib.sha256(request.body).hexdigest()
+        key = None
+        if self._cache is not None:
+            place = (self._endpoint.base_url, self._model.version, client, digest)
+            key = hashlib.sha256(
+                repr((place, self.account.repeat(client, digest))).encode()
+            ).digest()
+            if known := self._cache.get(key):
+                self.account.keep(client, digest)
+                answer = _answer_decoder.decode(known)
+                return Response(200, answer.content, answer.kind)
+        try:
+            sent = self.account.admit(client, digest, worst)
+        except Refused as no:
+            final = no.wait is None
+            return error_response(429, str(no), no.code, retry_after=no.wait, final=final)
+        except OSError as error:
+            return error_response(
+                507, f"the gate cannot log, so it does not forward: {error}", "log"
+            )
+        return self._forward(request, self._translated(body), sent, _asks_usage(body), key)
+
+    def _translated(self, body: dict[str, Any]) -> bytes:
+        """Returns what the endpoint is sent: its own name of the model, and usage asked for."""
+        body = {**body, "model": self._model.id or self._model.name}
+        if body.get("stream"):
+            body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
+        body |= self._model.extra_body
+        kept = {name: value for name, value in body.items() if value is not None}
+        return json.dumps(kept).encode()
+
+    def _forward(
+        self, request: Request, body: bytes, sent: Sent, asks_usage: bool, key: bytes | None
+    ) -> Response | None:
+        """Makes the one request to the endpoint; whatever comes of it is settled."""
+        from evo.llm.network import Flight
+
+        flight, started = Flight(self._timeout), time.monotonic()
+        with contextlib.ExitStack() as held:
+            try:
+                held.callback(self._watched.pop, flight, None)
+                self._watched[flight] = request.connection
+                held.enter_context(flight)
+                answer = held.enter_context(
+                    self._upstream.stream(
+                        "POST",
+                        f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
+                        content=body,
+                        headers={
+                            "authorization": f"Bearer {self._endpoint.key}",
+                            "content-type": JSON,
+                        },
+                    )
+                )
+                kind = answer.headers.get("content-type", JSON)
+                if answer.status_code == 200 and kind.startswith("text/event-stream"):
+                    passing = _Passing(self, answer, sent, started, flight, asks_usage, key)
+                    passing.held = held.pop_all()
+                    return Response(200, b"", kind, stream=passing)
+                content = self.hide(answer.read())
+                response, attempt = _answered(answer, content, time.monotonic() - started)
+            except Exception as error:
+                attempt = read_failure(error, time.monotonic() - started).attempt
+                status = 504 if attempt.status == "timeout" else 502
+                said = self.hide(f"the endpoint: {attempt.error}".encode()).decode()
+                response = error_response(status, said, "upstream")
+        self.settle(sent, _LEFT if flight.cancelled else attempt)
+        if response.status == 200 and attempt.status == "ok":
+            self.remember(key, response.kind, response.content)
+        return None if flight.cancelled else response
+
+    def settle(self, sent: Sent, attempt: Attempt) -> None:
+        """Settles a request; if that cannot be logged, a later session takes the worst case."""
+        if attempt.error is not None:
+            said = self.hide(attempt.error.encode()).decode()
+            attempt = msgspec.structs.replace(attempt, error=said)
+        with contextlib.suppress(OSError):
+            self.account.settle(sent, attempt)
+
+    def remember(self, key: bytes | None, kind: str, content: bytes) -> None:
+        """Puts an answer into the cache, if there is one."""
+        if key is not None and self._cache is not None:
+            self._cache.put(key, msgspec.msgpack.encode(_Answer(kind, content)))
+
+    def hide(self, content: bytes) -> bytes:
+        """Returns an endpoint's words without the key, which some quote."""
+        for secret in self._secrets:
+            content = content.replace(secret, b"[key]")
+        return content
+
+    def _watch(self) -> None:
+        """Ends requests whose client has left."""
+        while not self._over.wait(LOOK):
+            for flight, connection in list(self._watched.items()):
+                if has_left(connection):
+                    flight.cancel()
+
+
+class _Passing:
+    """A reply on its way through, event by event; it settles when it ends, however it does."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        answer: httpx2.Response,
+        sent: Sent,
+        started: float,
+        flight: Flight,
+        asks_usage: bool,
+        key: bytes | None,
+    ) -> None:
+        self._gate, self._answer, self._sent = gate, answer, sent
+        self._started, self._flight, self._asks_usage, self._key = started, flight, asks_usage, key
+        self._usage: dict[str, Any] | None = None
+        self._finish: str | None = None
+        self._settled = False
+        self.held = contextlib.ExitStack()
+
+    def __iter__(self) -> Iterator[bytes]:
+        passed, rest = bytearray(), b""
+        try:
+            for piece in self._answer.iter_raw():
+                *lines, rest = (rest + piece).split(b"\n")
+                if out := b"".join(self._line(line + b"\n") for line in lines):
+                    passed += out if self._key is not None else b""
+                    yield out
+            if rest := self._line(rest):
+                yield rest
+        except Exception as error:
+            if not self._flight.cancelled:
+                self._settle(read_failure(error, time.monotonic() - self._started).attempt)
+            self.close()
+            raise ConnectionResetError("the endpoint broke off") from error
+        self._settle_as_whole()
+        if self._finish is not None:
+            kind = self._answer.headers["content-type"]
+            self._gate.remember(self._key, kind, bytes(passed) + rest)
+
+    def close(self) -> None:
+        """Lets go of the endpoint; who has not settled by then has left."""
+        self.held.close()
+        self._settle(_LEFT)
+
+    def _settle_as_whole(self) -> None:
+        latency = time.monotonic() - self._started
+        self._settle(
+            Attempt(
+                status="ok",
+                latency=latency,
+                usage=self._usage,
+                finish_reason=self._finish,
+                http_status=200,
+            )
+        )
+
+    def _settle(self, attempt: Attempt) -> None:
+        """Settles, once."""
+        if not self._settled:
+            self._settled = True
+            self._gate.settle(self._sent, attempt)
+
+    def _line(self, line: bytes) -> bytes:
+        """Returns a line as the client gets it, and notes what it says of tokens."""
+        line = self._gate.hide(line)
+        if line.startswith(b"data:") and line[5:].strip() == b"[DONE]":  # the client may go now
+            self._settle_as_whole()
+        if not line.startswith(b"data:") or not (b'"usage"' in line or b'"finish_reason"' in line):
+            return line
+        try:
+            event = msgspec.json.decode(line[5:])
+            choices = event.get("choices")
+            self._finish = next((c["finish_reason"] for c in choices), None) or self._finish
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return line
+        usage = event.get("usage")
+        if isinstance(usage, dict):
+            self._usage = usage
+        if self._asks_usage or "usage" not in event:
+            return line
+        del event["usage"]
+        return b"data: " + msgspec.json.encode(event) + b"\n" if choices else b""
+
+
+_LEFT = Attempt(status="error", latency=None, error="the client left")
+
+
+def client_name(key: str) -> str:
+    """Returns the name of a client that sends this key.
+
+    It is the key itself where that can be no secret: at most 32 plain characters that do not begin
+    with `sk-` and are no value of this process's environment. Otherwise it is a hash.
+    """
+    plain = len(key) <= LONGEST_NAME and key.isascii() and key.isprintable()
+    if plain and not key.startswith("sk-") and key not in os.environ.values():
+        return key
+    return f"sha256:{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def worst_case(body: Mapping[str, Any], size: int, model: Model) -> dict[str, float]:
+    """Returns what a request may cost at most, by unit; infinite where nothing bounds it.
+
+    A token is at least one byte of text, and neither prompt nor reply exceeds the context window.
+
+    Args:
+        body: Of the request.
+        size: Its bytes.
+        model: Its context window and prices.
+    """
+    whole = math.inf if model.context is None else float(model.context)
+    messages = body.get("messages")
+    messages = messages if isinstance(messages, list) else []
+    plain = all(isinstance(m, dict) and _is_text(m.get("content")) for m in messages)
+    prompt = min(whole, size + _EXTRA * (1 + len(messages))) if plain else whole
+    stated = body.get("max_completion_tokens") or body.get("max_tokens")
+    if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0:
+        return cost_of_tokens(prompt, 0.0, min(whole, stated), model)
+    return cost_of_tokens(prompt, 0.0, whole, model)
+
+
+def _is_text(content: object) -> bool:
+    """Whether a message is nothing but text, so that its bytes bound its tokens."""
+    if isinstance(content, list):
+        return all(isinstance(part, dict) and part.get("type") == "text" for part in content)
+    return content is None or isinstance(content, str)
+
+
+def _asks_usage(body: Mapping[str, Any]) -> bool:
+    options = body.get("stream_options")
+    return isinstance(options, dict) and options.get("include_usage") is True
+
+
+def _answered(answer: httpx2.Response, content: bytes, latency: float) -> tuple[Response, Attempt]:
+    """Returns what a client gets of an endpoint's whole answer, and the record of it."""
+    status, kind = answer.status_code, answer.headers.get("content-type", JSON)
+    if 300 <= status < 400:
+        where = answer.headers.get("location", "elsewhere")
+        words = f"it redirects to {where}, which is not followed; give that as its base URL"
+        attempt = Attempt(status="error", latency=latency, http_status=status, error=words)
+        return error_response(502, f"the endpoint: {words}", "upstream"), attempt
+    if status == 200:
+        return Response(200, content, kind), read_success(content, status, latency).attempt
+    refusal = read_refusal(answer, latency)
+    attempt = refusal.attempt
+    return Response(status, content, kind, retry_after=refusal.retry_after), attempt

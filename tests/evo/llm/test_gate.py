@@ -1,0 +1,642 @@
+"""The gate: nothing passes uncounted, nothing is asked twice, no budget is overshot."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offline_requests import PARENTS, ask, showing
+
+from evo.llm.account import Account, Refused, Sent, cost_of_tokens
+from evo.llm.gate import Gate, client_name, worst_case
+from evo.llm.offline.latency import Latency
+from evo.llm.server import OfflineServer
+from evo.records import Attempt, Model
+
+MESSAGES = showing(PARENTS["mmd"])
+KEY = "sk-gate/0123456789-secret"
+USAGE = {"prompt_tokens": 30, "completion_tokens": 20}
+REPLY = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], "usage": USAGE}
+Answer = Callable[[BaseHTTPRequestHandler, dict[str, Any], int], None]
+
+
+def say(handler: BaseHTTPRequestHandler, status: int, content: bytes, **headers: str) -> None:
+    handler.send_response(status)
+    for name, value in {"Content-Length": str(len(content)), **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+    say(handler, 200, json.dumps(REPLY).encode())
+
+
+class Upstream:
+    """An endpoint that answers as it is told and keeps what it saw."""
+
+    def __init__(self, answer: Answer = reply) -> None:
+        self.seen: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        outer, lock = self, threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with lock:
+                    outer.seen.append(body)
+                    outer.headers.append(dict(self.headers))
+                    number = len(outer.seen)
+                with contextlib.suppress(ConnectionError):
+                    answer(self, body, number)
+
+            def log_message(self, *_: object) -> None: ...
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.model = Model(
+            name="m",
+            id="real-name",
+            base_url=f"http://127.0.0.1:{self.http.server_port}/v1",
+            key_variable="GATE_KEY",
+            context=1000,
+            input_price=1.0,
+            output_price=2.0,
+        )
+
+    def __enter__(self) -> Upstream:
+        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GATE_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+
+
+@contextlib.contextmanager
+def posting(gate: Gate | str) -> Iterator[Callable[..., tuple[int, Any, Any]]]:
+    """A function that sends a body over a connection of its own."""
+    url = gate if isinstance(gate, str) else gate.url
+    address = url.removeprefix("http://").removesuffix("/v1")
+    connection = http.client.HTTPConnection(address, timeout=20)
+
+    def post(key: str = "tool", **fields: Any) -> tuple[int, Any, Any]:
+        body = {"model": "any", "messages": [{"role": "user", "content": "hi"}], **fields}
+        headers = {"authorization": f"Bearer {key}"}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers
+
+    try:
+        yield post
+    finally:
+        connection.close()
+
+
+def logged(path: Path | None) -> dict[str, list[dict[str, Any]]]:
+    """The lines of a gate's log by their kind."""
+    assert path is not None
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        found.setdefault(record["kind"], []).append(record)
+    return found
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 15
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# --- passing on
+
+
+def test_the_library_gets_the_models_own_answers_and_the_budget_ends_them(tmp_path: Path) -> None:
+    with (
+        Gate("offline", budget={"calls": 5}) as gate,
+        openai.OpenAI(base_url=gate.url, api_key="tool", max_retries=3) as client,
+    ):
+        assert [model.id for model in client.models.list()] == ["offline"]
+        for seed in range(5):
+            completion = client.chat.completions.create(model="x", messages=MESSAGES, seed=seed)
+            assert completion.choices[0].message.content == ask(MESSAGES, seed=seed).text
+        started = time.monotonic()
+        with pytest.raises(openai.RateLimitError) as refused:
+            client.chat.completions.create(model="x", messages=MESSAGES)
+        assert time.monotonic() - started < 5  # the library does not try again
+    assert refused.value.code == "insufficient_quota"
+    assert "5 of 5 calls" in str(refused.value)
+    assert gate.account.used_up == "calls"
+    assert gate.log is not None
+    assert gate.log.parent == Path("logs/local")
+    lines = logged(gate.log)
+    assert [each["client"] for each in lines["sent"]] == ["tool"] * 5
+    assert len(lines["settled"]) == 5
+
+
+def test_the_endpoint_gets_its_own_name_its_key_and_what_the_registry_says() -> None:
+    with Upstream() as upstream:
+        extra = {"seed": None, "think": False}
+        model = msgspec.structs.replace(upstream.model, extra_body=extra)
+        with Gate(model) as gate, posting(gate) as post:
+            assert post(seed=3, temperature=0.5)[0] == 200
+    (body,), (headers,) = upstream.seen, upstream.headers
+    assert body["model"] == "real-name"
+    assert body["think"] is False
+    assert "seed" not in body
+    assert body["temperature"] == 0.5
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert "tool" not in str(headers)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_streams_usage_is_counted_and_shown_only_to_who_asked(asked: bool) -> None:
+    options = {"stream_options": {"include_usage": True}} if asked else {}
+    with (
+        OfflineServer() as server,
+        Gate(Model(name="offline", base_url=server.url), budget={"tokens": 1e6}) as gate,
+        openai.OpenAI(base_url=gate.url, api_key="tool", max_retries=0) as client,
+    ):
+        chunks = list(
+            client.chat.completions.create(
+                model="x", messages=MESSAGES, seed=4, max_tokens=4000, stream=True, **options
+            )
+        )
+        wanted = ask(MESSAGES, seed=4, max_tokens=4000)
+        said = [c.choices[0].delta.content or "" for c in chunks if c.choices]
+        assert "".join(said) == wanted.text
+        assert [c.usage is not None for c in chunks].count(True) == int(asked)
+        assert all(c.choices for c in chunks) is not asked
+        assert gate.account.spent["tokens"] == wanted.usage["total_tokens"]
+
+
+def test_a_stream_comes_as_it_is_made_and_one_that_breaks_costs_the_worst() -> None:
+    made = threading.Event()
+
+    def slowly(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        assert body["stream_options"] == {"include_usage": True}
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.send_header("Content-Length", "100000")
+        handler.end_headers()
+        handler.wfile.write(b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n')
+        handler.wfile.flush()
+        made.wait(10)
+        handler.close_connection = True
+
+    with Upstream(slowly) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
+        host, port = gate.url[7:-3].split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        body = {"messages": [{"role": "user", "content": "hi"}], "stream": True, "max_tokens": 50}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        answer = connection.getresponse()
+        assert b'"a"' in answer.readline()
+        made.set()
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            answer.read()
+        connection.close()
+        (sent,) = logged(gate.log)["sent"]
+        assert gate.account.spent["tokens"] == sent["worst"]["tokens"] > 50
+
+
+def test_what_is_no_call_is_refused_and_costs_nothing() -> None:
+    with Upstream() as upstream, Gate(upstream.model, budget={"tokens": 900}) as gate:
+        with posting(gate) as post:
+            assert post(n=2)[0] == 400
+            assert post(n=1, max_tokens=10)[0] == 200
+            status, content, _ = post(
+                messages=[{"role": "user", "content": [{"type": "image_url"}]}]
+            )
+            assert (status, b"insufficient_quota" in content) == (429, True)  # the whole context
+        host, port = gate.url[7:-3].split(":")
+        for body, headers, path, status in (
+            (b"no json", {}, "/v1/chat/completions", 400),
+            (b"[1]", {}, "/v1/chat/completions", 400),
+            (b"{}", {"Origin": "http://evil"}, "/v1/chat/completions", 403),
+            (b"{}", {}, "/v1/embeddings", 404),
+        ):
+            connection = http.client.HTTPConnection(host, int(port), timeout=10)
+            connection.request("POST", path, body, headers)
+            assert connection.getresponse().status == status
+            connection.close()
+    assert len(upstream.seen) == 1
+
+
+def test_without_any_bound_a_budget_of_tokens_asks_for_one() -> None:
+    with Upstream() as upstream:
+        unbounded = Model(name="m", base_url=upstream.model.base_url)
+        with Gate(unbounded, budget={"tokens": 9000}) as gate, posting(gate) as post:
+            status, content, _ = post()
+            assert (status, b"max_tokens" in content) == (400, True)
+            assert post(max_tokens=100)[0] == 200
+        with Gate(unbounded) as gate, posting(gate) as post:
+            assert post()[0] == 200
+
+
+# --- secrets
+
+
+def test_the_key_reaches_no_client_and_no_log() -> None:
+    told = json.dumps({"error": {"message": f"bad key {KEY}", "code": "invalid_api_key"}})
+
+    def quote(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        if body.get("stream"):
+            event = f'data: {{"choices": [], "error": "{KEY}"}}\n\n'.encode()
+            say(handler, 200, event, Content_Type="text/event-stream")
+        else:
+            say(handler, 401, told.replace("/", "\\/").encode() if number > 1 else told.encode())
+
+    with (
+        Upstream(quote) as upstream,
+        Gate(upstream.model, log=Path("g.jsonl")) as gate,
+        posting(gate) as post,
+    ):
+        answers = [post(), post(), post(stream=True), post(KEY), post("x" * 33)]
+    assert [status for status, _, _ in answers] == [401, 401, 200, 401, 401]
+    for _, content, headers in answers:
+        assert KEY.encode() not in content.replace(b"\\", b"")
+        assert KEY not in str(headers)
+    assert KEY not in Path("g.jsonl").read_text()
+    assert "x" * 33 not in Path("g.jsonl").read_text()
+
+
+def test_only_what_can_be_no_secret_is_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "hunter2")
+    assert client_name("openevolve-3") == "openevolve-3"
+    assert client_name("") == ""
+    for secret in ("hunter2", "sk-a", "k" * 33, "a\nb", KEY):
+        assert client_name(secret).startswith("sha256:")
+    assert client_name("hunter2") != client_name("hunter3 ")
+
+
+# --- counting
+
+
+def faulty(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+    """A third of each: answered, an error, a reset."""
+    if number % 6 in (0, 1):
+        reply(handler, body, number)
+    elif number % 6 in (2, 3):
+        say(handler, (429, 500, 503)[number % 3], b'{"error": {"message": "busy"}}')
+    else:  # a reset, before anything or half-way
+        if number % 6 == 4:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+            handler.wfile.flush()
+        handler.close_connection = True
+        reset = struct.pack("ii", 1, 0)
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+
+
+def test_thirty_clients_on_a_faulty_endpoint_spend_the_budget_exactly() -> None:
+    budget, finals = 200, Counter[int]()
+
+    def work(name: int) -> None:
+        with posting(gate) as post:
+            while True:
+                with contextlib.suppress(http.client.HTTPException, ConnectionError):
+                    status, content, headers = post(f"tool-{name}")
+                    finals[status] += 1
+                    if status == 429 and b"insufficient_quota" in content:
+                        assert headers["x-should-retry"] == "false"
+                        return
+
+    with Upstream(faulty) as upstream, Gate(upstream.model, budget={"calls": budget}) as gate:
+        with ThreadPoolExecutor(30) as pool:
+            list(pool.map(work, range(30)))
+        assert gate.account.in_flight == 0
+    assert len(upstream.seen) == budget
+    lines = logged(gate.log)
+    assert sorted(line["number"] for line in lines["sent"]) == list(range(budget))
+    assert sorted(line["number"] for line in lines["settled"]) == list(range(budget))
+    assert finals.keys() <= {200, 429, 500, 502, 503}
+    known = [line["attempt"].get("usage") for line in lines["settled"]]
+    assert sum(usage is not None for usage in known) == finals[200]
+    assert gate.account.spent["calls"] == budget
+
+
+@given(
+    limit=st.integers(100, 3000),
+    requests=st.lists(
+        st.tuples(st.integers(1, 400), st.integers(1, 400), st.booleans()), max_size=40
+    ),
+    seed=st.randoms(use_true_random=False),
+)
+def test_no_order_of_requests_overshoots_tokens(
+    limit: int, requests: list[tuple[int, int, bool]], seed: Any
+) -> None:
+    account = Account(Model(name="m"), {"tokens": limit})
+    flying: list[tuple[Sent, int, bool]] = []
+    paid = 0
+    for prompt, completion, known in requests:
+        worst = prompt + completion
+        try:
+            sent = account.admit("", "", cost_of_tokens(prompt, 0, completion, Model(name="m")))
+            flying.append((sent, worst, known))
+        except Refused as no:
+            rest = limit - paid - worst
+            assert rest < sum(each[1] for each in flying)  # it would fit otherwise
+            assert (no.wait is None) == (rest < 0)  # noqa: PT017
+        while flying and seed.random() < 0.5:
+            sent, most, told = flying.pop(seed.randrange(len(flying)))
+            used = seed.randint(1, most)
+            usage = {"prompt_tokens": used, "completion_tokens": 0} if told else None
+            account.settle(sent, Attempt(status="ok", latency=0.0, usage=usage))
+            paid += used if told else most
+        assert paid <= account.spent["tokens"] <= limit
+
+
+def test_a_client_that_leaves_costs_the_worst_case_and_the_endpoint_is_let_go() -> None:
+    gone = threading.Event()
+
+    def wait(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        handler.connection.settimeout(15)
+        if handler.connection.recv(1) == b"":
+            gone.set()
+
+    with Upstream(wait) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
+        address = gate.url[7:-3].split(":")
+        connection = http.client.HTTPConnection(address[0], int(address[1]))
+        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 70}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        eventually(lambda: len(upstream.seen) == 1)
+        connection.close()
+        assert gone.wait(15)
+        eventually(lambda: gate.account.in_flight == 0)
+        (sent,) = logged(gate.log)["sent"]
+        spent = gate.account.spent
+        assert spent["calls"] == 1
+        assert {unit: spent[unit] for unit in ("tokens", "dollars")} == {
+            unit: sent["worst"][unit] for unit in ("tokens", "dollars")
+        }
+
+
+def test_an_endpoint_that_is_not_there_was_not_sent_anything() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    model = Model(name="m", base_url=f"http://127.0.0.1:{port}/v1")
+    with Gate(model, budget={"calls": 1}) as gate, posting(gate) as post:
+        for _ in range(3):
+            assert post()[0] == 502
+        assert gate.account.spent["calls"] == 0
+        assert gate.account.used_up is None
+
+
+def test_turned_away_requests_are_calls_but_no_tokens() -> None:
+    def away(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        say(handler, 429, b'{"error": {"message": "slow down"}}', Retry_After="7")
+
+    with Upstream(away) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
+        with posting(gate) as post:
+            status, _, headers = post(max_tokens=10)
+        assert (status, headers["Retry-After"]) == (429, "7")
+        assert gate.account.spent["calls"] == 1
+        assert gate.account.spent["tokens"] == gate.account.spent["dollars"] == 0
+
+
+def test_a_redirect_is_not_followed() -> None:
+    def elsewhere(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        say(handler, 307, b"", Location="/v2/chat/completions")
+
+    with Upstream(elsewhere) as upstream, Gate(upstream.model) as gate, posting(gate) as post:
+        assert post()[0] == 502
+    assert len(upstream.seen) == 1
+
+
+def test_dollars_are_counted_at_the_models_prices() -> None:
+    with Upstream() as upstream, Gate(upstream.model, budget={"dollars": 1.0}) as gate:
+        with posting(gate) as post:
+            assert post(max_tokens=20)[0] == 200
+        assert gate.account.spent["dollars"] == pytest.approx((30 * 1 + 20 * 2) / 1e6)
+    priceless = Model(name="m", base_url=upstream.model.base_url)
+    with pytest.raises(ValueError, match="prices"):
+        Gate(priceless, budget={"dollars": 1.0})
+    with pytest.raises(ValueError, match="calls, tokens, flops, dollars, got 'seconds'"):
+        Gate("offline", budget={"seconds": 1.0})
+
+
+def test_the_worst_case_is_never_below_what_the_model_counts() -> None:
+    for seed in range(3):
+        body = {"messages": MESSAGES, "seed": seed, "max_tokens": 300}
+        worst = worst_case(body, len(json.dumps(body)), Model(name="m"))
+        assert worst["tokens"] >= ask(MESSAGES, seed=seed, max_tokens=300).usage["total_tokens"]
+
+
+# --- going on
+
+
+@contextlib.contextmanager
+def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`evo serve` as a process, and its URL."""
+    command = [sys.executable, "-m", "evo", "serve", "--port", "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().split()[0]
+        finally:
+            process.kill()
+
+
+def test_after_a_kill_the_counts_go_on() -> None:
+    options = ("--budget", "calls=60", "--log", "gate.jsonl", "--latency", "0.05,1")
+    seen, statuses = 0, Counter[int]()
+
+    def work(url: str, stop: threading.Event) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(http.client.HTTPException, OSError), posting(url) as post:
+                while True:
+                    statuses[post()[0]] += 1
+                    if statuses[429]:
+                        return
+
+    for _ in range(6):
+        with serving(*options, "--request-log", f"seen-{seen}.jsonl") as (process, url):
+            seen += 1
+            stop = threading.Event()
+            with ThreadPoolExecutor(8) as pool:
+                work_done = [pool.submit(work, url, stop) for _ in range(8)]
+                time.sleep(0.5)
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                stop.set()
+            for each in work_done:
+                each.result()
+    with serving(*options) as (_, url), posting(url) as post:
+        for _ in range(61):
+            status, content, _ = post()
+            statuses[status] += 1
+    assert b"insufficient_quota" in content
+    lines = logged(Path("gate.jsonl"))
+    assert len(lines["gate"]) == 1
+    assert [line["number"] for line in lines["sent"]] == list(range(60))
+    assert statuses[200] <= 60
+    assert statuses[200] >= len(lines["settled"]) - 8 * 6 - 1  # settled before it is answered
+
+
+def test_what_was_under_way_counts_at_its_worst_and_the_last_minute_again() -> None:
+    def never(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        handler.connection.settimeout(20)
+        handler.connection.recv(1)
+
+    path = Path("gate.jsonl")
+    with Upstream(never) as upstream, Gate(upstream.model, log=path) as gate:
+        address = gate.url[7:-3].split(":")
+        connection = http.client.HTTPConnection(address[0], int(address[1]))
+        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 70}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        eventually(lambda: len(upstream.seen) == 1)
+        kept = path.read_bytes()  # as a kill leaves it
+        connection.close()
+    path.write_bytes(kept + b'{"crc":"torn')
+    with Upstream() as upstream:
+        again = Gate(upstream.model, budget={"tokens": 9000}, log=path, requests_per_minute=3)
+        with again, posting(again) as post:
+            (sent,) = logged(path)["sent"]
+            assert again.account.spent["tokens"] == sent["worst"]["tokens"]
+            assert [post(max_tokens=10)[0] for _ in range(3)] == [200, 200, 429]
+            _, content, headers = post(max_tokens=10)
+            assert b"rate_limit_exceeded" in content
+            assert 50 < float(headers["retry-after-ms"]) / 1000 <= 60
+        assert [line["number"] for line in logged(path)["sent"]] == [0, 1, 2]
+        other = Model(name="other", base_url=upstream.model.base_url)
+        with (
+            pytest.raises(ValueError, match="calls of model 'm', not of 'other'"),
+            Gate(other, log=path),
+        ):
+            pass
+
+
+def test_a_log_that_is_another_files_or_busy_is_refused() -> None:
+    Path("notes.txt").write_text("dear diary\n")
+    with pytest.raises(ValueError, match="not a log of a gate"), Gate(log=Path("notes.txt")):
+        pass
+    assert Path("notes.txt").read_text() == "dear diary\n"
+    with (
+        Gate(log=Path("g.jsonl")),
+        pytest.raises(ValueError, match="another process"),
+        Gate(log=Path("g.jsonl")),
+    ):
+        pass
+
+
+def test_a_full_disk_stops_the_gate_and_not_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with (
+        Upstream() as upstream,
+        Gate(upstream.model, log=Path("g.jsonl")) as gate,
+        posting(gate) as post,
+    ):
+        assert post()[0] == 200
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "pwrite", full)
+            assert post()[0] == 507
+        assert post()[0] == 200
+    assert len(upstream.seen) == len(logged(Path("g.jsonl"))["settled"]) == 2
+
+
+# --- the cache
+
+
+def test_the_kth_time_a_client_sends_a_body_it_gets_the_kth_answer() -> None:
+    def number(handler: BaseHTTPRequestHandler, body: dict[str, Any], count: int) -> None:
+        if count == 2:
+            return say(handler, 500, b"{}")
+        message = {"message": {"content": str(count)}, "finish_reason": "stop"}
+        return say(handler, 200, json.dumps({"choices": [message], "usage": USAGE}).encode())
+
+    def text(answer: tuple[int, Any, Any]) -> str:
+        return str(json.loads(answer[1])["choices"][0]["message"]["content"])
+
+    options: dict[str, Any] = {"cache": Path("c.sqlite"), "budget": {"calls": 5}}
+    with Upstream(number) as upstream:
+        with Gate(upstream.model, log=Path("1.jsonl"), **options) as gate, posting(gate) as post:
+            assert text(post()) == "1"
+            assert post()[0] == 500  # and is not kept
+            assert [text(post()), text(post("other")), text(post(seed=1))] == ["3", "4", "5"]
+        with Gate(upstream.model, log=Path("2.jsonl"), **options) as gate, posting(gate) as post:
+            assert [text(post()), text(post()), text(post())] == ["1", "6", "3"]
+            assert text(post("other")) == "4"
+            assert gate.account.spent["calls"] == 1
+        with Gate(upstream.model, log=Path("2.jsonl"), **options) as gate, posting(gate) as post:
+            assert text(post()) == "7"  # the fourth time: a log goes on
+    assert len(logged(Path("2.jsonl"))["cached"]) == 3
+    assert len(upstream.seen) == 7
+
+
+def test_streams_are_kept_as_they_were_sent() -> None:
+    with (
+        OfflineServer(latency=Latency(0.01)) as server,
+        Gate(Model(name="offline", base_url=server.url), cache=Path("c.sqlite")) as gate,
+    ):
+        said = []
+        for _ in range(2):
+            with posting(gate) as post:
+                said.append(post(messages=MESSAGES, stream=True, model="offline")[1])
+        again = Gate(Model(name="offline", base_url=server.url), cache=Path("c.sqlite"))
+        with again, posting(again) as post:
+            assert post(messages=MESSAGES, stream=True, model="offline")[1] == said[0]
+    assert said[0].endswith(b"data: [DONE]\n\n")
+
+
+# --- the command
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (["--budget", "calls=0"], "positive number of calls, got 0"),
+        (["--budget", "cals=5"], "got 'cals'"),
+        (["--budget", "seconds=5"], "calls, tokens, flops, dollars"),
+        (["--budget", "calls"], "NAME=NUMBER"),
+        (["--rpm", "0"], "at least 1"),
+        (["--budget", "calls=5", "--timeout", "0"], "timeout"),
+        (["--model", "nonsense"], "unknown model 'nonsense'"),
+        (["--model", "qwen3-8b"], "no endpoint is known"),
+        (["--model", "qwen3-8b", "--faults", "drop:1"], "offline model alone"),
+        (["--log", "no.gz"], "no.gz"),
+        (["--cache", "."], "response cache"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    options: list[str], wanted: str, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    from evo.cli import main
+
+    for name in ("OPENAI_BASE_URL", "LLM_API_BASE", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["serve", "--port", "0", *options]) == 2
+    said = capsys.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 1)
+    assert wanted in said.err
