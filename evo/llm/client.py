@@ -23,7 +23,7 @@ import msgspec
 from evo.cost import is_turned_away, usage_tokens
 from evo.llm.answer import Answer, read_failure, read_refusal, read_success
 from evo.llm.limits import SlotCancelled, Slots
-from evo.llm.offline import OFFLINE_MODELS
+from evo.llm.offline import OFFLINE_MODELS, OFFLINE_URL
 from evo.llm.rates import Lease
 from evo.records import Attempt, Model, Sampling
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""
 
-OFFLINE_URL = "http://offline/v1"  # never connected to
 OPENAI_URL = "https://api.openai.com/v1"
 LONGEST_BACK_OFF = 30.0
 LONGEST_RETRY_AFTER = 120.0

@@ -22,7 +22,7 @@ import httpcore2
 import httpx2
 
 from evo.caps import above, cap
-from evo.llm.client import OFFLINE_URL
+from evo.llm.offline import OFFLINE_URL
 
 CONNECT_SECONDS = 10.0  # connecting for longer is an error of the network, not a slow answer
 KEEP_ALIVE = 60.0  # seconds that an idle connection is kept

@@ -18,5 +18,8 @@ OFFLINE_VERSION = "1"
 OFFLINE_MODELS = {"offline": OFFLINE_VERSION, "offline-1": OFFLINE_VERSION, "offline-2": "2"}
 """The names it answers to, and the version that answers; what 2 can do besides: see `second`."""
 
+OFFLINE_URL = "http://offline/v1"
+"""Base URL that stands for this process: nothing ever connects to it."""
+
 OFFLINE_CONTEXT = 32_768
 """Context window, tokens: a longer prompt is refused."""
