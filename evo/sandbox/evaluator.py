@@ -30,14 +30,7 @@ _MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox.server im
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck
-_THREAD_VARIABLES = (
-    "BLIS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
+_ONE_THREAD = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
 _READY = msgspec.msgpack.Decoder(Ready)
 _EVALUATION = msgspec.msgpack.Decoder(Evaluation)
 _BROKEN = (OSError, msgspec.DecodeError)  # a worker's end of a channel is gone, late or confused
@@ -341,7 +334,7 @@ def _environment() -> dict[str, str]:
         "TMPDIR": "/tmp",
         "TZ": "UTC",
     }
-    own |= dict.fromkeys(_THREAD_VARIABLES, "1")
+    own |= {f"{library}_THREADS": "1" for library in _ONE_THREAD}
     if "LD_LIBRARY_PATH" in os.environ:
         own["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
     return own

@@ -50,18 +50,12 @@ _NAMESPACES = {
 
 
 class Jail:
-    """Which layers are active, and how a forked process enters them.
-
-    Attributes:
-        active: Names of the active layers.
-        base: Folder of the processes' folders, empty where each process mounts its own.
-        missing: Why each other layer is not active.
-    """
+    """Which layers are active, and how a forked process enters them."""
 
     def __init__(self, setup: Setup) -> None:
         self.active: set[str] = set()
-        self.base = ""
-        self.missing: dict[str, str] = dict.fromkeys(setup.without, SWITCHED_OFF)
+        self.base = ""  # folder of the processes' folders, empty where each mounts its own
+        self.missing = dict.fromkeys(setup.without, SWITCHED_OFF)  # and why
         self._readable = root.readable_paths(setup.packages)
         self._memory_mb = setup.memory_mb
         self._user_namespace = False
@@ -237,13 +231,9 @@ class Jail:
             remove_tree(folder)
 
     def enter(self, limits: Limits, folder: str, *, extra_bytes: int, scorer: bool) -> None:
-        """Lock the calling, freshly forked process in, for good.
+        """Lock the calling, freshly forked process in, for good; it may write to `folder` only.
 
-        Args:
-            limits: Limits of the evaluation.
-            folder: From `make_folder`; the only place where the process may write.
-            extra_bytes: Room in the folder besides the limit, for the task's own files.
-            scorer: Whether this is the scorer, which lives on and has no limit on CPU time.
+        The scorer lives on, so it has no limit on processor time.
         """
         user = self._users[scorer] if self._users else os.geteuid()
         if "mount" in self.active:
@@ -292,12 +282,7 @@ class Jail:
             _limit("RLIMIT_NPROC", self._processes(limits))
 
     def excess(self, spared: set[int], limits: Limits) -> str:
-        """What the processes of a program have too much of together, or an empty text.
-
-        Args:
-            spared: Processes that are not the program's.
-            limits: Limits of the evaluation.
-        """
+        """What the processes of a program, all but `spared`, have too much of together, if any."""
         if "memory" in self.missing:
             return ""
         found = proc.descendants(spared)

@@ -44,12 +44,8 @@ def restrict(interface: int, *, readable: Iterable[str], writable: Iterable[str]
     """Confine the calling process, for good, to the given files and folders.
 
     From interface 4 on TCP is refused too; from 6 on, abstract sockets of and signals to
-    processes outside. Requires `PR_SET_NO_NEW_PRIVS`. Paths that do not exist are skipped.
-
-    Args:
-        interface: What `version` returned.
-        readable: Files and folders that may be read and executed.
-        writable: Files that may be read and written, folders in which everything is allowed.
+    processes outside. Requires `PR_SET_NO_NEW_PRIVS`. Paths that do not exist are skipped. In
+    writable folders everything is allowed.
     """
     rights = _all_rights(interface)
     attributes = (ctypes.c_uint64 * 3)(rights, 0b11, 0b11)

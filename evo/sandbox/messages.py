@@ -14,31 +14,19 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """Driver to server, once.
+    """Driver to server, once."""
 
-    Attributes:
-        packages: Folders of installed packages.
-        without: Layers to leave out.
-        memory_mb: What the processes of a program may have together, or one alone if that is more.
-    """
-
-    packages: tuple[str, ...]
-    without: tuple[str, ...]
-    memory_mb: int
+    packages: tuple[str, ...]  # folders of installed ones
+    without: tuple[str, ...]  # layers to leave out
+    memory_mb: int  # what a program's processes may have together, or one alone if that is more
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """Server to driver, once.
+    """Server to driver, once."""
 
-    Attributes:
-        protections: Names of the active layers.
-        missing: Why other layers are not active.
-        folder: A temporary folder that the driver must remove at the end, or an empty text.
-    """
-
-    protections: tuple[str, ...]
-    missing: dict[str, str]
-    folder: str
+    protections: tuple[str, ...]  # names of the active layers
+    missing: dict[str, str]  # why others are not active
+    folder: str  # a temporary one that the driver must remove at the end, or an empty text
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,21 +36,13 @@ PACKAGES = {
 
 @dataclass(frozen=True)
 class Ended:
-    """How a watched process ended.
+    """How a watched process ended."""
 
-    Attributes:
-        sent: What it wrote to its channel.
-        status: As from `os.waitpid`.
-        cpu_seconds: Processor time it used itself.
-        stopped: What it was killed for, or None.
-        printed: Beginning and end of its output, under headings.
-    """
-
-    sent: bytes
-    status: int
-    cpu_seconds: float
-    stopped: Scored | None
-    printed: str
+    sent: bytes  # to its channel
+    status: int  # as from `os.waitpid`
+    cpu_seconds: float  # that it used itself
+    stopped: Scored | None  # what it was killed for
+    printed: str  # beginning and end of its output, under headings
 
 
 def printable(text: str) -> str:

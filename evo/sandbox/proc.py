@@ -24,11 +24,7 @@ def memory_of(status: dict[bytes, int]) -> int:
 
 
 def descendants(spared: set[int]) -> dict[int, tuple[int, int]]:
-    """Processes that this one started, directly or not, orphans included.
-
-    Returns:
-        By number, how many threads each has, and how much memory that is no file's, KiB.
-    """
+    """Threads and memory (KiB, no file's) of each process that this one started, orphans too."""
     seen: dict[int, dict[bytes, int]] = {}
     for name in os.listdir("/proc") if kernel.LINUX else ():
         if name.isdigit():

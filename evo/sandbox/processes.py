@@ -30,19 +30,12 @@ class DriverGoneError(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """A jailed child; everything it started ends with it.
-
-    Attributes:
-        pid: Its number.
-        folder: Its own folder, to be removed after its end.
-        output: Reading ends of its standard output and errors; none where they are dropped.
-        trouble: Reading end of a pipe that it held until it was locked in.
-    """
+    """A jailed child; everything it started ends with it."""
 
     pid: int
-    folder: str
-    output: tuple[int, ...]
-    trouble: int
+    folder: str  # its own, to be removed after its end
+    output: tuple[int, ...]  # reading ends of standard output and errors; none: they are dropped
+    trouble: int  # reading end of a pipe that it held until it was locked in
 
     def check(self) -> None:
         """Raise `OSError` if it ended without being locked in: a failure of the sandbox's own."""
@@ -60,15 +53,10 @@ def start(
     extra_bytes: int = 0,
     scorer: bool = False,
 ) -> Process:
-    """Fork a process, lock it in and call `main(channel, folder)` there.
+    """Fork a process, lock it in and call `main(channel, folder)` there, in an empty folder.
 
-    Args:
-        jail: The layers.
-        limits: Limits of the evaluation.
-        main: Runs in the child, in an empty working folder; the process ends after it.
-        channel: A descriptor that the child keeps, besides its output.
-        extra_bytes: Room for the task's own files.
-        scorer: Whether the process is the scorer, whose output is dropped.
+    Its end is that of `main`. Besides the limit its folder has room for `extra_bytes`, the task's
+    own files. A scorer's output is dropped.
     """
     folder = jail.make_folder(scorer=scorer)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -143,17 +131,12 @@ class _Stream:
 class Watcher:
     """Follows one process at a time until it ends, its deadline passes or the driver goes.
 
-    Args:
-        driver: Descriptor on which nothing arrives during an evaluation unless the driver is gone.
-        jail: The layers.
-        spared: Gives the processes to leave alone when descendants are killed.
+    Nothing arrives at the descriptor `driver` during an evaluation unless the driver is gone.
+    Processes that `spared` gives are left alone when descendants are killed.
     """
 
     def __init__(self, driver: int, jail: Jail, spared: Callable[[], set[int]]) -> None:
-        self._driver = driver
-        self._jail = jail
-        self._spared = spared
-        self._wake = -1
+        self._driver, self._jail, self._spared, self._wake = driver, jail, spared, -1
 
     def listen(self) -> None:
         """Learn of the ends of children from now on."""
@@ -166,15 +149,8 @@ class Watcher:
     def watch(self, process: Process, channel: int, limits: Limits, *, deadline: float) -> Ended:
         """Read what a process sends until its end, which is that of all it started.
 
-        Args:
-            process: From `start`.
-            channel: Reading end of the channel.
-            limits: What it may send and have at most; beyond that it is killed.
-            deadline: On the monotonic clock; the process is killed then.
-
-        Raises:
-            DriverGoneError: The driver is gone; the process was killed.
-            OSError: The process could not be locked in.
+        It is killed at the deadline (of the monotonic clock), beyond the limits, and when the
+        driver goes (`DriverGoneError`). `OSError` says that it could not be locked in.
         """
         half = limits.output_kb * 512
         most = int(limits.value_mb * 2**20) + _FRAME_SLACK
@@ -224,11 +200,7 @@ class Watcher:
         return Ended(bytes(sent.head), *ended, stopped, output)
 
     def wait_for_answer(self, channel: int, deadline: float) -> bool:
-        """Whether something can be read before the deadline.
-
-        Raises:
-            DriverGoneError: The driver is gone.
-        """
+        """Whether something can be read before the deadline; or `DriverGoneError`."""
         while time.monotonic() < deadline:
             ready = self._wait([channel], deadline)
             if self._driver in ready:

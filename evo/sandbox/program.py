@@ -20,12 +20,8 @@ def execute(
 ) -> bytes | Scored:
     """Run a program to its end, whatever it does: its value as bytes, or how it ended.
 
-    Args:
-        task: The task; its isolation decides whether its evaluator runs here as well.
-        program: Source text, or the text that evolves.
-        limits: For the size of the returned value.
-        folder: The process's own folder.
-        key: Of the randomness of interpreters that an evaluator starts.
+    The task's isolation decides whether its evaluator runs here as well; `key` is that of the
+    randomness of interpreters which that starts.
     """
     path = os.path.join(folder, "program.txt" if task.evolves == "text" else "program.py")
     with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:

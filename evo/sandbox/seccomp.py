@@ -77,9 +77,8 @@ def _unless_argument(number: int, test: int, value: int, *, refuse_if: bool) -> 
 def build(*, unix_sockets: bool) -> bytes:
     """Instructions of the filter for this machine; `OSError` where its calls are not known.
 
-    Args:
-        unix_sockets: Allow sockets of the family AF_UNIX, safe where the process has its own
-            network and its own root folder. Pairs of sockets are always allowed.
+    Sockets of the family AF_UNIX are safe where the process has its own network and its own root
+    folder. Pairs of sockets are always allowed.
     """
     if kernel.MACHINE not in _AUDIT_ARCH:
         raise OSError(f"seccomp: no filter for {kernel.MACHINE!r}, only for {list(_AUDIT_ARCH)}")

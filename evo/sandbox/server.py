@@ -96,18 +96,10 @@ class _Scorer:
 
 
 class Server:
-    """Evaluates what the driver asks for, one program at a time.
-
-    Args:
-        driver: Where requests come from.
-        jail: The layers.
-        modules: What to import before the first program.
-    """
+    """Evaluates what the driver asks for, one program at a time; first imports the modules."""
 
     def __init__(self, driver: socket.socket, jail: Jail, modules: Iterable[str]) -> None:
-        self._driver = driver
-        self._modules = modules
-        self._jail = jail
+        self._driver, self._jail, self._modules = driver, jail, modules
         self._watcher = Watcher(driver.fileno(), jail, self._spared)
         self._scorer: _Scorer | None = None
 

@@ -17,53 +17,15 @@ from replay.cli import main as replay_main
 pytestmark = pytest.mark.slow
 
 TIMES = int(os.environ.get("EVO_TORTURE", "1"))
-BAD = [
-    "",
-    "-1",
-    "nan",
-    "1e30",
-    "x",
-    "0:100000000000",
-    "a=b=c",
-    "=",
-    "/dev/null/x",
-    "é",
-    "[1",
-]
-LINES = [
-    ["evo", "run", "cp", "--seeds"],
-    ["evo", "run", "cp", "--seed"],
-    ["evo", "run", "cp", "-T"],
-    ["evo", "run", "cp", "--temperature"],
-    ["evo", "run", "cp", "--max-tokens"],
-    ["evo", "run", "cp", "--model"],
-    ["evo", "run", "cp", "--timeout"],
-    ["evo", "run", "cp", "--preset"],
-    ["evo", "run"],
-    ["evo", "resume"],
-    ["evo", "rerun"],
-    ["evo", "rescore"],
-    ["evo", "show"],
-    ["evo", "best"],
-    ["evo", "verify"],
-    ["evo", "compact"],
-    ["evo", "stats"],
-    ["evo", "stop"],
-    ["evo", "pause"],
-    ["evo", "sweep"],
-    ["evo", "allocate", "cp", "--policy"],
-    ["evo", "allocate", "cp", "--policy", "ucb1", "--set"],
-    ["evo", "allocate", "cp", "--policy", "ucb1", "--budget"],
-    ["evo", "grid", "cp", "--budget"],
-    ["evo", "select", "cp", "--vary"],
-    ["evo", "serve", "--latency"],
-    ["evo", "serve", "--port"],
-    ["evo"],
-    ["replay", "report"],
-    ["replay", "plan"],
-    ["replay", "import"],
-    ["replay"],
-]
+BAD = ["", "-1", "nan", "1e30", "x", "0:100000000000", "a=b=c", "=", "/dev/null/x", "é", "[1"]
+LINES = """
+evo run cp --seeds; evo run cp --seed; evo run cp -T; evo run cp --temperature
+evo run cp --max-tokens; evo run cp --model; evo run cp --timeout; evo run cp --preset; evo run
+evo resume; evo rerun; evo rescore; evo show; evo best; evo verify; evo compact; evo stats
+evo stop; evo pause; evo sweep; evo allocate cp --policy; evo allocate cp --policy ucb1 --set
+evo allocate cp --policy ucb1 --budget; evo grid cp --budget; evo select cp --vary
+evo serve --latency; evo serve --port; evo; replay report; replay plan; replay import; replay
+"""
 
 
 def called(line: list[str]) -> int:
@@ -79,7 +41,8 @@ def test_command_lines(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     draws = random.Random(7)
-    lines = [[*start, bad] for start, bad in itertools.product(LINES, BAD)]
+    starts = [line.split() for line in LINES.replace("\n", ";").split(";") if line]
+    lines = [[*start, bad] for start, bad in itertools.product(starts, BAD)]
     for line in draws.sample(lines, min(len(lines), 60 * TIMES)):
         code = called(line)
         said = capsys.readouterr()
@@ -101,21 +64,7 @@ READERS = {
     "sweep.toml": "evo sweep sweep.toml -q",
     "log.jsonl": "evo show log.jsonl",
 }
-JUNK = [
-    b"\x00",
-    b"\xff",
-    b"[",
-    b"]",
-    b"{",
-    b'"',
-    b"=",
-    b"\n",
-    b"-1",
-    b"1e999",
-    b"nan",
-    b"null",
-    b"'",
-]
+JUNK = [bytes([code]) for code in b"\x00\xff[]{\"=\n'"] + [b"-1", b"1e999", b"nan", b"null"]
 
 
 def test_files(
