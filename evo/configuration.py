@@ -150,17 +150,20 @@ def at_least(name: str, value: SupportsIndex, low: int) -> int:
 
 
 def seeds_of(seeds: Iterable[SupportsIndex] | str) -> tuple[int, ...]:
-    """Returns seeds as given, all different and at most a million; "40:50" means 40 ... 49."""
+    """Returns seeds, all different and at most a million; "1,5,40:50" is 1, 5 and 40 ... 49."""
+    given = seeds
     if isinstance(seeds, str):
-        match = re.fullmatch(r"(\d{1,18}):(\d{1,18})", seeds)
-        if match is None:
-            raise ValueError(f'seeds: expected a list, or "40:50" for 40 ... 49, got {seeds!r}')
-        seeds = range(int(match[1]), int(match[2]))
+        form = re.compile(r"\s*(\d{1,18})(?::(\d{1,18}))?\s*")
+        parts = [form.fullmatch(part) for part in seeds.split(",")]
+        if any(part is None for part in parts):
+            raise ValueError(f"seeds: expected such as 7, 40:50 or 1,5,40:50, got {seeds!r}")
+        ends = [(int(part[1]), int(part[2] or int(part[1]) + 1)) for part in parts if part]
+        seeds = itertools.chain.from_iterable(itertools.starmap(range, ends))
     found = tuple(at_least("seeds", each, 0) for each in itertools.islice(seeds, MOST_SEEDS + 1))
     if len(found) > MOST_SEEDS:
-        raise ValueError(f"seeds: expected at most {MOST_SEEDS:,}, got {seeds!r}")
+        raise ValueError(f"seeds: expected at most {MOST_SEEDS:,}, got {given!r}")
     if not found or len(set(found)) < len(found):
-        raise ValueError(f"seeds: expected at least one and all different, got {list(found)!r}")
+        raise ValueError(f"seeds: expected at least one and all different, got {given!r}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What other packages add by entry points: tasks, models, policies, log formats.
+"""What is known by name: what other packages add by entry points, and parameters of all of it.
 
 | group | an entry gives |
 |---|---|
@@ -12,12 +12,41 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
+
+Made = TypeVar("Made")
 
 
 @functools.cache
 def plugged_in(group: str) -> Mapping[str, Any]:
     """Returns what other packages add to a group, by name; they are imported for it."""
     return {entry.name: entry.load() for entry in entry_points(group=group)}
+
+
+def with_parameters(
+    name: str, build: Callable[..., Made], parameters: Mapping[str, Any], common: Sequence[str]
+) -> Callable[..., Made]:
+    """Returns something that builds, with parameters of its own set.
+
+    Args:
+        name: What messages call it.
+        build: A class or function, or a partial of one.
+        parameters: By name.
+        common: Arguments that whoever calls it gives.
+
+    Raises:
+        TypeError: It has no such parameter, or one that it needs is not given.
+    """
+    given = {**getattr(build, "keywords", {}), **parameters}
+    takes = inspect.signature(getattr(build, "func", build)).parameters
+    own = {key: parameter for key, parameter in takes.items() if key not in common}
+    if wrong := [key for key in given if key not in own]:
+        known = ", ".join(own) or "none"
+        raise TypeError(f"{name}: unknown parameter {wrong[0]!r} (known: {known})")
+    for key, parameter in own.items():
+        if parameter.default is parameter.empty and key not in given:
+            raise TypeError(f"{name}: needs {key}=...")
+    return functools.partial(build, **parameters) if parameters else build

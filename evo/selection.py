@@ -22,7 +22,7 @@ from evo.budget import UNITS, check_budget
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, seeds_of, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
-from evo.journal import unused, write_new
+from evo.journal import LogError, unused, write_new
 from evo.log import Log
 from evo.policies import Draws
 from evo.records import Evaluation
@@ -134,14 +134,15 @@ def plan_selection(
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
-    own = Settings.__dataclass_fields__
-    settings, _ = split_settings(settings, {k: v for k, v in options.items() if k in own})
-    depth = {} if generations is None else {"generations": generations}
-    shared = {**depth, **(base or {}), **{k: v for k, v in options.items() if k not in own}}
+    settings, shared = split_settings(settings, options)
+    shared = {
+        **({} if generations is None else {"generations": generations}),
+        **(base or {}),
+        **shared,
+    }
     if evaluate is not None or data is not None:
-        if task is not None or shared:
-            extra = "task" if task is not None else next(iter(shared))
-            raise TypeError(f"{extra}: evaluate and data take choices alone")
+        if extra := [*(["task"] if task is not None else []), *shared]:
+            raise TypeError(f"{extra[0]}: evaluate and data take choices alone")
         found = row_choices(choices, evaluate, data, cost_weight, seed)
     elif samples == "problems":
         found = problem_choices(choices, shared, task, seed)
@@ -169,23 +170,16 @@ def plan_selection(
     build = find_selector(selector, **(parameters or {}))
     name, seed = selector_name(build), at_least("seed", seed, 0)
     folder = Path(log_dir) if log_dir is not None else unused(LOCAL, f"{found.name}-select-{name}")
-    _keep(
-        folder / SELECTION,
-        {
-            "selector": name,
-            "parameters": dict(getattr(build, "keywords", {})),
-            "seed": seed,
-            found.kind: list(found.sampled),
-            "failure_value": failure_value,
-            **{k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")},
-            "orders": {key: list(order) for key, order in (orders or {}).items()},
-            "configurations": [
-                {"id": id_, **{k: _plain(v) for k, v in mine.items()}}
-                for id_, mine in zip(found.ids, varied, strict=True)
-            ],
-            **found.more,
-        },
-    )
+    stated = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
+    identity = {
+        "selector": name,
+        "parameters": dict(getattr(build, "keywords", {})),
+        "seed": seed,
+        "failure_value": failure_value,
+        **stated,
+        "orders": {key: list(order) for key, order in (orders or {}).items()},
+    }
+    _keep(folder / SELECTION, identity, found, varied)
 
     def work(control: Control) -> Selection:
         with contextlib.ExitStack() as stack:
@@ -208,8 +202,7 @@ def _limits(budget: Mapping[str, float] | None, found: Choices) -> dict[str, flo
     units = ("samples", "cost", "seconds") if found.kind == "rows" else ("samples", *UNITS)
     if wrong := [unit for unit in budget or {} if unit not in units]:
         raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
-    headers = [each.header for each in found.configurations]
-    return check_budget(budget, headers, more=("samples", "cost"))
+    return check_budget(budget, found.headers, more=("samples", "cost"))
 
 
 def _play(found: Choices, session: Session, chooser: BaseSelector, **named: Any) -> Selection:
@@ -254,19 +247,28 @@ def _plain(value: Any) -> Any:
 def _begun_batch(folder: str | os.PathLike[str] | None) -> int | None:
     """Returns the batch with which a folder's selection began, whatever the preset says now."""
     path = None if folder is None else Path(folder) / SELECTION
-    if path is None or not path.exists():
-        return None
-    return int(json.loads(path.read_text(encoding="utf-8"))["batch"])
+    return _read(path)["batch"] if path is not None and path.exists() else None
 
 
-def _keep(path: Path, identity: dict[str, Any]) -> None:
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except ValueError as error:
+        raise LogError(f"{path}: not a selection: {error}") from None
+
+
+def _keep(
+    path: Path, identity: Mapping[str, Any], found: Choices, varied: Sequence[Values]
+) -> None:
     """Writes what identifies a selection, or checks it against what stands there."""
-    text = json.dumps(identity, indent=1, default=str)
+    told = [{key: _plain(value) for key, value in mine.items()} for mine in varied]
+    choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, told, strict=True)]
+    whole = {**identity, found.kind: list(found.sampled), "configurations": choices, **found.more}
+    text = json.dumps(whole, indent=1, default=str)
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_new(path, text.encode() + b"\n")
         return
-    was, now = json.loads(path.read_text(encoding="utf-8")), json.loads(text)
+    was, now = _read(path), json.loads(text)
     if wrong := [key for key in now if was.get(key) != now[key]]:
         raise ValueError(
             f"{path}: holds a selection with {wrong[0]} {was.get(wrong[0])!r}, not "

@@ -7,11 +7,11 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from evo.commands.options import Arms, Count, Flag, Making, Parameters, Varied, made_from
+from evo.commands.options import Arms, Count, Flag, Making, Number, Parameters, Varied, made_from
 from evo.commands.tables import FAILURE, read_text, table
 from evo.live import allocate_live
 from evo.selection import select_best
@@ -43,22 +43,13 @@ def allocate(
 
     if own_arms and arms is not None:
         raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
-    known: Any = find_policy(policy)
-    build = functools.partial(known, **parameters) if parameters else policy
+    build: Any = functools.partial(find_policy(policy), **parameters) if parameters else policy
     allocation = make(policy=build, arms=own_arms or arms or 10)
     pulls = allocation.pulls.tolist()
-    rows = [
-        (
-            k,
-            log.header.model.name,
-            log.header.children,
-            log.header.seed,
-            pulls.count(k),
-            f"{log.trajectory[-1]:.5f}",
-            log.path,
-        )
-        for k, log in enumerate(allocation.arms)
-    ]
+    rows = []
+    for k, log in enumerate(allocation.arms):
+        arm = (k, log.header.model.name, log.header.children, log.header.seed)
+        rows.append((*arm, pulls.count(k), f"{log.trajectory[-1]:.5f}", log.path))
     print(table(rows, ("arm", "model", "N", "seed", "pulls", "best fitness", "log")))
     spent = ", ".join(f"{amount[-1]:.6g} {unit}" for unit, amount in allocation.spent.items())
     print(f"best fitness {allocation.best_fitness[-1]:.6f}; spent {spent}; {allocation.path}")
@@ -102,28 +93,18 @@ def print_sweep(done: Sweep) -> int:
     return FAILURE if done.summary.failed else 0
 
 
-@made_from(
-    select_best,
-    without=[
-        "choices",
-        "evaluate",
-        "data",
-        "cost_weight",
-        "samples",
-        "bounds",
-        "orders",
-        "base",
-        "c",
-    ],
-)
+IN_PYTHON = ("choices", "evaluate", "data", "cost_weight", "samples", "bounds", "orders", "base")
+
+
+@made_from(select_best, without=[*IN_PYTHON, "c"])
 def select(
     make: Making,
     *,
     vary: Varied = None,
     problems: Flag = False,
     texts: Annotated[list[Path] | None, Parameter(name="--text")] = None,
-    low: float = 0.0,
-    high: float = 1.0,
+    low: Number = None,
+    high: Number = None,
 ) -> int:
     """Finds which configuration is best, in few runs, at a stated confidence.
 
@@ -131,9 +112,12 @@ def select(
         vary: Values of a field, such as children=4,16; several fields make a grid.
         problems: A sample is a problem of the task's data set, not a run: -T, -N, --seeds are idle.
         texts: With --problems: a text to try, or a log whose best text is taken.
-        low: Least fitness there is.
+        low: Least fitness there is; with --high, where the task does not say.
         high: Largest, for clipping.
     """
+    if (low is None) != (high is None):
+        raise ValueError("--low and --high go together: the least and the largest fitness there is")
+    bounds = None if low is None or high is None else (low, high)
     varied = dict(vary or {})
     if texts and not problems:
         raise ValueError("--text: what a run evolves is the task's own; texts need --problems")
@@ -146,25 +130,14 @@ def select(
             make.keywords.pop(name, None)
     what = "problems" if problems else "runs"
     given = {name: value for name, value in make.keywords.items() if name not in varied}
-    found = select_best(
-        varied,
-        samples="problems" if problems else "seeds",
-        bounds=(low, high),
-        **given,
-    )
-    rows = [
-        (
-            found.labels[k],
-            "yes" if k in found.survivors else "no",
-            int(found.samples[k]),
-            int(found.failures[k]),
-            f"{found.mean[k]:.5f}",
-            f"{found.lower[k]:.5f}",
-            f"{found.upper[k]:.5f}",
-            f"{found.spent['calls'][k]:.0f}",
-        )
-        for k in found.frame().index
-    ]
+    samples: Literal["problems", "seeds"] = "problems" if problems else "seeds"
+    found = select_best(varied, samples=samples, bounds=bounds, **given)
+    rows = []
+    for k in found.frame().index:
+        left = "yes" if k in found.survivors else "no"
+        values = (f"{each[k]:.5f}" for each in (found.mean, found.lower, found.upper))
+        taken = (int(found.samples[k]), int(found.failures[k]))
+        rows.append((found.labels[k], left, *taken, *values, f"{found.spent['calls'][k]:.0f}"))
     mean = "mean score" if problems else "mean fitness"
     heads = ("configuration", "left", what, "failed", mean, "lower", "upper", "calls")
     print(table(rows, heads))

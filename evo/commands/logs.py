@@ -15,7 +15,6 @@ from evo.commands.options import Flag, LogPaths, Output
 from evo.commands.tables import FAILURE, number, table, writable
 
 if TYPE_CHECKING:
-    from evo.log import Log
     from evo.runs.progress import Tally
 
 QUANTILES = (0.5, 0.9, 0.99)
@@ -24,6 +23,12 @@ HEADS = (
     *("latency p50", "p90", "p99", "s/generation"),
     *("calls/s", "slots used", "queued s", "limited s"),
 )
+SESSION = {
+    "calls_per_second": ".3g",
+    "utilisation": ".1%",
+    "queued_seconds": ".1f",
+    "limited_seconds": ".1f",
+}
 
 
 def show(logs: LogPaths) -> int:
@@ -37,21 +42,17 @@ def show(logs: LogPaths) -> int:
             print(f"sandbox: {', '.join(log.sessions[-1].protections) or 'no protection active'}")
         for end in log.ends[-1:]:
             print(f"last session: {end.reason}{': ' + end.message if end.message else ''}")
-        by_generation: dict[int, list[str]] = {}
-        for outcome in log.outcomes:
-            by_generation.setdefault(outcome.generation, []).append(outcome.evaluation.status)
-        rows = [
-            (
-                g.generation,
-                "none" if g.best_fitness is None else f"{g.best_fitness:.6f}",
-                "yes" if g.improved else "",
-                by_generation[g.generation].count("ok"),
-                len(by_generation[g.generation]) - by_generation[g.generation].count("ok"),
-                len(g.repeats),
-                "unknown" if g.seconds is None else f"{g.seconds:.2f}",
+        rows = []
+        for each in log.generations:
+            members = [out for out in log.outcomes if out.generation == each.generation]
+            ok = sum(out.evaluation.status == "ok" for out in members)
+            best, seconds = (
+                number(each.best_fitness, ".6f", "none"),
+                number(each.seconds, ".2f", "unknown"),
             )
-            for g in log.generations
-        ]
+            improved = "yes" if each.improved else ""
+            counts = (ok, len(members) - ok, len(each.repeats))
+            rows.append((each.generation, best, improved, *counts, seconds))
         heads = ("generation", "best fitness", "improved", "ok", "failed", "repeats", "seconds")
         print(table(rows, heads))
         print(", ".join(f"{n} {status}" for status, n in sorted(log.status_counts.items())))
@@ -64,20 +65,22 @@ def stats(logs: LogPaths) -> int:
     from evo.runs.progress import Tally
 
     found = [read_log(path) for path in find_logs(logs)]
-    rows = []
-    total, latencies, seconds = Tally(), list[float](), list[float]()
+    rows, latencies, seconds = [], list[float](), list[float]()
+    total = Tally()
     for log in found:
         tally, own = Tally(), list[float]()
-        for attempts in (call.attempts for call in log.calls):
-            for each in (tally, total):
-                each.add(attempts, log.header)
-            own += [a.latency for a in attempts if a.latency is not None and not a.cached]
+        for call in log.calls:
+            tally.add(call.attempts, log.header)
+            total.add(call.attempts, log.header)
+            own += [a.latency for a in call.attempts if a.latency is not None and not a.cached]
         times = [g.seconds for g in log.generations if g.seconds is not None]
-        rows.append((log.path, *_figures(tally, own, times), *_session(log)))
+        said = log.ends[-1].stats if log.ends else {}
+        session = (number(said.get(name), form) for name, form in SESSION.items())
+        rows.append((log.path, *_figures(tally, own, times), *session))
         latencies += own
         seconds += times
     if len(found) > 1:
-        rows.append(("total", *_figures(total, latencies, seconds), "", "", "", ""))
+        rows.append(("total", *_figures(total, latencies, seconds), *[""] * len(SESSION)))
     print(table(rows, HEADS))
     print(
         "calls/s, slots used, queued and limited: of the last session, all its runs together; "
@@ -123,14 +126,6 @@ def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tupl
         *(_quantile(latencies, q) for q in QUANTILES),
         f"{sum(seconds) / len(seconds):.2f}" if seconds else "",
     )
-
-
-def _session(log: Log) -> tuple[str, ...]:
-    """Returns what the closing line says of the session; blanks where there is none."""
-    said = log.ends[-1].stats if log.ends else {}
-    formats = {"calls_per_second": ".3g", "utilisation": ".1%"}
-    formats |= {"queued_seconds": ".1f", "limited_seconds": ".1f"}
-    return tuple(number(said.get(name), form) for name, form in formats.items())
 
 
 def _quantile(values: list[float], level: float) -> str:

@@ -1,7 +1,7 @@
 """Commands made from functions: a parameter is an option, its docstring the help.
 
 A command is a function that shows a result. `made_from` gives it the parameters of the function
-that makes the result, so that names, defaults and help stand once, where the work is done.
+that makes the result, so that names, defaults, limits and help stand once, where the work is done.
 """
 
 from __future__ import annotations
@@ -13,12 +13,23 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from cyclopts import Parameter
 from docstring_parser import parse
 
-from evo.configuration import MOST_SEEDS
+from evo.configuration import seeds_of
 
 Command = Callable[..., int]
 """Shows what was made, and returns the exit code."""
@@ -31,89 +42,6 @@ class Given(Protocol):
     def value(self) -> str:
         """Its text."""
         ...
-
-
-def seed_range(text: str) -> list[int]:
-    """Parses `7`, `40:50` (40 ... 49) or `1,5,40:50`.
-
-    Raises:
-        ValueError: Not of that form, empty, a seed occurs twice, or there are over a million.
-    """
-    seeds: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,18})(?::(\d{1,18}))?\s*", part)
-        if match is None:
-            raise ValueError(f"expected seeds such as 7, 40:50 or 1,5,40:50, got {text!r}")
-        low = int(match[1])
-        high = int(match[2]) if match[2] else low + 1
-        if high - low > MOST_SEEDS:
-            raise ValueError(f"expected at most {MOST_SEEDS:,} seeds, got {text!r}")
-        seeds += range(low, high)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ValueError(
-            f"expected at least one seed and none twice, got {text!r} (40:50 is 40 ... 49)"
-        )
-    return seeds
-
-
-def instance_range(text: str) -> int | slice:
-    """Parses `40`, the first 40, or a slice such as `40:60` or `40:`.
-
-    Raises:
-        ValueError: Not of that form.
-    """
-    match = re.fullmatch(r"(\d*)(:?)(\d*)", text)
-    if match is None or not match[2] + match[1]:
-        raise ValueError(f"expected a number such as 40, or 40:60 or 40:, got {text!r}")
-    first, end = (int(number) if number else None for number in (match[1], match[3]))
-    return slice(first, end) if match[2] else int(match[1])
-
-
-def numbers(texts: Sequence[str]) -> dict[str, float]:
-    """Parses NAME=NUMBER, each name once.
-
-    Raises:
-        ValueError: Not of that form.
-    """
-    found: dict[str, float] = {}
-    for text in texts:
-        name, _, number = text.partition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            raise ValueError(f"expected NAME=NUMBER, got {text!r}") from None
-        if name in found:
-            raise ValueError(f"{name!r} is given twice, the second time in {text!r}")
-        found[name] = value
-    return found
-
-
-def _whole(low: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise ValueError(f"expected a whole number, got {text!r}") from None
-        if value < low:
-            raise ValueError(f"expected at least {low}, got {value}")
-        return value
-
-    return read
-
-
-def finite(text: str) -> float:
-    """Parses a finite number.
-
-    Raises:
-        ValueError: No number, or not finite.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"expected a finite number, got {text!r}")
-    return value
 
 
 def one(convert: Callable[[str], Any], *names: str, metavar: str) -> Any:
@@ -135,69 +63,84 @@ def many(convert: Callable[[list[str]], Any], *names: str, metavar: str) -> Any:
     return Annotated[list[Any] | Any, found]
 
 
-def whole(*names: str, low: int = 1) -> Any:
-    """Returns the type of a whole number from `low` on."""
-    return one(_whole(low), *names, metavar="NUMBER")
+def whole(text: str, *, low: float = -math.inf) -> int:
+    """Parses a whole number from `low` on; limits of an option of a function are the function's."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(f"expected a whole number, got {text!r}") from None
+    if value < low:
+        raise ValueError(f"expected at least {low}, got {value}")
+    return value
 
 
-def arm(text: str) -> str | dict[str, Any]:
-    """Parses an arm: NAME=VALUE pairs, or the path of a log.
-
-    Raises:
-        ValueError: Neither of them.
-    """
-    if Path(text).exists() or "=" not in text:
-        return text
-    kinds: dict[str, Callable[[str], Any]] = {"children": int, "seed": int, "max_tokens": int}
-    kinds |= dict.fromkeys(("temperature", "top_p", "min_improvement", "evaluation_timeout"), float)
-    own: dict[str, Any] = {}
-    for part in text.split(","):
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        try:
-            own[name] = kinds.get(name, str)(value)
-        except ValueError:
-            raise ValueError(
-                f"expected NAME=VALUE,... such as model=offline,children=8, got {part!r}"
-            ) from None
-    return own
+def finite(text: str) -> float:
+    """Parses a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number, got {text!r}")
+    return value
 
 
-def fields(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Parses `children=4,16`: numbers are numbers, anything else is text.
+def instance_range(text: str) -> int | slice:
+    """Parses `40`, the first 40, or a slice such as `40:60` or `40:`."""
+    match = re.fullmatch(r"(\d*)(:?)(\d*)", text)
+    if match is None or not match[2] + match[1]:
+        raise ValueError(f"expected a number such as 40, or 40:60 or 40:, got {text!r}")
+    first, end = (int(number) if number else None for number in (match[1], match[3]))
+    return slice(first, end) if match[2] else int(match[1])
 
-    Raises:
-        ValueError: Not of that form, or a field occurs twice.
-    """
-    found: dict[str, list[Any]] = {}
+
+def pairs(texts: Sequence[str], form: str, convert: Callable[[str], Any]) -> dict[str, Any]:
+    """Parses NAME=VALUE, each name once."""
+    found: dict[str, Any] = {}
     for text in texts:
-        name, sign, values = text.partition("=")
-        if not sign or not values or name in found:
-            raise ValueError(f"expected each field once, NAME=VALUE,VALUE,..., got {text!r}")
-        found[name] = [_literal(value) for value in values.split(",")]
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if name in found:
+            raise ValueError(f"{name!r} is given twice, the second time in {text!r}")
+        try:
+            if not name or not sign or not value:
+                raise ValueError
+            found[name] = convert(value)
+        except ValueError:
+            raise ValueError(f"expected {form}, got {text!r}") from None
     return found
 
 
+def numbers(texts: Sequence[str]) -> dict[str, float]:
+    """Parses NAME=NUMBER, each name once."""
+    return pairs(texts, "NAME=NUMBER", float)
+
+
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
-    """Parses NAME=VALUE: JSON, such as a number, or else text.
-
-    Raises:
-        ValueError: Not of that form, or a name occurs twice.
-    """
-    pairs = [text.partition("=") for text in texts]
-    if wrong := [
-        t for t, (_, sign, value) in zip(texts, pairs, strict=True) if not sign or not value
-    ]:
-        raise ValueError(f"expected NAME=VALUE, got {wrong[0]!r}")
-    if len({name for name, _, _ in pairs}) < len(pairs):
-        raise ValueError(f"expected each name once, got {list(texts)!r}")
-    return {name: _literal(value) for name, _, value in pairs}
+    """Parses NAME=VALUE, each name once: numbers are numbers, anything else is text."""
+    return pairs(texts, "NAME=VALUE", literal)
 
 
-def _literal(text: str) -> Any:
+def literal(text: str) -> Any:
+    """Parses what JSON knows; anything else is text."""
     try:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def arm(text: str) -> str | dict[str, Any]:
+    """Parses an arm: NAME=VALUE pairs, or the path of a log."""
+    if Path(text).exists() or "=" not in text:
+        return text
+    return pairs(text.split(","), "NAME=VALUE,... such as model=offline,children=8", literal)
+
+
+def fields(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Parses `children=4,16`: numbers are numbers, anything else is text."""
+    listed = pairs(texts, "each field once, NAME=VALUE,VALUE,...", str)
+    return {
+        name: [literal(value) for value in values.split(",")] for name, values in listed.items()
+    }
 
 
 def limits(texts: Sequence[str]) -> dict[str, float] | int:
@@ -210,31 +153,28 @@ if TYPE_CHECKING:
     Arms = list[str | dict[str, Any]] | None
     Varied = dict[str, list[Any]] | None
     Port = int
+    SearchFields = dict[str, Any] | None
+    Seed = int
     Count = int | None
     Needed = float
     Number = float | None
     Costs = dict[str, float] | None
-    Limits = dict[str, float] | int | None
     Parameters = dict[str, float] | None
-    SearchFields = dict[str, Any] | None
-    Seed = int
-    Start = int
-    Seeds = list[int] | None
+    Limits = dict[str, float] | int | None
+    Seeds = tuple[int, ...] | None
     Instances = int | slice | None
 else:
     Making = functools.partial
     Arms = many(lambda texts: [arm(text) for text in texts], "--arm", metavar="NAME=VALUE,...")
     Varied = many(fields, "--vary", metavar="NAME=VALUE,...")
-    Port = whole(low=0)
-    Count = whole()
+    Port = Seed = one(functools.partial(whole, low=0), metavar="NUMBER")
+    Count = one(functools.partial(whole, low=1), metavar="NUMBER")
     Needed = Number = one(finite, metavar="NUMBER")
     Costs = many(numbers, metavar="WHAT=NUMBER")
     Limits = many(limits, metavar="UNIT=NUMBER")
     Parameters = many(numbers, "--set", metavar="NAME=NUMBER")
     SearchFields = many(assignments, metavar="NAME=VALUE")
-    Seed = whole(low=0)
-    Start = whole(low=0)
-    Seeds = one(seed_range, metavar="SEEDS")
+    Seeds = one(seeds_of, metavar="SEEDS")
     Instances = one(instance_range, metavar="COUNT")
 
 Flag = Annotated[bool, Parameter(negative=())]
@@ -249,26 +189,20 @@ Output = Annotated[Path | None, Parameter(name=("-o", "--output"))]
 TYPES: dict[str, Any] = {
     "budget": Limits,
     "cache": Path | None,
-    "children": whole("-N", "--children"),
-    "copies": whole(),
-    "inspirations": whole(low=0),
-    "generations": whole("-T", "--generations"),
-    "max_concurrent": whole(),
-    "max_tokens": whole(),
     "model": str | None,
     "parameters": Parameters,
-    "patience": whole(),
-    "requests_per_minute": whole("--rpm"),
-    "retries": whole(low=0),
-    "rounds": whole(),
-    "scheduler": str | None,
-    "seed": Seed,
     "seeds": Seeds,
     "task": str,
-    "tokens_per_minute": whole("--tpm"),
-    "workers": whole(),
 }
 """Of parameters whose text on the command line is not their Python type, by name."""
+
+NAMES = {
+    "children": ("-N", "--children"),
+    "generations": ("-T", "--generations"),
+    "requests_per_minute": ("--rpm",),
+    "tokens_per_minute": ("--tpm",),
+}
+"""Options that are not called as their parameters are."""
 
 
 def made_from(
@@ -283,25 +217,37 @@ def made_from(
         source: Makes what the command shows.
         without: Parameters that have no place on a command line.
     """
+    takes = inspect.signature(source).parameters.keys()
+    spoken: list[Callable[..., dict[str, Any]]] = []
+    if "task" in takes and "task" not in without:
+        spoken.append(of_task)
+    if "search" in takes and "search" not in without:
+        spoken.append(of_search)
+    if "progress" in takes:
+        spoken.append(of_session)
 
     def decorate(show: Command) -> Command:
-        given = inspect.signature(source).parameters
-        own = dict(list(inspect.signature(show).parameters.items())[1:])
-        spoken: list[Callable[..., dict[str, Any]]] = (
-            [of_task] if "task" in given.keys() - set(without) else []
-        )
-        spoken += [of_search] if "search" in given.keys() - set(without) else []
-        spoken += [of_session] if "progress" in given else []
-        left_out = {*without, *own, "settings", "limits", "progress"}
-        more = {n: p for words in spoken for n, p in inspect.signature(words).parameters.items()}
-        every = {n: p for n, p in given.items() if n not in left_out} | more | own
-        if "task" in more:  # it stands first, and has to be named unless the command says else
-            every["task"] = own.get("task", more["task"])
+        own = list(inspect.signature(show).parameters)[1:]
+        left_out = {*without, "settings", "limits", "progress", "on_event"}
+        every: dict[str, inspect.Parameter] = {}
+        for function in (source, *spoken, show):
+            helps = {p.arg_name: p.description or "" for p in parse(function.__doc__ or "").params}
+            for name, parameter in inspect.signature(function).parameters.items():
+                if name in left_out if function is source else function is show and name not in own:
+                    continue
+                kind = TYPES.get(name) if function is source else None
+                kind = kind or _hint(function, parameter)
+                about = Parameter(help=" ".join(helps.get(name, "").split()))
+                every[name] = parameter.replace(annotation=Annotated[kind, about])
+        if of_task in spoken:  # the task stands first
+            every = {"task": every["task"], **every}
+        ordered = sorted(every.values(), key=lambda parameter: parameter.kind)
+        signature = inspect.Signature(ordered)
 
         def command(*values: Any, **options: Any) -> int:
             bound = dict(signature.bind(*values, **options).arguments)
             mine = {name: bound.pop(name) for name in own if name in bound}
-            if "task" in mine and mine["task"] is not None:
+            if mine.get("task") is not None:
                 bound["task"] = mine["task"]
             for words in spoken:
                 names = inspect.signature(words).parameters.keys() & bound.keys()
@@ -309,21 +255,8 @@ def made_from(
                     bound |= words(**{name: bound.pop(name) for name in names})
             return show(functools.partial(source, **bound), **mine)
 
-        helps, hints = dict[str, str](), dict[str, Any]()
-        for function in (source, *spoken, show):
-            helps |= {p.arg_name: p.description or "" for p in parse(function.__doc__ or "").params}
-            own_types = {} if function is source else dict.fromkeys(every)
-            for name, parameter in inspect.signature(function).parameters.items():
-                if name in every and (name in own_types or name not in TYPES):
-                    hints[name] = _hint(function, parameter)
-        hints = {**TYPES, **hints}
-        parameters = [
-            p.replace(annotation=Annotated[hints[n], Parameter(help=" ".join(helps[n].split()))])
-            for n, p in sorted(every.items(), key=lambda item: item[1].kind)
-        ]
-        signature = inspect.Signature(parameters)
         command.__signature__ = signature  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        command.__annotations__ = {p.name: p.annotation for p in ordered}
         command.__doc__, command.__name__ = (show.__doc__ or "").split("\n\n")[0], show.__name__
         return command
 
@@ -331,14 +264,18 @@ def made_from(
 
 
 def _hint(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Returns the type of an argument; a text, where any path-like value will do."""
-    hint = parameter.annotation
+    """Returns the type of an option: whole and finite numbers, and a text for what is path-like."""
+    hint, names = parameter.annotation, NAMES.get(parameter.name, ())
     if isinstance(hint, str):
-        names = inspect.unwrap(function).__globals__
-        hint = get_type_hints(
-            type("_", (), {"__annotations__": {"_": hint}}), names, include_extras=True
-        )["_"]
-    return str | None if "PathLike" in str(hint) else hint
+        known = inspect.unwrap(function).__globals__
+        holder = type("_", (), {"__annotations__": {"_": hint}})
+        hint = get_type_hints(holder, known, include_extras=True)["_"]
+    if "PathLike" in str(hint):
+        return str | None
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if int in kinds:
+        return one(whole, *names, metavar="NUMBER")
+    return one(finite, *names, metavar="NUMBER") if float in kinds else hint
 
 
 def of_task(

@@ -14,7 +14,6 @@ from evo.commands.options import (
     Output,
     Seed,
     Seeds,
-    Start,
     made_from,
 )
 from evo.commands.tables import FAILURE, number, print_logs, read_text, table
@@ -118,7 +117,7 @@ def resume(make: Making, logs: LogPaths) -> int:
 
 
 @made_from(fork_log, without=["log", "task"])
-def fork(make: Making, log: str, *, at: Start, task: str | None = None) -> int:
+def fork(make: Making, log: str, *, at: int, task: str | None = None) -> int:
     """Goes on from one state of a logged run several times over, as it was made or otherwise.
 
     Args:

@@ -11,10 +11,9 @@ set. What a selector of your own looks like: `BaseSelector`.
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import Any
 
+from evo.plugins import with_parameters
 from evo.selectors.adaptive import EpsilonLUCB, HillClimbing, TopTwo, neighbours
 from evo.selectors.base import BaseSelector, Kind, SelectorClass, Terms
 from evo.selectors.elimination import ArmElimination, BruteForce, Halving, RandomSearch, Threshold
@@ -39,29 +38,15 @@ def find_selector(selector: str | SelectorClass, **parameters: Any) -> SelectorC
         ValueError: No selector has that name.
         TypeError: Neither a name nor callable, or a parameter that it does not have or needs.
     """
-    if isinstance(selector, str):
-        if selector not in SELECTORS:
-            raise ValueError(f"expected a selector out of {sorted(SELECTORS)}, got {selector!r}")
-        build: SelectorClass = SELECTORS[selector]
-    elif callable(selector):
-        build = selector
-    else:
+    if not isinstance(selector, str) and not callable(selector):
         raise TypeError(
             f"expected the name of a selector or a callable (shape, terms, *, rng) -> selector, "
             f"got {selector!r}"
         )
-    given = {**getattr(build, "keywords", {}), **parameters}
-    known = inspect.signature(getattr(build, "func", build)).parameters
-    own = {name: p for name, p in known.items() if name not in ("shape", "terms", "rng")}
-    name = selector_name(build)
-    if wrong := [key for key in given if key not in own]:
-        raise TypeError(
-            f"{name}: unknown parameter {wrong[0]!r} (known: {', '.join(own) or 'none'})"
-        )
-    for key, parameter in own.items():
-        if parameter.default is parameter.empty and key not in given:
-            raise TypeError(f"{name}: needs {key}=...")
-    return functools.partial(build, **parameters) if parameters else build
+    if isinstance(selector, str) and selector not in SELECTORS:
+        raise ValueError(f"expected a selector out of {sorted(SELECTORS)}, got {selector!r}")
+    build: SelectorClass = SELECTORS[selector] if isinstance(selector, str) else selector
+    return with_parameters(selector_name(build), build, parameters, ("shape", "terms", "rng"))
 
 
 def selector_name(build: SelectorClass) -> str:

@@ -52,12 +52,7 @@ class EpsilonLUCB(_Duels):
 
     LUCB of Kalyanakrishnan, Tewari, Auer & Stone, PAC subset selection in stochastic multi-armed
     bandits, ICML 2012, for the single best, with bets on paired differences for its stopping rule.
-
-    Args:
-        shape: (replicates, configurations).
-        terms: What the selection is held to.
-        rng: Not used.
-        epsilon: By how much the winner may fall short of the best, in reward, at least 0.
+    The winner may fall short of the best by epsilon, a reward of at least 0.
     """
 
     def __init__(
@@ -129,11 +124,6 @@ class HillClimbing(BaseSelector):
         terms: What the selection is held to.
         rng: Draws where climbs start.
         restarts: Climbs after the first; None: until all were tried.
-
-    Attributes:
-        field: (replicates, configurations), those in the race.
-        tried: Likewise: those ever in one.
-        climbs: (replicates,), starts so far.
     """
 
     def __init__(
@@ -151,9 +141,9 @@ class HillClimbing(BaseSelector):
             )
         self._priority = rng.random(shape)
         self.restarts = shape[1] if restarts is None else restarts
-        self.climbs: Ints = np.zeros(shape[0], dtype=np.intp)
-        self.field: Bools = np.zeros(shape, dtype=bool)
-        self.tried: Bools = np.zeros(shape, dtype=bool)
+        self.climbs: Ints = np.zeros(shape[0], dtype=np.intp)  # starts so far
+        self.field: Bools = np.zeros(shape, dtype=bool)  # those in the race
+        self.tried: Bools = np.zeros(shape, dtype=bool)  # those ever in one
         self._start(np.ones(shape[0], dtype=bool))
 
     def targets(self) -> Ints:
@@ -214,25 +204,18 @@ def neighbours(
     differing = np.zeros(shape, dtype=np.intp)
     near = np.ones(shape, dtype=bool)
     for name in names:
-        place = _places([each.get(name) for each in configurations], name, (orders or {}).get(name))
-        if place is None:
-            texts = np.array([repr(each.get(name)) for each in configurations])
+        values = [each.get(name) for each in configurations]
+        order = list((orders or {}).get(name, ()))
+        if not order and all(isinstance(value, int | float | np.number) for value in values):
+            order = sorted(set(values))
+        if not order:
+            texts = np.array([repr(value) for value in values])
             differing += texts[:, None] != texts
-        else:
-            steps = np.abs(place[:, None] - place)
-            differing += steps > 0
-            near &= steps <= 1
+            continue
+        if missing := [value for value in values if value not in order]:
+            raise ValueError(f"orders: that of {name} lacks {missing[0]!r}, got {order!r}")
+        place = np.array([order.index(value) for value in values])
+        steps = np.abs(place[:, None] - place)
+        differing += steps > 0
+        near &= steps <= 1
     return np.asarray(near & (differing == 1))
-
-
-def _places(values: Sequence[Any], name: str, order: Sequence[Any] | None) -> Any:
-    """Each value's place in the order of its field; None if it has none."""
-    if order is None:
-        numbers = [value for value in values if isinstance(value, int | float | np.number)]
-        if len(numbers) < len(values):
-            return None
-        order = sorted(set(numbers))
-    listed = list(order)
-    if missing := [value for value in values if value not in listed]:
-        raise ValueError(f"orders: that of {name} lacks {missing[0]!r}, got {listed!r}")
-    return np.array([listed.index(value) for value in values])

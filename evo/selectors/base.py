@@ -53,20 +53,15 @@ class Terms:
     neighbours: Bools | None = None
 
     def __post_init__(self) -> None:
-        checks = (
+        bounds, finite = (self.low, self.high), -math.inf < self.low < self.high < math.inf
+        for fine, name, expected, value in (
             (self.size >= 1, "size", "at least 1 sample", self.size),
             (self.batch >= 1, "batch", "at least 1 sample", self.batch),
             (0.0 < self.delta < 1.0, "delta", "a probability in (0, 1)", self.delta),
-            (
-                -math.inf < self.low < self.high < math.inf,
-                "bounds",
-                "two finite rewards, the lower first",
-                (self.low, self.high),
-            ),
+            (finite, "bounds", "two finite rewards, the lower first", bounds),
             (self.interval in get_args(Kind), "interval", "anytime or compat", self.interval),
             (0.0 < self.c < math.inf, "c", "a positive number", self.c),
-        )
-        for fine, name, expected, value in checks:
+        ):
             if not fine:
                 raise ValueError(f"{name}: expected {expected}, got {value!r}")
 
@@ -98,11 +93,11 @@ class BaseSelector(ABC):
         count: (replicates, configurations), samples told.
         total: Likewise: their sum, in units in which the least reward is 0 and the largest 1.
         cost: Likewise: what they cost together; breaks ties.
-        at_once: Configurations that a selector which tries one after the other takes at a time.
         alive: Likewise: False once retired.
         certain: (replicates,), whether what the selector is after holds at 1 - delta.
         values: (replicates, configurations, size), the samples, in the same units.
         beats: (replicates, configurations, configurations), whether the first beats the second.
+        at_once: Configurations that a selector which tries one after the other takes at a time.
     """
 
     margin = 0.0
@@ -114,7 +109,7 @@ class BaseSelector(ABC):
             raise ValueError(
                 f"expected at least one replicate and configuration, got shape {shape!r}"
             )
-        self.shape, self.terms = shape, terms
+        self.shape, self.terms, self._rng = shape, terms, rng
         self.count: Ints = np.zeros(shape, dtype=np.intp)
         self.total: Floats = np.zeros(shape)
         self.cost: Floats = np.zeros(shape)
@@ -122,13 +117,11 @@ class BaseSelector(ABC):
         self.certain: Bools = np.zeros(replicates, dtype=bool)
         self.values: Floats = np.zeros((replicates, arms, terms.size))
         self.beats: Bools = np.zeros((replicates, arms, arms), dtype=bool)
+        self.at_once = -(-arms // 64)
         self._compared: Ints = np.zeros((replicates, arms, arms), dtype=np.intp)
         self._squares: Floats = np.zeros(shape)
         self._sequence = Sequence(replicates * arms, terms.delta / arms)
         self._log_needed = math.log(max(1, arms - 1) / terms.delta)
-        self.at_once = -(-arms // 64)
-        self._fewest = self._fewest_to_win()
-        self._rng = rng
         self._replicate = np.arange(replicates)
 
     @abstractmethod
@@ -140,10 +133,8 @@ class BaseSelector(ABC):
 
     def ask(self) -> Ints:
         """How many further samples to take, (replicates, configurations); none once certain."""
-        size = self.terms.size
-        wanted = np.where(self.certain[:, None], 0, np.minimum(self.targets(), size))
-        missing: Ints = np.maximum(wanted - self.count, 0)
-        return missing
+        wanted = np.where(self.certain[:, None], 0, np.minimum(self.targets(), self.terms.size))
+        return np.asarray(np.maximum(wanted - self.count, 0))
 
     def tell(self, take: Ints, values: Floats, cost: Floats) -> None:
         """Learn the samples, of which there may be fewer than were asked for, then retire.
@@ -153,22 +144,18 @@ class BaseSelector(ABC):
             values: (replicates, configurations, width), rewards; the first `take` of each count.
             cost: (replicates, configurations), what they cost.
         """
-        terms = self.terms
+        low, high = self.terms.low, self.terms.high
         taken = np.arange(values.shape[2]) < take[:, :, None]
-        inside = (values >= terms.low) & (values <= terms.high)
-        if not (inside | ~taken).all():
-            wrong = values[taken & ~inside][0]
+        outside = taken & ~((values >= low) & (values <= high))
+        if outside.any():
             raise ValueError(
-                f"expected rewards within the bounds [{terms.low}, {terms.high}], got {wrong!r}; "
+                f"expected rewards within the bounds [{low}, {high}], got {values[outside][0]!r}; "
                 f"state wider bounds or clip openly"
             )
-        unit = np.where(taken, (values - terms.low) / (terms.high - terms.low), 0.0)
+        unit = np.where(taken, (values - low) / (high - low), 0.0)
+        r, k, step = np.nonzero(taken)
+        self.values[r, k, self.count[r, k] + step] = unit[r, k, step]
         rows, place = np.nonzero(take)
-        offset = self.count[rows, place]
-        for step in range(int(take.max())):
-            here = take[rows, place] > step
-            r, k = rows[here], place[here]
-            self.values[r, k, offset[here] + step] = unit[r, k, step]
         if rows.size:
             self._sequence.add(rows * self.shape[1] + place, unit[rows, place], taken[rows, place])
         self.total += unit.sum(axis=2)
@@ -212,44 +199,36 @@ class BaseSelector(ABC):
         `anytime`: the leader's samples bet against each other configuration's, pair by pair, and
         won enough that all comparisons of the best one together fail with probability delta.
         """
-        found: Bools
+        mine, found = (self._replicate, leader), leader[:, None] >= 0
         if self.terms.interval == "compat":
             lower, upper = self._interval()
-            found = lower[self._replicate, leader][:, None] + self.margin > upper
-            found[self._replicate, leader] = False
-            return found & (leader >= 0)[:, None]
-        common = np.minimum(self.count, self.count[self._replicate, leader][:, None])
-        known = self._compared[self._replicate, leader]
-        due = self.alive & (common > known) & ~self.beats[self._replicate, leader]
-        due &= (leader >= 0)[:, None]
-        due[self._replicate, leader] = False
+            found = found & (lower[mine][:, None] + self.margin > upper)
+            found[mine] = False
+            return found
+        common = np.minimum(self.count, self.count[mine][:, None])
+        due = found & self.alive & (common > self._compared[mine]) & ~self.beats[mine]
+        due[mine] = False
         rows, rivals = np.nonzero(due)
         self._compare(rows, leader[rows], rivals, common[rows, rivals])
         self._compared[rows, leader[rows], rivals] = common[rows, rivals]
-        found = self.beats[self._replicate, leader] & (leader >= 0)[:, None]
-        return found
+        return self.beats[mine] & found
 
     def grown(self, count: Ints) -> Ints:
         """How many samples follow on so many, any shape; at least as many as can decide."""
+        fewest = 2  # below which no bet can be won, however clear: looking earlier is no use
+        if self.terms.interval == "anytime":
+            fewest = 1 + math.ceil(self._log_needed / math.log1p(MOST * (1.0 + self.margin)))
         more = np.maximum(count + self.terms.batch, np.ceil(GROWTH * count).astype(np.intp))
-        level: Ints = np.minimum(np.maximum(more, self._fewest), self.terms.size)
-        return level
-
-    def _fewest_to_win(self) -> int:
-        """Samples below which no bet can be won, however clear: looking earlier is no use."""
-        if self.terms.interval == "compat":
-            return 2
-        return 1 + math.ceil(self._log_needed / math.log1p(MOST * (1.0 + self.margin)))
+        return np.asarray(np.minimum(np.maximum(more, fewest), self.terms.size))
 
     def _compare(self, rows: Ints, leaders: Ints, rivals: Ints, count: Ints) -> None:
         """Note which leaders beat their rivals on their first `count` common samples."""
         # Pairs of similar length go together, so that little of a piece is empty.
         length = np.ceil(np.log2(np.maximum(count, _WIDTH)))
         for each in np.unique(length):
-            part = np.flatnonzero(length == each)
+            part = length == each
             r, i, j, n = rows[part], leaders[part], rivals[part], count[part]
-            width = int(n.max())
-            difference = self.values[r, i, :width] - self.values[r, j, :width]
+            difference = self.values[r, i, : n.max()] - self.values[r, j, : n.max()]
             evidence = log_evidence(difference, n, margin=self.margin)
             self.beats[r, i, j] = evidence >= self._log_needed
 

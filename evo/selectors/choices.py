@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import inspect
 import itertools
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from evo.log import Log
+from evo.records import Header
 from evo.selectors.live import Agent, LiveSamples, ProblemSamples, RowSamples, RunSamples, Session
 from evo.sweeping.fields import Configuration, Values, configuration_of, configure
 from evo.sweeping.space import check_field, parse_space
 from evo.task import Task, hash_of, load_task, read_instances
+
+Given = Sequence[Values] | Values
+"""Choices, or a space of which the grid is taken."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Choices:
         sampled: The samples of each choice, in order: seeds, or positions of problems or rows.
         name: Of a folder for it.
         samples: Makes the samples of a session.
-        configurations: Of each choice, where runs are made.
+        headers: Of each choice, where calls of a model are made.
         more: What else identifies the selection.
     """
 
@@ -43,8 +46,8 @@ class Choices:
     sampled: Sequence[int]
     name: str
     samples: Callable[[Session], LiveSamples]
-    configurations: Sequence[Configuration] = ()
-    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    headers: Sequence[Header] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for k, id_ in enumerate(self.ids):
@@ -53,28 +56,21 @@ class Choices:
 
 
 def run_choices(
-    choices: Sequence[Values] | Values,
+    choices: Given,
     shared: Values,
     task: str | os.PathLike[str] | Task | None,
     seeds: Sequence[int],
 ) -> Choices:
     """Choices of which a sample is a run."""
-    if isinstance(choices, Mapping):
-        choices = parse_space(choices).grid()
-    values, known = _configured([{**shared, **each} for each in choices], task)
-    return Choices(
-        values,
-        [each.id for each in known],
-        "seeds",
-        seeds,
-        known[0].header.task.name,
-        lambda session: RunSamples(known, seeds, session),
-        configurations=known,
+    listed = parse_space(choices).grid() if isinstance(choices, Mapping) else choices
+    values, known = _configured([{**shared, **each} for each in listed], task)
+    return _of_configurations(
+        values, known, "seeds", seeds, lambda session: RunSamples(known, seeds, session)
     )
 
 
 def problem_choices(
-    choices: Sequence[Values] | Values,
+    choices: Given,
     shared: Values,
     task: str | os.PathLike[str] | Task | None,
     seed: int,
@@ -88,11 +84,9 @@ def problem_choices(
         choices = [{**each, "text": text} for text in texts for each in grid]
     told = [{**shared, **each} for each in choices]
     texts = [_text_of(each.pop("text", None)) for each in told]
-    for each in told:
-        if extra := [name for name in ("generations", "children") if name in each]:
-            raise ValueError(
-                f"{extra[0]}: nothing evolves where samples are problems; leave it out"
-            )
+    for name in ("generations", "children"):
+        if any(name in each for each in told):
+            raise ValueError(f"{name}: nothing evolves where samples are problems; leave it out")
     values, plain = _configured(told, task)
     known = [_with_text(each, text) for each, text in zip(plain, texts, strict=True)]
     if len({each.header.task.files[each.header.task.instances_file] for each in known}) > 1:
@@ -100,23 +94,13 @@ def problem_choices(
     for each, text in zip(values, texts, strict=True):
         each.update({} if text is None else {"text": text})
     order = _shuffled(len(read_instances(known[0].header.task)), seed)
-    return Choices(
-        values,
-        [each.id for each in known],
-        "problems",
-        order,
-        known[0].header.task.name,
-        lambda session: ProblemSamples(known, order, session),
-        configurations=known,
+    return _of_configurations(
+        values, known, "problems", order, lambda session: ProblemSamples(known, order, session)
     )
 
 
 def row_choices(
-    choices: Sequence[Values] | Values,
-    agent: Agent | None,
-    rows: Sequence[Any] | None,
-    cost_weight: float,
-    seed: int,
+    choices: Given, agent: Agent | None, rows: Sequence[Any] | None, cost_weight: float, seed: int
 ) -> Choices:
     """Choices of which a sample is a row of data, tried by an agent."""
     if not callable(agent) or not rows or isinstance(rows, str | bytes | Mapping):
@@ -126,8 +110,8 @@ def row_choices(
     if not 0.0 <= cost_weight < float("inf"):
         raise ValueError(f"cost_weight: expected a number of at least 0, got {cost_weight!r}")
     if isinstance(choices, Mapping):
-        listed = [v if isinstance(v, list | tuple) else [v] for v in choices.values()]
         names = list(choices)
+        listed = [v if isinstance(v, list | tuple) else [v] for v in choices.values()]
         choices = [dict(zip(names, each, strict=True)) for each in itertools.product(*listed)]
     values, kept = [dict(each) for each in choices], list(rows)
     if not values:
@@ -138,6 +122,7 @@ def row_choices(
         source = inspect.getsource(agent)
     except (OSError, TypeError):
         source = name
+    said = {"source": _digest(source), "data": _digest(kept), "cost_weight": cost_weight}
     return Choices(
         values,
         [_digest(each) for each in values],
@@ -145,13 +130,20 @@ def row_choices(
         order,
         name,
         lambda session: RowSamples(agent, values, kept, order, cost_weight, session),
-        more={
-            "evaluate": name,
-            "source": _digest(source),
-            "data": _digest(kept),
-            "cost_weight": cost_weight,
-        },
+        more={"evaluate": name, **said},
     )
+
+
+def _of_configurations(
+    values: list[dict[str, Any]],
+    known: Sequence[Configuration],
+    kind: str,
+    sampled: Sequence[int],
+    samples: Callable[[Session], LiveSamples],
+) -> Choices:
+    headers = [each.header for each in known]
+    ids = [each.id for each in known]
+    return Choices(values, ids, kind, sampled, headers[0].task.name, samples, headers)
 
 
 def _configured(
@@ -164,13 +156,10 @@ def _configured(
     for each in values:
         for name in each:
             check_field(name)
-        if "task" not in each:
-            if task is None:
-                raise ValueError("task: expected one, as argument or in each configuration")
-            each["task"] = task
+        if each.setdefault("task", task) is None:
+            raise ValueError("task: expected one, as argument or in each configuration")
         loaded = load_task(each["task"])
-        named = tasks.setdefault(loaded.name, loaded)
-        same = named.record.hash == loaded.record.hash
+        same = tasks.setdefault(loaded.name, loaded).record.hash == loaded.record.hash
         each["task"] = loaded.name if same else f"{loaded.name}-{loaded.record.hash[:12]}"
         tasks[each["task"]] = loaded
     return values, [configure(each, tasks) for each in values]

@@ -15,8 +15,7 @@ class BruteForce(BaseSelector):
 
     def targets(self) -> Ints:
         """All alive go on together, in growing batches."""
-        level = self.grown(self.count.max(axis=1, keepdims=True))
-        return np.where(self.alive, level, 0)
+        return np.where(self.alive, self.grown(self.count.max(axis=1, keepdims=True)), 0)
 
 
 class ArmElimination(BruteForce):
@@ -34,16 +33,10 @@ class ArmElimination(BruteForce):
 
 
 class Threshold(BruteForce):
-    """Retires a configuration once its interval lies below a threshold.
+    """Retires a configuration once its interval lies below a threshold, a reward.
 
     Those that reach the threshold are all kept with probability 1 - delta. The winner is the best
     mean among the kept; it is certain only once it is the only one. There is none if none is kept.
-
-    Args:
-        shape: (replicates, configurations).
-        terms: What the selection is held to.
-        rng: Not used.
-        threshold: A reward.
     """
 
     def __init__(self, shape: tuple[int, int], terms: Terms, *, rng: Rng, threshold: float) -> None:
@@ -63,10 +56,7 @@ class Halving(BaseSelector):
 
     Jamieson & Talwalkar, Non-stochastic best arm identification and hyperparameter optimization,
     2016. The last two get all samples. Its samples are known beforehand; delta plays no part and
-    it is never certain.
-
-    Attributes:
-        phase: (replicates,), halvings made.
+    it is never certain. `phase` counts the halvings of each replicate.
     """
 
     def __init__(self, shape: tuple[int, int], terms: Terms, *, rng: Rng) -> None:
@@ -109,10 +99,6 @@ class RandomSearch(BaseSelector):
         terms: What the selection is held to.
         rng: Draws the order.
         trials: Configurations to try; None: as many as the budget allows.
-
-    Attributes:
-        rank: (replicates, configurations), when a configuration's turn is, from 0.
-        turn: (replicates,), whose turn it is.
     """
 
     def __init__(
@@ -122,7 +108,7 @@ class RandomSearch(BaseSelector):
         self.trials = shape[1] if trials is None else min(trials, shape[1])
         if self.trials < 1:
             raise ValueError(f"trials: expected at least 1 configuration, got {trials!r}")
-        self.rank = rng.random(shape).argsort(axis=1).argsort(axis=1)
+        self.rank = rng.random(shape).argsort(axis=1).argsort(axis=1)  # whose turn is when
         self.turn: Ints = np.zeros(shape[0], dtype=np.intp)
 
     def targets(self) -> Ints:

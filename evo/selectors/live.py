@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from evo import parallel
 from evo.budget import UNITS, Ledger, Turns, Worst
 from evo.configuration import Settings
 from evo.cost import cost_of_children
 from evo.handle import Control
 from evo.journal import Reader, Writer
 from evo.llm.client import CallCancelled, EndpointRefused
-from evo.log import Log, LogWriter, read_log
+from evo.log import Log, read_log
 from evo.records import End, Initial, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
-from evo.runs.resources import open_resources
+from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Goal, Job, bring, open_log, session_line
 from evo.selectors.base import Terms
 from evo.selectors.race import Taken, rewards_of
@@ -59,15 +60,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Session:
-    """What all samples of a live selection share.
+    """What all samples of a live selection share; see `evo.selection.plan_selection`.
 
     Attributes:
-        folder: Of its files.
-        terms: Of the selection.
-        failure_value: What a failure counts; None: the lower bound.
         stated: Whether the bounds were given; if not, most outcomes have to lie in [0, 1].
-        budget: Limits by unit.
-        settings: How it works.
         control: Says when no further call may begin.
         stack: Closes what is opened.
     """
@@ -81,16 +77,16 @@ class Session:
     control: Control
     stack: ExitStack
 
+    def open_resources(self) -> Resources:
+        """Opens what calls need; the selection has a progress bar of its own."""
+        quiet = dataclasses.replace(self.settings, progress=False)
+        return self.stack.enter_context(open_resources(quiet, self.control))
+
 
 class LiveSamples(ABC):
     """Samples of one replicate that are made when asked for; see `evo.selectors.race.Samples`.
 
-    Args:
-        count: Configurations.
-        session: What all samples share.
-
-    Attributes:
-        outcomes: (configurations, size), NaN for a failure, or what is not sampled yet.
+    `outcomes` is (configurations, size), NaN for a failure, or what is not sampled yet.
     """
 
     unit = "sample"
@@ -100,8 +96,7 @@ class LiveSamples(ABC):
         from tqdm.auto import tqdm
 
         size = session.terms.size
-        self.shape = (1, count)
-        self.sizes = np.full(count, size)
+        self.shape, self.sizes = (1, count), np.full(count, size)
         self.outcomes: Floats = np.full((count, size), np.nan)
         self.session = session
         limits = {unit: limit for unit, limit in session.budget.items() if unit != "samples"}
@@ -114,23 +109,18 @@ class LiveSamples(ABC):
 
     def take(self, first: Ints, number: Ints) -> Taken:
         """Makes the next samples of each configuration, as far as the budget goes."""
+        width = int(number.max())
         wanted = [
             (k, int(first[0, k]) + step)
-            for step in range(int(number.max()))
-            for k in range(self.shape[1])
-            if step < number[0, k]
+            for step in range(width)
+            for k in np.flatnonzero(step < number[0]).tolist()
         ][: max(0, self._left)]
-        there = np.zeros(self.shape, dtype=np.intp)
-        values = np.zeros((*self.shape, int(number.max())))
+        there, prices = np.zeros(self.shape, dtype=np.intp), np.zeros(self.shape)
+        values = np.zeros((*self.shape, width))
         costs = {unit: np.zeros(self.shape) for unit in self.units}
-        prices = np.zeros(self.shape)
         made = self.make(wanted) if wanted else []
-        found = rewards_of(
-            np.array([sample.outcome for sample in made]),
-            self.session.terms,
-            self.session.failure_value,
-            stated=self.session.stated,
-        )
+        terms, failed, stated = self.session.terms, self.session.failure_value, self.session.stated
+        found = rewards_of(np.array([each.outcome for each in made]), terms, failed, stated=stated)
         for (k, i), sample, reward in zip(wanted, made, found, strict=False):
             self.outcomes[k, i] = sample.outcome
             values[0, k, there[0, k]] = reward
@@ -152,13 +142,7 @@ class LiveSamples(ABC):
 
 
 class RunSamples(LiveSamples):
-    """A sample is a run, and its outcome the best fitness after the last generation.
-
-    Args:
-        configurations: What is compared.
-        seeds: In the order in which they are run.
-        session: What all samples share.
-    """
+    """A sample is a run, and its outcome the best fitness after the last generation."""
 
     unit = "run"
 
@@ -167,8 +151,7 @@ class RunSamples(LiveSamples):
     ) -> None:
         super().__init__(len(configurations), session)
         self._configurations, self._seeds = configurations, seeds
-        quiet = dataclasses.replace(session.settings, progress=False)
-        self._resources = session.stack.enter_context(open_resources(quiet, session.control))
+        self._resources = session.open_resources()
         self._logs: dict[Place, Log] = {}
         self._paid: dict[Path, int] = {}  # generations of each log, 0 included
 
@@ -208,27 +191,63 @@ class RunSamples(LiveSamples):
         return self.session.folder / f"{owner:03}-{run}-s{self._seeds[i]}.jsonl"
 
 
-@dataclass
-class _Asked:
-    """A configuration's log under way: what evaluates its text, and what the log holds."""
+class _Text:
+    """A text and its log: that of a run whose initial text is being evaluated."""
 
-    text: str
-    writer: LogWriter
-    evaluator: InstanceEvaluator
-    evaluated: bool
+    def __init__(
+        self, path: Path, configuration: Configuration, session: Session, resources: Resources
+    ) -> None:
+        self._header, self._resources = configuration.header, resources
+        task = self._header.task
+        self._text = task.files[task.program_file]
+        self.writer, log = open_log(path, self._header, session_line(resources, Goal(0)))
+        session.stack.callback(self._close)
+        self._evaluator = InstanceEvaluator(
+            self._header,
+            resources.evaluator.evaluate,
+            resources.caller(self._header),
+            max_concurrent=resources.max_concurrent,
+            stopping=resources.stopping,
+            on_call=self.writer.append,
+        )
+        # What failed may do better now, as in a run.
+        calls = log.instance_calls if log else []
+        self._evaluator.learn([call for call in calls if call.reply is not None])
+        self._evaluated = log is not None and log.initial is not None
+
+    def _close(self) -> None:
+        stopped = self._resources.stopping.is_set()
+        self.writer.append(End(reason="interrupted" if stopped else "completed"))
+        self.writer.close()
+
+    def ask(self, problems: Sequence[int], *, last: bool) -> list[Sample]:
+        """Returns how the text does on some problems; after the last it is evaluated on all."""
+        header = self._header
+        tried = self._evaluator.attempt(self._text, problems, header.limits)
+        if all(call.reply is None for _, call in tried):
+            reason = last_error([call for _, call in tried])
+            raise EndpointRefused(
+                f"{reason}; the same arguments and folder go on once that is mended"
+            )
+        if last and not self._evaluated:
+            whole = self._evaluator.evaluate(header.task, self._text, header.limits)
+            if whole.status != "no_reply":
+                self.writer.append(Initial(evaluation=whole))
+            self._evaluated = True
+        made = []
+        for instance, call in tried:
+            cost = cost_of_children([call], header.model, header.sampling)
+            score = math.nan if instance.score is None else instance.score
+            made.append(Sample(score, cost.by_unit(cost.seconds), 1.0))
+        return made
 
 
 class ProblemSamples(LiveSamples):
     """A sample is a call on one problem of a data set, and its outcome the score of the reply.
 
-    Each configuration has a log, that of a run whose initial text is being evaluated: its calls go
-    there, and once a text was tried on every problem, its evaluation. So `evo.resume` goes on with
-    a log by evolving its text, and makes none of these calls again.
-
-    Args:
-        configurations: What is compared.
-        order: Positions of the problems in the order in which they are asked.
-        session: What all samples share.
+    Each configuration has a log: its calls go there, and once its text was tried on every problem,
+    the evaluation. So `evo.resume` goes on with a log by evolving its text, and makes none of these
+    calls again.
     """
 
     unit = "problem"
@@ -237,103 +256,53 @@ class ProblemSamples(LiveSamples):
         self, configurations: Sequence[Configuration], order: Sequence[int], session: Session
     ) -> None:
         super().__init__(len(configurations), session)
-        self._configurations, self._order = configurations, order
-        quiet = dataclasses.replace(session.settings, progress=False)
-        self._resources = session.stack.enter_context(open_resources(quiet, session.control))
-        self._asked = [self._open(k) for k in range(len(configurations))]
+        self._order, resources = order, session.open_resources()
+        self._texts = [
+            _Text(session.folder / f"{k:03}-{each.run}.jsonl", each, session, resources)
+            for k, each in enumerate(configurations)
+        ]
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
         """Returns the one log of each configuration that was sampled."""
         return tuple(
-            (read_log(asked.writer.path),) if count else ()
-            for asked, count in zip(self._asked, counts.tolist(), strict=True)
+            (read_log(text.writer.path),) if count else ()
+            for text, count in zip(self._texts, counts.tolist(), strict=True)
         )
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
         """Asks the problems: of several configurations at once, unless a budget counts tokens."""
-        from joblib import Parallel, delayed
-
         if "calls" in self.ledger.limits:  # each sample is one
             left = self.ledger.limits["calls"] - self.ledger.total.get("calls", 0.0)
             wanted = wanted[: max(0, math.ceil(left))]
-        one_by_one = self.ledger.limits.keys() - {"calls"}
-        groups = dict[Any, list[Place]]()
-        for place in wanted:
-            groups.setdefault(place if one_by_one else place[0], []).append(place)
         found: dict[Place, Sample] = {}
-        if not one_by_one:
-            jobs = min(len(groups), self.session.settings.max_concurrent) or 1
-            parallel = Parallel(n_jobs=jobs, backend="threading")
-            parts = parallel(delayed(self._ask)(group) for group in groups.values())
+        if self.ledger.limits.keys() - {"calls"}:
+            for place in wanted:
+                if self.ledger.open().all():
+                    self._settle(found, self._ask([place]))
         else:
-            parts = (self._ask(group) for group in groups.values() if self.ledger.open().all())
-        for part in parts:
-            found |= part
-            for sample in part.values():
-                self.ledger.settle(sample.costs)
+            groups: dict[int, list[Place]] = {}
+            for place in wanted:
+                groups.setdefault(place[0], []).append(place)
+            jobs = min(len(groups), self.session.settings.max_concurrent) or 1
+            # All are asked, and what came is logged, before the first error is raised.
+            for part in parallel.map(self._ask, groups.values(), max_workers=jobs):
+                self._settle(found, part)
         return [found[place] for place in itertools.takewhile(found.__contains__, wanted)]
 
-    def _open(self, k: int) -> _Asked:
-        header, resources = self._configurations[k].header, self._resources
-        path = self.session.folder / f"{k:03}-{self._configurations[k].run}.jsonl"
-        writer, log = open_log(path, header, session_line(resources, Goal(0)))
-        self.session.stack.callback(self._close, writer)
-        evaluator = InstanceEvaluator(
-            header,
-            resources.evaluator.evaluate,
-            resources.caller(header),
-            max_concurrent=resources.max_concurrent,
-            stopping=resources.stopping,
-            on_call=writer.append,
-        )
-        # What failed may do better now, as in a run.
-        calls = log.instance_calls if log else []
-        evaluator.learn([call for call in calls if call.reply is not None])
-        text = header.task.files[header.task.program_file]
-        return _Asked(text, writer, evaluator, log is not None and log.initial is not None)
-
-    def _close(self, writer: LogWriter) -> None:
-        stopped = self._resources.stopping.is_set()
-        writer.append(End(reason="interrupted" if stopped else "completed"))
-        writer.close()
+    def _settle(self, found: dict[Place, Sample], part: dict[Place, Sample]) -> None:
+        found |= part
+        for sample in part.values():
+            self.ledger.settle(sample.costs)
 
     def _ask(self, places: Sequence[Place]) -> dict[Place, Sample]:
-        """Asks the problems of one configuration."""
-        k = places[0][0]
-        path = self._asked[k].writer.path
-        active, key = self._resources.active, (path, 0)
-        active.add(key)
+        """Asks the problems of one configuration; none once a stop was asked for."""
+        problems = [self._order[i] for _, i in places]
+        k, i = places[-1]
         try:
-            return self._try(k, [i for _, i in places])
-        except CallCancelled:  # a stop was asked for
+            made = self._texts[k].ask(problems, last=i == len(self._order) - 1)
+        except CallCancelled:
             return {}
-        except BaseException as error:
-            active.discard(key)
-            self._resources.wind_down(path, error)
-            raise
-        finally:
-            active.discard(key)
-
-    def _try(self, k: int, batch: Sequence[int]) -> dict[Place, Sample]:
-        header, asked = self._configurations[k].header, self._asked[k]
-        problems = [self._order[i] for i in batch]
-        tried = asked.evaluator.attempt(asked.text, problems, header.limits)
-        if all(call.reply is None for _, call in tried):
-            raise EndpointRefused(
-                f"{last_error([call for _, call in tried])}; the same arguments and folder go on "
-                "once that is mended"
-            )
-        found = {}
-        for i, (instance, call) in zip(batch, tried, strict=True):
-            cost = cost_of_children([call], header.model, header.sampling)
-            score = math.nan if instance.score is None else instance.score
-            found[k, i] = Sample(score, cost.by_unit(cost.seconds), 1.0)
-        if batch[-1] == len(self._order) - 1 and not asked.evaluated:
-            whole = asked.evaluator.evaluate(header.task, asked.text, header.limits)
-            if whole.status != "no_reply":
-                asked.writer.append(Initial(evaluation=whole))
-            asked.evaluated = True
-        return found
+        return dict(zip(places, made, strict=True))
 
 
 Agent = Callable[..., Any]
@@ -366,14 +335,6 @@ class RowSamples(LiveSamples):
 
     Each is a line of agent.jsonl as soon as it is there, and is not made again. What the agent
     raises ends the selection, which goes on by the same call.
-
-    Args:
-        agent: Called with a row and a choice's fields; may be a coroutine function.
-        choices: Of the agent.
-        rows: What it is tried on.
-        order: Positions of the rows in the order in which they are tried.
-        cost_weight: What a unit of cost takes from the score.
-        session: What all samples share.
     """
 
     unit = "row"
@@ -417,9 +378,9 @@ class RowSamples(LiveSamples):
                 turns.finish(place)
 
         jobs = min(len(wanted), self.session.settings.max_concurrent)
-        parallel = Parallel(n_jobs=jobs, backend="threading", batch_size=1, pre_dispatch="all")
+        threads = Parallel(n_jobs=jobs, backend="threading", batch_size=1, pre_dispatch="all")
         with contextlib.closing(turns):
-            found = parallel(delayed(one)(*each) for each in enumerate(wanted))
+            found = threads(delayed(one)(*each) for each in enumerate(wanted))
         return list(itertools.takewhile(lambda each: each is not None, found))
 
     def _sample(self, k: int, i: int) -> Sample:

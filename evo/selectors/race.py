@@ -31,10 +31,8 @@ class Taken:
             budget ended.
         values: (replicates, configurations, width), rewards, failures included at their value;
             the first `number` of each configuration count.
-        costs: By unit, (replicates, configurations): what they cost together; what two
-            configurations share is counted once.
-        prices: (replicates, configurations), what each configuration's would cost by themselves,
-            in the first unit: what breaks ties.
+        costs: By unit, (replicates, configurations): what two configurations share counts once.
+        prices: (replicates, configurations), what each would cost by itself; breaks ties.
     """
 
     number: Ints
@@ -46,9 +44,7 @@ class Taken:
 class Samples(Protocol):
     """What a selector samples: live searches (one replicate) or logged ones (many).
 
-    Attributes:
-        shape: (replicates, configurations).
-        sizes: (configurations,), how many samples there are of each.
+    `shape` is (replicates, configurations), `sizes` (configurations,) how many there are of each.
     """
 
     shape: tuple[int, int]
@@ -64,15 +60,7 @@ class Samples(Protocol):
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a race stands after a round; all arrays are (replicates, configurations).
-
-    Attributes:
-        count: Samples so far.
-        mean: Mean reward; NaN before the first sample.
-        lower: Lower end of its interval.
-        upper: Upper end.
-        alive: False once retired.
-    """
+    """Where a race stands after a round; see `BaseSelector`. (replicates, configurations)."""
 
     count: Ints
     mean: Floats
@@ -87,7 +75,6 @@ class Races:
 
     Attributes:
         winner: (replicates,), the winning configuration; -1 if none is left.
-        survivors: (replicates, configurations), sampled and not retired.
         standing: After the last round.
         spent: By unit, (replicates, configurations); `samples` among them.
         end: (replicates,), place in `ENDS`.
@@ -95,11 +82,15 @@ class Races:
     """
 
     winner: Ints
-    survivors: Bools
     standing: Standing
     spent: dict[str, Floats]
     end: Ints
     rounds: int
+
+    @property
+    def survivors(self) -> Bools:
+        """(replicates, configurations), sampled and not retired."""
+        return self.standing.alive & (self.standing.count > 0)
 
 
 def race(
@@ -132,11 +123,9 @@ def race(
                 watcher(_standing(selector))
         broke |= ~selector.certain & (taken.number < there).any(axis=1)
         over |= broke
-    standing = _standing(selector)
     return Races(
         winner=selector.winner(),
-        survivors=standing.alive & (standing.count > 0),
-        standing=standing,
+        standing=_standing(selector),
         spent=spent,
         end=np.where(selector.certain, 0, np.where(broke, 2, 1)),
         rounds=rounds,
@@ -346,27 +335,20 @@ def selection_of(
     more: Sequence[Races] = (),
     **rest: Any,
 ) -> Selection:
-    """The selection that replicate 0 of a race makes.
+    """The selection that replicate 0 of a race makes; all other replicates are other orders.
 
     Args:
-        races: How the races ended; replicates after the first are other orders.
-        rounds: Where they stood after each round; the first replicate is kept.
+        races: How the races ended.
+        rounds: Where they stood after each round.
         outcomes: (configurations, size), NaN for failures.
         terms: What it was held to.
         more: Races of further orders.
         **rest: Fields of the selection that the race does not know.
     """
-    counts = races.standing.count
-    taken = np.arange(outcomes.shape[1]) < counts[0][:, None]
-    winner = int(races.winner[0])
-    left = np.flatnonzero(races.survivors[0])
-    mean = races.standing.mean[0]
-    kept = [
-        Standing(*(np.array(value[:1]) for value in vars(each).values()))
-        for each in rounds
-        if each.count[0].sum() <= counts[0].sum()
-    ]
-    last = sum(each.count[0].sum() < counts[0].sum() for each in kept) + 1
+    counts, mean = races.standing.count[0], races.standing.mean[0]
+    taken = np.arange(outcomes.shape[1]) < counts[:, None]
+    winner, left = int(races.winner[0]), np.flatnonzero(races.survivors[0])
+    needed = sum(each.count[0].sum() < counts.sum() for each in rounds) + 1
     return Selection(
         winner=None if winner < 0 else winner,
         survivors=tuple(left[np.lexsort((left, left != winner, -mean[left]))].tolist()),
@@ -374,11 +356,14 @@ def selection_of(
         mean=mean,
         lower=races.standing.lower[0],
         upper=races.standing.upper[0],
-        samples=counts[0],
+        samples=counts,
         failures=(np.isnan(outcomes) & taken).sum(axis=1),
         clipped=(((outcomes < terms.low) | (outcomes > terms.high)) & taken).sum(axis=1),
         spent={unit: cost[0] for unit, cost in races.spent.items()},
-        rounds=tuple(kept[:last]),
+        rounds=tuple(
+            Standing(*(value[:1].copy() for value in vars(each).values()))
+            for each in rounds[:needed]
+        ),
         outcomes=np.where(taken, outcomes, np.nan),
         shuffled=np.concatenate([each.standing.count.sum(axis=1) for each in (races, *more)])[1:],
         shuffled_winner=np.concatenate([each.winner for each in (races, *more)])[1:],

@@ -22,7 +22,6 @@ from evo.task import Task, load_task
 
 DESIGN = "sweep.json"
 RUNS = "runs"
-TOML_KEYS = ("task", "space", "strategy", "trials", "seeds", "seed", "base", "budget")
 
 
 class SweepTask(Record, frozen=True, kw_only=True):
@@ -33,19 +32,7 @@ class SweepTask(Record, frozen=True, kw_only=True):
 
 
 class Design(Record, frozen=True, kw_only=True):
-    """What identifies a sweep.
-
-    Attributes:
-        schema: Of this file.
-        tasks: By the name that values of the field `task` have.
-        base: Values that hold where the space has none.
-        space: As given.
-        strategy: Name.
-        options: Of the strategy.
-        trials: Number; None: the strategy's own.
-        seeds: Of the runs of each configuration.
-        seed: Key of the strategy's draws.
-    """
+    """What identifies a sweep: `tasks` by the name that values of the field `task` have."""
 
     schema: int = 1
     tasks: dict[str, SweepTask]
@@ -95,47 +82,46 @@ _decoder = msgspec.json.Decoder(Design)
 def make_design(
     space: Mapping[str, Any],
     *,
-    task: str | os.PathLike[str] | Task | None,
-    strategy: str | Mapping[str, Any],
-    trials: int | None,
-    seeds: Iterable[int] | str,
-    seed: int,
     base: Mapping[str, Any],
+    task: str | os.PathLike[str] | Task | None = None,
+    strategy: str | Mapping[str, Any] = "grid",
+    trials: int | None = None,
+    seeds: Iterable[int] | str = "40:45",
+    seed: int = 0,
 ) -> Design:
-    """Checks what is to be swept, each value of the space by itself included.
+    """Returns a sweep, once its arguments were checked.
 
     Raises:
         ValueError: A mistake; the message names the field and lists what exists.
     """
     tasks: dict[str, SweepTask] = {}
 
-    def known(value: str | os.PathLike[str] | Task) -> str:
-        loaded = load_task(value)
-        name = loaded.name if isinstance(value, Task) else os.fspath(value)
-        tasks.setdefault(name, SweepTask(record=loaded.record, limits=loaded.limits))
-        return name
-
     def plain(value: Any) -> Any:
         if isinstance(value, Task | os.PathLike):
-            return known(value)
+            loaded = load_task(value)
+            name = loaded.name if isinstance(value, Task) else os.fspath(value)
+            tasks.setdefault(name, SweepTask(record=loaded.record, limits=loaded.limits))
+            return name
         if isinstance(value, Mapping):
             return {key: plain(each) for key, each in value.items()}
         if isinstance(value, list | tuple | range):
             return [plain(each) for each in value]
         return value.tolist() if hasattr(value, "tolist") else value  # of NumPy
 
-    given = {**base, **({"task": task} if task is not None else {})}
-    for name in given:
+    for name in base:
         check_field(name)
+    given = base if task is None else {**base, "task": task}
     given, named = (msgspec.to_builtins(plain(each)) for each in (given, space))
-    parsed = parse_space(named)
-    if "task" not in given and "task" not in named:
+    dimensions = {dimension.name: dimension for dimension in parse_space(named).dimensions}
+    swept = dimensions["task"].values or () if "task" in dimensions else ()
+    known = [*([given["task"]] if "task" in given else []), *swept]
+    if not known:
         raise ValueError("task: expected a name or a folder; see `evo tasks`")
-    names = [d.values or () for d in parsed.dimensions if d.name == "task"]
-    for name in [given.get("task"), *(names[0] if names else ())]:
-        if name is not None and name not in tasks:
-            known(name)
-    given.setdefault("task", next(iter(tasks)))
+    for name in known:
+        if name not in tasks:
+            loaded = load_task(name)
+            tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
+    given.setdefault("task", known[0])
     options = dict(strategy) if isinstance(strategy, Mapping) else {"name": strategy}
     design = Design(
         tasks=tasks,
@@ -151,40 +137,48 @@ def make_design(
     return design
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Reads a sweep.toml: the arguments of `evo.sweep`, with those of the base in [base].
+class SweepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A sweep.toml: arguments of `evo.sweep`."""
 
-    A task that is a folder beside the file is found there.
+    task: str | None = None
+    space: dict[str, Any] = {}
+    strategy: str | dict[str, Any] | None = None
+    trials: int | None = None
+    seeds: str | list[int] | None = None
+    seed: int | None = None
+    base: dict[str, Any] = {}
+    budget: dict[str, float] | None = None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Reads a sweep.toml; a task that is a folder beside it is found there.
 
     Raises:
-        ValueError: No TOML, or an unknown key.
+        ValueError: It cannot be read, or says something else.
     """
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not TOML: {error}") from None
+        known = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SweepFile)
+    except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
+        known_keys = ", ".join(SweepFile.__struct_fields__)
+        raise ValueError(f"{path}: no sweep: {error} (known: {known_keys})") from None
     except OSError as error:
         raise ValueError(f"{path}: cannot read it: {error.strerror}") from None
-    if unknown := [key for key in given if key not in TOML_KEYS]:
-        raise ValueError(f"{path}: unknown key {unknown[0]!r} (known: {', '.join(TOML_KEYS)})")
-    task = given.get("task")
-    if isinstance(task, str) and (path.parent / task).is_dir():
-        given["task"] = path.parent / task
-    for name in ("space", "base"):
-        given[name] = _dotted(f"{path}: {name}", given.get(name, {}))
-    return given
+    given = {
+        name: value for name, value in msgspec.structs.asdict(known).items() if value is not None
+    }
+    if known.task is not None and (path.parent / known.task).is_dir():
+        given["task"] = path.parent / known.task
+    return given | {"space": _dotted(known.space), "base": _dotted(known.base)}
 
 
-def _dotted(name: str, table: Any) -> dict[str, Any]:
+def _dotted(table: Mapping[str, Any]) -> dict[str, Any]:
     """Gives `sampling.temperature` that name, which TOML reads as a table in a table."""
-    if not isinstance(table, dict):
-        raise SpaceError(f"{name}: expected a table of fields and their values, got {table!r}")
     found: dict[str, Any] = {}
     for key, value in table.items():
-        if key in ("sampling", "limits") and isinstance(value, dict):
+        if isinstance(value, dict) and (
+            key in ("sampling", "limits") or (key == "model" and set(value) == {"extra_body"})
+        ):
             found |= {f"{key}.{inner}": each for inner, each in value.items()}
-        elif key == "model" and isinstance(value, dict) and set(value) == {"extra_body"}:
-            found["model.extra_body"] = value["extra_body"]
         else:
             found[key] = value
     return found
@@ -207,7 +201,7 @@ def read_design(folder: Path) -> Design:
     except OSError as error:
         reason = f"{error.strerror} ({DESIGN})"
         raise LogError(f"{folder}: not the folder of a sweep: {reason}") from None
-    except (msgspec.DecodeError, ValueError) as error:
+    except ValueError as error:
         raise LogError(f"{path}: not the design of a sweep: {error}") from None
 
 
@@ -219,16 +213,13 @@ def keep_design(folder: Path, design: Design) -> None:
         LogError: It cannot be written.
     """
     check_folder(folder / RUNS)
-    if not is_sweep(folder):
-        with contextlib.suppress(FileExistsError):
-            write_new(folder / DESIGN, msgspec.json.encode(design))
+    with contextlib.suppress(LogError):  # it is there already
+        write_new(folder / DESIGN, msgspec.json.encode(design))
     there = read_design(folder)
     for field in design.__struct_fields__:
         was, now = getattr(there, field), getattr(design, field)
         if was != now and field == "tasks":
-            raise ValueError(
-                f"{folder}: holds a sweep of another task, or of another version of it"
-            )
+            raise ValueError(f"{folder}: holds a sweep of another task, or another version of it")
         if was != now:
             raise ValueError(
                 f"{folder}: holds a sweep with {field} {was!r}, not {now!r}; give its own "

@@ -7,6 +7,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from evo.sweeping.summary import Sweep, measure
 from evo.task import Task
 
 POLL = 0.1  # seconds between looks at what other processes wrote
-SEEDS = "40:45"  # where nothing says otherwise
+WISHES = {"pause_requested": "paused", "stop_requested": "stopped"}
 
 Subscriber = Callable[[Event], None]
 
@@ -50,60 +51,50 @@ class _Session:
     def __init__(
         self,
         folder: Path,
+        design: Design,
+        events: EventLog,
         budget: Mapping[str, float],
         settings: Settings,
         on_event: Subscriber | None,
         control: Control,
-        since: int,
     ) -> None:
-        self._folder, self._settings, self._control = folder, settings, control
-        self._design: Design = read_design(folder)
-        self._strategy = self._design.build_strategy()
-        self._on_event = on_event
-        self._events = read_events(folder)
-        self._since = self._told = since  # events that were there before; wishes count from here on
-        self._ledger = Ledger(budget)
-        self._known = known_configurations(folder, self._design, self._events)
+        self._folder, self._design, self._events = folder, design, events
+        self._settings, self._control, self._on_event = settings, control, on_event
+        self._strategy, self._ledger = design.build_strategy(), Ledger(budget)
+        self._since = self._told = len(events.events)  # wishes count from here on
+        self._known: dict[str, Configuration | str] = {}  # what a hash stands for, or why nothing
         self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
         self._begun: set[Path] = set()
-        preset = find_preset(settings.preset) if settings.preset else None
-        usual = preset is not None and preset.max_concurrent == settings.max_concurrent
-        self._at_once = preset.configurations_in_flight if preset and usual else None
-        self._over = threading.Event()
-        self._error: Exception | None = None
+        self._over, self._ended = threading.Event(), "interrupted"
 
     def work(self) -> Sweep:
         """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
+        events = self._events
         with contextlib.ExitStack() as stack:
             stack.enter_context(claim(self._folder, alone=bool(self._ledger.limits)))
-            self._events.refresh()
-            state = self._events.state
-            self._ledger.settle({**dict.fromkeys(UNITS, 0.0), "seconds": state.seconds})
-            again = any(event.event == "started" for event in self._events.events)
-            self._events.append("resumed" if again else "started", data=dict(self._ledger.limits))
-            watcher = threading.Thread(target=self._watch, daemon=True)
-            watcher.start()
-            ended, message = "interrupted", None
-            try:
-                resources = open_resources(self._settings, self._control, isolated=True)
-                ended = self._work(stack.enter_context(resources))
-            except KeyboardInterrupt:
-                ended = "paused"
-                raise
-            except BaseException as error:
-                message = str(error)
-                raise
-            finally:
-                kind = next(kind for kind, word in ENDS.items() if word == ended)
-                self._events.append(kind, message=message)
-                self._over.set()
-                watcher.join()
-        if self._error is not None:
-            raise self._error
+            events.refresh()
+            self._ledger.settle(dict.fromkeys(UNITS, 0.0) | {"seconds": events.state.seconds})
+            again = any(event.event == "started" for event in events.events)
+            events.append("resumed" if again else "started", data=dict(self._ledger.limits))
+            watching = stack.enter_context(ThreadPoolExecutor(1)).submit(self._watch)
+            watching.add_done_callback(self._watched)
+            stack.callback(self._over.set)
+            stack.push(self._say_end)
+            resources = open_resources(self._settings, self._control, isolated=True)
+            self._ended = self._work(stack.enter_context(resources))
+        watching.result()
         return Sweep(self._folder)
+
+    def _say_end(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            self._ended = "paused"
+        message = str(error) if isinstance(error, Exception) else None
+        self._events.append(ENDS[self._ended], message=message)
 
     def _work(self, resources: Resources) -> str:
         """Proposes and runs; returns why it ended."""
+        preset = find_preset(self._settings.preset) if self._settings.preset else None
+        usual = preset is not None and preset.max_concurrent == self._settings.max_concurrent
         jobs = self._jobs(every=True)  # what earlier sessions spent counts as well
         while not self._control.stopping.is_set():
             if not jobs and not self._propose():
@@ -113,7 +104,7 @@ class _Session:
                 resources,
                 ledger=self._ledger,
                 label=f"sweep {self._folder.name}",
-                at_once=self._at_once,
+                at_once=preset.configurations_in_flight if preset and usual else None,
                 on_generation=self._note,
             )
             for each in done:
@@ -126,8 +117,7 @@ class _Session:
             jobs = self._jobs()
         self._events.refresh()
         told = [event.event for event in self._events.events[self._since :]]
-        last = next((each for each in reversed(told) if each.endswith("_requested")), "")
-        return {"stop_requested": "stopped", "pause_requested": "paused"}.get(last, "interrupted")
+        return next((WISHES[each] for each in reversed(told) if each in WISHES), "interrupted")
 
     def _jobs(self, *, every: bool = False) -> list[Job]:
         """Returns the logs with something left to do, in the order of trials, then of seeds.
@@ -142,13 +132,10 @@ class _Session:
             known = self._known[hash_]
             for seed in self._design.seeds:
                 run = (hash_, seed)
-                if isinstance(known, str):
-                    if run not in state.failed:
-                        self._events.append(
-                            "run_failed", configuration=hash_, seed=seed, message=known
-                        )
-                    continue
                 if run in state.failed or (run in state.completed and not every):
+                    continue
+                if isinstance(known, str):
+                    self._events.append("run_failed", configuration=hash_, seed=seed, message=known)
                     continue
                 path = self._folder / log_name(known, seed)
                 goals = self._goals.setdefault(path, {})
@@ -175,65 +162,56 @@ class _Session:
 
     def _note(self, job: Job, arm: Arm) -> None:
         """Writes down what a generation of a run means for its configurations."""
-        goals = self._goals[job.path]
         if job.path not in self._begun:
             self._begun.add(job.path)
             with self._events.writing() as write:
-                for hash_ in goals:
+                for hash_, place in self._served(job):
                     if hash_ not in self._events.state.begun:
                         write("configuration_started", configuration=hash_)
-                    write("run_started", configuration=hash_, **self._place(job))
-        if arm.generation in goals.values():
+                    write("run_started", **place)
+        if arm.generation in self._goals[job.path].values():
             self._report(job, read_log(arm.path))
 
     def _conclude(self, done: Brought) -> None:
         """Writes down what became of a run's configurations in a session."""
         if done.log is not None:
             self._report(done.job, done.log)
-        if done.error is None or done.end == "busy":
-            return
-        message = " ".join(str(done.error).split())
-        with self._events.writing() as write:
-            for hash_ in self._goals[done.job.path]:
-                if (hash_, done.job.header.seed) not in self._events.state.completed:
-                    write(
-                        "run_failed",
-                        configuration=hash_,
-                        message=message,
-                        **self._place(done.job),
-                    )
+        if done.error is not None and done.end != "busy":
+            with self._events.writing() as write:
+                for hash_, place in self._served(done.job):
+                    if (hash_, done.job.header.seed) not in self._events.state.completed:
+                        write("run_failed", message=" ".join(str(done.error).split()), **place)
 
     def _report(self, job: Job, log: Log) -> None:
         """Writes down which configurations a log now serves."""
-        completed, seed = self._events.state.completed, job.header.seed
-        ready = {
-            hash_: measure(log, T)
-            for hash_, T in self._goals[job.path].items()
-            if len(log.generations) >= T and (hash_, seed) not in completed
-        }
-        if ready:
-            with self._events.writing() as write:
-                for hash_, data in ready.items():
-                    if (hash_, seed) not in completed:
-                        write("run_completed", configuration=hash_, data=data, **self._place(job))
+        goals, seed = self._goals[job.path], job.header.seed
+        ready = {h: measure(log, T) for h, T in goals.items() if len(log.generations) >= T}
+        if ready.keys() <= {h for h, s in self._events.state.completed if s == seed}:
+            return
+        with self._events.writing() as write:
+            for hash_, place in self._served(job):
+                if hash_ in ready and (hash_, seed) not in self._events.state.completed:
+                    write("run_completed", data=ready[hash_], **place)
 
-    def _place(self, job: Job) -> dict[str, Any]:
-        return {"seed": job.header.seed, "log": job.path.relative_to(self._folder).as_posix()}
+    def _served(self, job: Job) -> list[tuple[str, dict[str, Any]]]:
+        """Returns the configurations that a log serves, and how events name its run."""
+        log = job.path.relative_to(self._folder).as_posix()
+        place = {"seed": job.header.seed, "log": log}
+        return [(hash_, {"configuration": hash_, **place}) for hash_ in self._goals[job.path]]
 
     def _watch(self) -> None:
-        """Heeds wishes and tells the subscriber, until the session is over."""
-        try:
-            while not self._over.wait(POLL):
-                self._events.refresh()
-                self._tell()
-            self._tell()
-        except Exception as error:
-            self._error = error
+        while not self._over.wait(POLL):
+            self._heed()
+        self._heed()
+
+    def _watched(self, done: Future[None]) -> None:
+        if done.exception() is not None:
             self._control.stop()
 
-    def _tell(self) -> None:
-        new = self._events.events[self._told :]
-        for event in new:
+    def _heed(self) -> None:
+        """Heeds wishes and tells the subscriber."""
+        self._events.refresh()
+        for event in self._events.events[self._told :]:
             self._told += 1
             if event.event == "pause_requested":
                 self._control.pause()
@@ -251,23 +229,14 @@ def log_name(configuration: Configuration, seed: int) -> str:
     return f"{RUNS}/{stem}.jsonl"
 
 
-def known_configurations(
-    folder: Path, design: Design, events: EventLog
-) -> dict[str, Configuration | str]:
-    """Returns the configurations that were proposed, by hash; where there can be none, why.
-
-    Raises:
-        ValueError: One is another today than when it was proposed.
-    """
-    return {
-        hash_: _configured(folder, design, values, hash_)
-        for hash_, values in events.state.configurations.items()
-    }
-
-
 def _configured(
     folder: Path, design: Design, values: dict[str, Any], hash_: str
 ) -> Configuration | str:
+    """Returns what was proposed under a hash; where there can be no such configuration, why.
+
+    Raises:
+        ValueError: It is another today than when it was proposed.
+    """
     try:
         configuration = design.configure(values)
     except (ValueError, TypeError) as error:
@@ -345,37 +314,31 @@ def plan_sweep(
         EndpointDown: The endpoint does not answer; the sweep can go on later.
         KeyboardInterrupt: Ctrl-C; it is paused.
     """
-    own = Settings.__dataclass_fields__
-    settings, _ = split_settings(settings, {k: v for k, v in options.items() if k in own})
-    fields = {
-        **(base or {}),
-        **({} if generations is None else {"generations": generations}),
-        **{name: value for name, value in options.items() if name not in own},
-    }
+    settings, fields = split_settings(settings, options)
+    fields = {**(base or {}), **fields}
+    if generations is not None:
+        fields["generations"] = generations
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
-    given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
+    given = {name: value for name, value in parts.items() if value is not None}
     folder = None if log_dir is None else Path(log_dir)
-    place = Path(space) if isinstance(space, str | os.PathLike) else None
-    if place is not None and place.suffix != ".toml":
-        if extra := [*given, *fields, *(["log_dir"] if folder else [])]:
-            raise TypeError(
-                f"{place}: a sweep that exists takes settings and a budget alone, got {extra[0]}"
-            )
-        return _plan(place, read_design(place), budget, settings, on_event, own=False)
-    table: Any = space
-    if place is not None:
-        folder = folder or LOCAL / f"sweep-{place.stem}"
+    known: dict[str, Any] = {"space": space}
+    if isinstance(space, str | os.PathLike):
+        place = Path(space)
+        if place.suffix != ".toml":
+            if extra := [*given, *fields, *(["log_dir"] if folder else [])]:
+                raise TypeError(
+                    f"{place}: a sweep that exists takes settings and a budget alone, "
+                    f"got {extra[0]}"
+                )
+            return _plan(place, read_design(place), budget, settings, on_event, own=False)
         known = read_toml(place)
-        table, fields = known.pop("space"), {**known.pop("base"), **fields}
-        limits = known.pop("budget", None)
-        budget = limits if budget is None else budget
-        given = {**known, **given}
-    start = {"task": None, "strategy": "grid", "trials": None, "seeds": SEEDS, "seed": 0}
-    given = {**start, **given}
-    given["strategy"] = _in_batches(given["strategy"], settings.preset, folder)
-    design = make_design(table, base=fields, **given)
+        folder = folder or LOCAL / f"sweep-{place.stem}"
+    limits = known.pop("budget", None)
+    known |= {**given, "base": {**known.get("base", {}), **fields}}
+    known["strategy"] = _in_batches(known.get("strategy", "grid"), settings.preset, folder)
+    design = make_design(**known)
     folder = folder or unused(LOCAL, f"sweep-{design.strategy}")
-    return _plan(folder, design, budget, settings, on_event)
+    return _plan(folder, design, limits if budget is None else budget, settings, on_event)
 
 
 def _plan(
@@ -394,19 +357,20 @@ def _plan(
     if is_sweep(folder):
         keep_design(folder, design)  # it says first what differs
     events = read_events(folder)
-    made = known_configurations(folder, design, events).values()
-    since = len(events.events)
-    headers = [each.header for each in [*design.tried_values(), *made] if not isinstance(each, str)]
-    for header in () if own else headers:
-        own_model(header.model, folder)
+    proposed = events.state.configurations.items()
+    made = [_configured(folder, design, values, hash_) for hash_, values in proposed]
+    known = [*design.tried_values(), *(each for each in made if not isinstance(each, str))]
+    if not own:
+        for each in known:
+            own_model(each.header.model, folder)
+    headers = [each.header for each in known]
     limits = check_budget(events.state.budget if budget is None else budget, headers)
     keep_design(folder, design)
-    return Plan(
-        paths=[folder],
-        work=lambda control: _Session(folder, limits, settings, on_event, control, since).work(),
-        many=True,
-        tell=functools.partial(request, folder),
-    )
+
+    def work(control: Control) -> Sweep:
+        return _Session(folder, design, events, limits, settings, on_event, control).work()
+
+    return Plan([folder], work, many=True, tell=functools.partial(request, folder))
 
 
 sweep = in_foreground("sweep", plan_sweep)

@@ -52,14 +52,14 @@ Kind = Literal[
   ended its work, and why.
 """
 
-ENDS: dict[Kind, str] = {
+ENDS: dict[str, Kind] = {
     "paused": "paused",
     "stopped": "stopped",
-    "budget_exhausted": "budget",
+    "budget": "budget_exhausted",
     "interrupted": "interrupted",
     "completed": "completed",
 }
-"""Events that end the work of a process, with the word of the summary."""
+"""Why a process ended its work, with the event that says so."""
 
 
 class Event(Record, frozen=True, kw_only=True):
@@ -69,12 +69,9 @@ class Event(Record, frozen=True, kw_only=True):
         event: What happened.
         time: Seconds since 1970, UTC.
         worker: Host and process.
-        trial: Number of a trial, from 0.
+        trial: Number of a trial, from 0; `values` are its own, by field of the space.
         configuration: Hash of a configuration.
-        values: Of a trial, by field of the space.
-        seed: Of a run.
         log: Of a run, relative to the folder of the sweep.
-        message: Why.
         data: Figures: of a run what `measure` returns, of a beginning the budget.
     """
 
@@ -134,15 +131,19 @@ class State:
         made = []
         for values, configuration in self.trials:
             runs = [self.completed.get((configuration, seed)) for seed in seeds]
-            found = [run.data.get("fitness") if run else None for run in runs]
-            known = [fitness for fitness in found if fitness is not None]
-            mean = sum(known) / len(known) if len(known) == len(seeds) else None
-            made.append(Trial(values, mean))
+            known = [f for run in runs if run and (f := run.data.get("fitness")) is not None]
+            made.append(
+                Trial(values, sum(known) / len(known) if len(known) == len(seeds) else None)
+            )
         return made
 
     def take(self, event: Event) -> None:
         """Takes the next event into account."""
-        self._clock(event)
+        begins, ends = event.event in ("started", "resumed"), event.event in ENDS.values()
+        since = event.time if begins else self._latest.pop(event.worker, None)
+        if since is not None:  # of each process at work, from event to event
+            self.seconds += max(0.0, event.time - since)
+            self._latest |= {} if ends else {event.worker: event.time}
         run = (event.configuration or "", event.seed or 0)
         if event.log is not None:
             self.logs[run] = event.log
@@ -160,29 +161,12 @@ class State:
                 self.failed.pop(run, None)
             case "run_failed":
                 self.failed[run] = event.message or ""
-            case kind:
-                self.ended = ENDS.get(kind, self.ended)
-
-    def _clock(self, event: Event) -> None:
-        """Adds up the time of sessions: from event to event of each process."""
-        if event.event in ("started", "resumed"):
-            self._latest[event.worker] = event.time
-        elif event.worker in self._latest:
-            self.seconds += max(0.0, event.time - self._latest[event.worker])
-            self._latest[event.worker] = event.time
-            if event.event in ENDS:
-                del self._latest[event.worker]
+            case kind if ends:
+                self.ended = next(why for why, each in ENDS.items() if each == kind)
 
 
 class EventLog:
-    """The events of a sweep, read and written; safe to use from several threads.
-
-    Attributes:
-        path: The file.
-        events: All that were read or written so far.
-        state: What they come to.
-        worker: How this process signs.
-    """
+    """The events of a sweep that were read or written so far, and their state; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / EVENTS

@@ -20,7 +20,6 @@ Values = Mapping[str, Any]
 """Values of fields by name."""
 
 GENERATIONS = 8  # where nothing says otherwise, as in `evo.run`
-SAMPLING = ("temperature", "top_p", "max_tokens")
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -33,21 +32,15 @@ def known_fields() -> dict[str, bool]:
     `sampling.temperature` and so on mean the same as `temperature`; `limits.seconds` and
     `model.extra_body` reach into an evaluation's limits and into the model.
     """
-    plain = inspect.signature(make_header, eval_str=True).parameters
-    fields = {
-        name: _whole(parameter.annotation)
-        for name, parameter in plain.items()
-        if name not in ("seed", "limits", "protocol", "condition")
+    types = {
+        n: p.annotation for n, p in inspect.signature(make_header, eval_str=True).parameters.items()
     }
-    fields |= {"generations": True, "model.extra_body": False}
-    fields |= {f"sampling.{name}": fields[name] for name in SAMPLING}
-    for field in msgspec.structs.fields(Limits):
-        fields[f"limits.{field.name}"] = _whole(field.type)
-    return dict(sorted(fields.items()))
-
-
-def _whole(annotation: Any) -> bool:
-    return annotation is int or int in get_args(annotation)
+    for name in ("seed", "limits", "protocol", "condition"):
+        del types[name]
+    types |= {f"sampling.{name}": types[name] for name in ("temperature", "top_p", "max_tokens")}
+    types |= {f"limits.{field.name}": field.type for field in msgspec.structs.fields(Limits)}
+    types |= {"generations": int, "model.extra_body": dict}
+    return {name: type_ is int or int in get_args(type_) for name, type_ in sorted(types.items())}
 
 
 def canonical(name: str) -> str:
@@ -81,11 +74,7 @@ def configuration_of(header: Header, generations: int) -> Configuration:
 
 
 def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
-    """Returns the configuration of some values.
-
-    Args:
-        values: By field; `task` is required.
-        tasks: Tasks by the name that `values` gives.
+    """Returns the configuration of some values; `task` is one of `tasks`, or is loaded.
 
     Raises:
         ValueError: A value is out of range, or the task or model is unknown.

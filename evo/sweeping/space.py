@@ -35,13 +35,28 @@ class SpaceError(ValueError):
     """A space has a mistake; the message says what was expected."""
 
 
+class _Spec(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    when: dict[str, Any] = {}
+
+
+class _Listed(_Spec, kw_only=True):
+    values: Any
+
+
+class _Range(_Spec, kw_only=True):
+    min: float
+    max: float
+    step: float | None = None
+    log: bool = False
+
+
 @dataclass(frozen=True)
 class Dimension:
     """One field of a space.
 
     Attributes:
         name: Of the field.
-        values: All that it may take, in order; None: any number of a range.
+        values: All that it may take, in order; None: any number from `low` to `high`.
         low: Lower end of the range.
         high: Upper end.
         log: Whether equal ratios are equally likely, rather than equal differences.
@@ -61,9 +76,7 @@ class Dimension:
 
     def draw(self, draws: random.Random) -> Any:
         """Returns a value at random."""
-        if self.values is not None:
-            return draws.choice(self.values)
-        return self._at(draws.random())
+        return self._at(draws.random()) if self.values is None else draws.choice(self.values)
 
     def move(self, value: Any, draws: random.Random) -> Any:
         """Returns another value: a neighbour, or any other where there is no order."""
@@ -84,19 +97,16 @@ class Dimension:
         """Whether it is asked for, given the values of the fields before it."""
         return all(name in values and values[name] in fine for name, fine in self.when.items())
 
-    def _at(self, share: float) -> Any:
-        """Returns the value at a share of the range, 0 to 1."""
-        if self.log:
-            value = self.low * (self.high / self.low) ** share
-        else:
-            value = self.low + (self.high - self.low) * share
-        return self.rounded(value)
-
     def rounded(self, value: float) -> Any:
         """Returns a number of the range with few digits."""
-        if self.whole:
-            return int(min(self.high, max(self.low, round(value))))
-        return min(self.high, max(self.low, float(f"{value:.{DIGITS}g}")))
+        value = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
+        value = min(self.high, max(self.low, value))
+        return int(value) if self.whole else value
+
+    def _at(self, share: float) -> Any:
+        if self.log:
+            return self.rounded(self.low * (self.high / self.low) ** share)
+        return self.rounded(self.low + (self.high - self.low) * share)
 
     def _share(self, value: float) -> float:
         if self.low == self.high:
@@ -108,11 +118,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Space:
-    """Fields and their values.
-
-    Attributes:
-        dimensions: Each after those that its condition names.
-    """
+    """Fields and their values, each field after those that its condition names."""
 
     dimensions: tuple[Dimension, ...]
 
@@ -124,23 +130,21 @@ class Space:
         Raises:
             SpaceError: A range has no step, or there are too many.
         """
-        ordered = sorted(self.dimensions, key=lambda dimension: dimension.name)
-        listed: list[tuple[Any, ...]] = []
-        for dimension in ordered:
+        listed: dict[str, tuple[Any, ...]] = {}
+        for dimension in sorted(self.dimensions, key=lambda dimension: dimension.name):
             if dimension.values is None:
                 raise SpaceError(
                     f"{dimension.name}: a grid needs a list or a range with a step; "
                     "random, guided and bayesian take a range without"
                 )
-            listed.append(dimension.values)
-        if (size := math.prod(map(len, listed))) > LARGEST_GRID:
+            listed[dimension.name] = dimension.values
+        if (size := math.prod(map(len, listed.values()))) > LARGEST_GRID:
             raise SpaceError(
                 f"a grid of {size:,} combinations; at most {LARGEST_GRID:,} are listed"
             )
-        names = [dimension.name for dimension in ordered]
         found: dict[bytes, dict[str, Any]] = {}
-        for combination in itertools.product(*listed):
-            values = self._fill(dict(zip(names, combination, strict=True)), "")
+        for combination in itertools.product(*listed.values()):
+            values = self._fill(dict(zip(listed, combination, strict=True)), "")
             found.setdefault(msgspec.json.encode(values), values)
         return list(found.values())
 
@@ -187,48 +191,44 @@ def parse_space(space: Mapping[str, Any]) -> Space:
     """
     if not isinstance(space, Mapping):
         raise SpaceError(f"space: expected a table of fields and their values, got {space!r}")
-    for name in space:
-        check_field(name)
     short: dict[str, str] = {}
     for name in space:
+        check_field(name)
         if (other := short.setdefault(canonical(name), name)) != name:
             raise SpaceError(f"{name} and {other} are the same field")
     dimensions = {name: _dimension(name, value) for name, value in space.items()}
     for dimension in dimensions.values():
-        for other, allowed in dimension.when.items():
-            _check_condition(dimension.name, other, allowed, dimensions)
+        _check_conditions(dimension, dimensions)
     return Space(tuple(_parents_first(dimensions)))
 
 
 def check_field(name: str) -> None:
     """Raises a SpaceError that lists what exists unless a field can be swept."""
     fields = known_fields()
-    if name in fields:
-        return
     if name in ("seed", "seeds"):
         raise SpaceError("seed: is no field of a space; give seeds=[...], which all share")
-    close = difflib.get_close_matches(name, fields, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else ""
-    raise SpaceError(f"unknown field {name!r}{meant} (known: {', '.join(fields)})")
+    if name not in fields:
+        close = difflib.get_close_matches(name, fields, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        raise SpaceError(f"unknown field {name!r}{meant} (known: {', '.join(fields)})")
 
 
 def _dimension(name: str, spec: Any) -> Dimension:
     when: Mapping[str, tuple[Any, ...]] = {}
-    if isinstance(spec, Mapping) and ("values" in spec or "min" in spec or "max" in spec):
-        spec = dict(spec)
-        given = spec.pop("when", {})
-        if not isinstance(given, Mapping):
-            raise SpaceError(f"{name}: when: expected {{field: value}}, got {given!r}")
-        when = {other: _listed(value) for other, value in given.items()}
-        if "values" not in spec:
-            return _range(name, spec, when)
-        values = spec.pop("values")
-        if spec:
-            raise SpaceError(f"{name}: values goes with when alone, got {next(iter(spec))!r}")
-        spec = values
+    if isinstance(spec, Mapping) and spec.keys() & {"values", "min", "max"}:
+        kind: type[_Listed | _Range] = _Listed if "values" in spec else _Range
+        try:
+            known = msgspec.convert(spec, kind)
+        except msgspec.ValidationError as error:
+            form = "values, and when" if kind is _Listed else "numbers min, max, and step or log"
+            raise SpaceError(f"{name}: expected {form}, got {spec!r}: {error}") from None
+        when = {other: _as_tuple(value) for other, value in known.when.items()}
+        if isinstance(known, _Range):
+            return _range(name, known, when)
+        spec = known.values
     elif isinstance(spec, Mapping) and name not in ("model", "model.extra_body"):
         raise SpaceError(f"{name}: expected values, or min and max, in a table; got {spec!r}")
-    values = _listed(spec)
+    values = _as_tuple(spec)
     if not values:
         raise SpaceError(f"{name}: expected at least one value, got an empty list")
     if len({msgspec.json.encode(value) for value in values}) < len(values):
@@ -238,34 +238,24 @@ def _dimension(name: str, spec: Any) -> Dimension:
     return Dimension(name, values, ordered=ordered, when=when)
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return tuple(value)
-    return (value,)
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    listed = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    return tuple(value) if listed else (value,)
 
 
-def _range(name: str, spec: dict[str, Any], when: Mapping[str, tuple[Any, ...]]) -> Dimension:
-    unknown = [key for key in spec if key not in ("min", "max", "step", "log")]
-    if unknown or not {"min", "max"} <= set(spec):
-        raise SpaceError(f"{name}: a range has min, max, and step or log, got {sorted(spec)!r}")
-    log = spec.get("log", False)
-    numbers = [spec[key] for key in ("min", "max", "step") if key in spec]
-    if any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
-        raise SpaceError(f"{name}: expected numbers, got {spec!r}")
-    low, high, step = spec["min"], spec["max"], spec.get("step")
-    whole = known_fields()[name]
-    if not math.isfinite(low) or not math.isfinite(high) or low > high:
+def _range(name: str, spec: _Range, when: Mapping[str, tuple[Any, ...]]) -> Dimension:
+    low, high, step, whole = spec.min, spec.max, spec.step, known_fields()[name]
+    if not -math.inf < low <= high < math.inf:
         raise SpaceError(f"{name}: expected min <= max, both finite, got {low!r} and {high!r}")
-    if whole and any(n != int(n) for n in numbers):
-        raise SpaceError(f"{name}: takes whole numbers, got {spec!r}")
-    if log is not False and (log is not True or step is not None or low <= 0):
-        raise SpaceError(f"{name}: log=true wants min > 0 and no step, got {spec!r}")
+    if whole and any(n is not None and not float(n).is_integer() for n in (low, high, step)):
+        raise SpaceError(f"{name}: takes whole numbers, got {low:g}, {high:g} and step {step!r}")
+    if spec.log and (step is not None or low <= 0):
+        raise SpaceError(f"{name}: log=true wants min > 0 and no step, got {low!r} and {step!r}")
     if step is not None and not 0 < step < math.inf:
         raise SpaceError(f"{name}: expected a step above 0, got {step!r}")
-    if whole and step is None and not log:
-        step = 1
-    if step is None:
-        return Dimension(name, None, low, high, log=log, whole=whole, when=when)
+    if step is None and (spec.log or not whole):
+        return Dimension(name, None, low, high, log=spec.log, whole=whole, when=when)
+    step = step or 1.0
     count = math.floor((high - low) / step + 1e-9) + 1
     if count > LARGEST_GRID:
         raise SpaceError(f"{name}: {count:,} steps; at most {LARGEST_GRID:,} are listed")
@@ -274,19 +264,17 @@ def _range(name: str, spec: dict[str, Any], when: Mapping[str, tuple[Any, ...]])
     return Dimension(name, values, ordered=True, when=when)
 
 
-def _check_condition(
-    name: str, other: str, allowed: tuple[Any, ...], dimensions: Mapping[str, Dimension]
-) -> None:
-    if other not in dimensions or other == name:
-        known = ", ".join(each for each in dimensions if each != name) or "none"
-        raise SpaceError(f"{name}: when: {other!r} is no other field of this space (has: {known})")
-    possible = dimensions[other].values
-    if possible is None:
-        raise SpaceError(f"{name}: when: {other} is a range without a step and meets no value")
-    if never := [value for value in allowed if value not in possible]:
-        raise SpaceError(
-            f"{name}: when: {other} is never {never[0]!r} (takes: {', '.join(map(repr, possible))})"
-        )
+def _check_conditions(dimension: Dimension, dimensions: Mapping[str, Dimension]) -> None:
+    for other, allowed in dimension.when.items():
+        where = f"{dimension.name}: when: {other}"
+        if other not in dimensions or other == dimension.name:
+            known = ", ".join(each for each in dimensions if each != dimension.name) or "none"
+            raise SpaceError(f"{where} is no other field of this space (has: {known})")
+        if (possible := dimensions[other].values) is None:
+            raise SpaceError(f"{where} is a range without a step and meets no value")
+        if never := [value for value in allowed if value not in possible]:
+            takes = ", ".join(map(repr, possible))
+            raise SpaceError(f"{where} is never {never[0]!r} (takes: {takes})")
 
 
 def _parents_first(dimensions: Mapping[str, Dimension]) -> Iterator[Dimension]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import inspect
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from evo.configuration import at_least
+from evo.plugins import with_parameters
 from evo.sweeping.space import Dimension, Space
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ Batch = list[dict[str, Any]]
 
 
 class Strategy(Protocol):
-    """Proposes batches of trials.
-
-    Attributes:
-        planned: Trials in all.
-    """
+    """Proposes batches of trials, `planned` in all."""
 
     planned: int
 
@@ -80,14 +76,13 @@ class RandomTrials:
 
     def propose(self, history: Sequence[Trial]) -> Batch:
         """Returns all that are left."""
-        return self.draw(len(history), self.planned)
+        return self._drawn(len(history), self.planned)
 
-    def draw(self, first: int, stop: int) -> Batch:
-        """Returns the draws of trials first, ..., stop - 1."""
+    def _drawn(self, first: int, stop: int) -> Batch:
         return [self._space.draw(f"{self._seed}/{trial}") for trial in range(first, stop)]
 
 
-class GuidedTrials:
+class GuidedTrials(RandomTrials):
     """Some random trials, then one changed field of the best ones, in turn.
 
     Args:
@@ -107,25 +102,23 @@ class GuidedTrials:
         explore_ratio: float = 0.3,
         top_k: int = 5,
     ) -> None:
+        super().__init__(space, seed=seed, trials=trials)
         if not 0 <= explore_ratio <= 1:
             raise ValueError(f"explore_ratio: expected a share from 0 to 1, got {explore_ratio!r}")
-        self._random = RandomTrials(space, seed=seed, trials=trials)
-        self.planned = self._random.planned
         self._explored = max(1, int(self.planned * explore_ratio))
         self._top_k = at_least("top_k", top_k, 1)
-        self._space, self._seed = space, seed
 
     def propose(self, history: Sequence[Trial]) -> Batch:
         """Returns the random trials, then a batch of changed ones."""
         first = len(history)
         if first < self._explored:
-            return self._random.draw(first, self._explored)
+            return self._drawn(first, self._explored)
         stop = min(self.planned, first + self._top_k)
         known = [(trial.fitness, trial.values) for trial in history if trial.fitness is not None]
         best = {msgspec.json.encode(v): v for _, v in sorted(known, key=lambda each: -each[0])}
         top = [*best.values()][: self._top_k]
         if not top:
-            return self._random.draw(first, stop)
+            return self._drawn(first, stop)
         return [
             self._space.perturb(top[(trial - self._explored) % len(top)], f"{self._seed}/{trial}")
             for trial in range(first, stop)
@@ -172,59 +165,48 @@ class OptunaTrials:
             study = optuna.create_study(
                 direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=key)
             )
-            for trial in history:
-                study.add_trial(self._told(trial))
+            study.add_trials([self._told(trial) for trial in history])
             count = max(0, min(self._batch, self.planned - first))
             asked = (functools.partial(_ask, study.ask()) for _ in range(count))
             return [self._space.complete(each) for each in asked]
 
     def _told(self, trial: Trial) -> optuna.trial.FrozenTrial:
-        optuna = _import_optuna()
-        dimensions = [d for d in self._space.dimensions if d.name in trial.values]
-        state = optuna.trial.TrialState
-        return optuna.trial.create_trial(
-            state=state.FAIL if trial.fitness is None else state.COMPLETE,
-            value=trial.fitness,
-            params={d.name: _code(d, trial.values[d.name]) for d in dimensions},
-            distributions={d.name: _distribution(d) for d in dimensions},
+        made = _import_optuna().trial
+        state = made.TrialState.FAIL if trial.fitness is None else made.TrialState.COMPLETE
+        params, distributions = {}, {}
+        for each in self._space.dimensions:
+            if (name := each.name) in trial.values:
+                value = trial.values[name]
+                params[name] = value if each.values is None else each.values.index(value)
+                distributions[name] = _distribution(each)
+        return made.create_trial(
+            state=state, value=trial.fitness, params=params, distributions=distributions
         )
 
 
 def _distribution(dimension: Dimension) -> Any:
-    """The values of a dimension as Optuna has them: listed numbers by place, others by label."""
+    """The values of a dimension as Optuna has them: of listed ones their places."""
     made = _import_optuna().distributions
-    values, low, high = dimension.values, dimension.low, dimension.high
-    if values is None and dimension.whole:
-        return made.IntDistribution(int(low), int(high), log=dimension.log)
-    if values is None:
-        return made.FloatDistribution(low, high, log=dimension.log)
-    if dimension.ordered:
-        return made.IntDistribution(0, len(values) - 1)
-    return made.CategoricalDistribution([_label(value) for value in values])
-
-
-def _label(value: Any) -> Any:
-    plain = value is None or isinstance(value, bool | int | float | str)
-    return value if plain else msgspec.json.encode(value, order="sorted").decode()
-
-
-def _code(dimension: Dimension, value: Any) -> Any:
-    """What stands for a value within `_distribution(dimension)`."""
-    if dimension.values is None:
-        return value
-    return dimension.values.index(value) if dimension.ordered else _label(value)
+    low, high, log = dimension.low, dimension.high, dimension.log
+    if (values := dimension.values) is not None:
+        ordered = dimension.ordered
+        places = range(len(values))
+        return (
+            made.IntDistribution(0, places[-1]) if ordered else made.CategoricalDistribution(places)
+        )
+    if dimension.whole:
+        return made.IntDistribution(int(low), int(high), log=log)
+    return made.FloatDistribution(low, high, log=log)
 
 
 def _ask(trial: optuna.Trial, dimension: Dimension) -> Any:
-    """Asks for a value of a dimension."""
     name, values, within = dimension.name, dimension.values, _distribution(dimension)
+    if values is not None and not dimension.ordered:
+        return values[trial.suggest_categorical(name, within.choices)]
     if values is None and not dimension.whole:
         return dimension.rounded(trial.suggest_float(name, within.low, within.high, log=within.log))
-    if values is None or dimension.ordered:
-        number = trial.suggest_int(name, within.low, within.high, log=within.log)
-        return number if values is None else values[number]
-    label = trial.suggest_categorical(name, within.choices)
-    return next(value for value in values if _label(value) == label)
+    number = trial.suggest_int(name, within.low, within.high, log=within.log)
+    return number if values is None else values[number]
 
 
 def _import_optuna() -> Any:
@@ -262,24 +244,14 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
 def build_strategy(
     name: str, options: Mapping[str, Any], space: Space, *, seed: int, trials: int | None
 ) -> Strategy:
-    """Returns a strategy.
-
-    Args:
-        name: One of `STRATEGIES`.
-        options: Its own parameters.
-        space: Where it looks.
-        seed: Key of its draws.
-        trials: In all; None: 100, or the whole of a grid.
+    """Returns a strategy; `trials` None: 100, or the whole of a grid.
 
     Raises:
-        ValueError: An unknown name, option or value; the message lists what exists.
+        ValueError: An unknown name or value; the message lists what exists.
+        TypeError: An unknown option, likewise.
     """
     if name not in STRATEGIES:
         raise ValueError(f"unknown strategy {name!r} (known: {', '.join(STRATEGIES)})")
-    build = STRATEGIES[name]
     common = ("space", "seed", "trials")
-    known = [key for key in inspect.signature(build).parameters if key not in common]
-    if unknown := [key for key in options if key not in known]:
-        have = ", ".join(known) or "none"
-        raise ValueError(f"strategy {name}: unknown option {unknown[0]!r} (known: {have})")
-    return build(space, seed=seed, trials=trials, **options)
+    build = with_parameters(f"strategy {name}", STRATEGIES[name], options, common)
+    return build(space, seed=seed, trials=trials)

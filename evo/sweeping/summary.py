@@ -116,16 +116,13 @@ def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
 
 
 def measure(log: Log, generations: int) -> dict[str, float | None]:
-    """Returns the figures of the first T generations of a run; None where unknown.
-
-    They are what the run with that T costs, whatever else the log holds.
+    """Returns the figures of the first T generations of a run, whatever else the log holds.
 
     Returns:
         fitness, initial_fitness, n_calls, n_ok, prompt_tokens, completion_tokens, flops, dollars
-        and seconds (wall time).
+        and seconds (wall time); None where unknown.
     """
-    part = log.generations[:generations]
-    cost = cost_of_log(log, generations)
+    part, cost = log.generations[:generations], cost_of_log(log, generations)
     known = [each.seconds for each in part if each.seconds is not None]
     outcomes = [each for each in log.outcomes if each.generation <= generations]
     return {
@@ -133,20 +130,15 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
         "initial_fitness": log.initial.evaluation.fitness if log.initial else None,
         "n_calls": float(cost.calls),
         "n_ok": float(sum(each.evaluation.status == "ok" for each in outcomes)),
-        "prompt_tokens": cost.prompt_tokens,
-        "completion_tokens": cost.completion_tokens,
-        "flops": cost.flops,
-        "dollars": cost.dollars,
+        **{
+            name: getattr(cost, name)
+            for name in ("prompt_tokens", "completion_tokens", "flops", "dollars")
+        },
         "seconds": sum(known) if len(known) == len(part) else None,
     }
 
 
 def cost_of_log(log: Log, generations: int | None = None) -> Cost:
-    """Returns what a log's calls cost, those of the evaluator included.
-
-    Args:
-        log: The log.
-        generations: The first so many alone; None: all, one under way included.
-    """
+    """Returns what the calls of a log's first so many generations cost; None: of all."""
     chosen = [each for each in log.calls if generations is None or each.generation <= generations]
     return cost_of_children(chosen, log.header.model, log.header.sampling)

@@ -4,7 +4,8 @@ import pytest
 
 import evo
 from evo.cli import main
-from evo.commands.options import instance_range, seed_range
+from evo.commands.options import instance_range
+from evo.configuration import seeds_of
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -34,9 +35,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["run", "nothing"], "unknown task 'nothing'"),
         (["run", "mmd", "--model", "nobody"], "nobody"),
-        (["run", "mmd", "--seeds", "50:40"], "expected at least one seed"),
-        (["run", "mmd", "--seeds", "a:b"], "expected seeds such as"),
-        (["run", "mmd", "--seeds", "1,1"], "none twice"),
+        (["run", "mmd", "--seeds", "50:40"], "expected at least one"),
+        (["run", "mmd", "--seeds", "a:b"], "expected such as 7, 40:50"),
+        (["run", "mmd", "--seeds", "1,1"], "all different"),
         (["run", "mmd", "-T", "0"], "expected at least 1, got 0"),
         (["run", "mmd", "-N", "-3"], "expected at least 1, got -3"),
         (["run", "mmd", "-N", "many"], "expected a whole number, got 'many'"),
@@ -51,7 +52,10 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["show", "README.md"], "not a log of evo"),
         (["allocate", "mmd", "--policy", "luck"], "expected a policy"),
         (["allocate", "mmd", "--policy", "ucb1", "--set", "c"], "expected NAME=NUMBER"),
-        (["allocate", "mmd", "--policy", "ucb1", "--arm", "children=few"], "got 'children=few'"),
+        (
+            ["allocate", "mmd", "--policy", "ucb1", "--arm", "children=few"],
+            "expected a whole number, got 'few'",
+        ),
         (["allocate", "mmd", "--policy", "ucb1", "--arm", "hue=1"], "unknown argument 'hue'"),
         (["allocate", "mmd", "--policy", "ucb1", "--in-flight", "0"], "expected at least 1"),
         (["frobnicate"], 'Unknown command "frobnicate"'),
@@ -113,8 +117,8 @@ def test_resume_extends(log: Path, tmp_path: Path) -> None:
 
 
 def test_seeds() -> None:
-    assert seed_range("40:50") == list(range(40, 50))
-    assert seed_range("1, 5,40:42") == [1, 5, 40, 41]
+    assert seeds_of("40:50") == tuple(range(40, 50))
+    assert seeds_of("1, 5,40:42") == (1, 5, 40, 41)
     assert instance_range("40") == 40
     assert instance_range("40:") == slice(40, None)
     assert instance_range(":60") == slice(None, 60)

@@ -382,7 +382,7 @@ def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys)
     assert "not the folder of a sweep" in capsys.readouterr().err
     file.write_text("task = 'mmd'\nspaces = {}\n")
     assert main(["sweep", str(file)]) == 2
-    assert "unknown key 'spaces' (known: task, space" in capsys.readouterr().err
+    assert "unknown field `spaces` (known: task, space" in capsys.readouterr().err
 
 
 def test_ctrl_c_pauses(tmp_path: Path) -> None:
@@ -432,4 +432,4 @@ def test_a_sweep_nested_too_deep_is_a_mistake(
 ) -> None:
     (tmp_path / "sweep.toml").write_text(f"space = {value}")
     assert main(("sweep", str(tmp_path / "sweep.toml"))) == 2
-    assert "sweep.toml: not TOML" in capsys.readouterr().err
+    assert "sweep.toml: no sweep" in capsys.readouterr().err

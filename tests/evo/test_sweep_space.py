@@ -223,7 +223,7 @@ def test_unknown_strategies_and_options_are_listed() -> None:
     space = parse_space({"children": [1]})
     with pytest.raises(ValueError, match="known: grid, random, guided, bayesian"):
         build_strategy("gird", {}, space, seed=0, trials=None)
-    with pytest.raises(ValueError, match="known: explore_ratio, top_k"):
+    with pytest.raises(TypeError, match="known: explore_ratio, top_k"):
         build_strategy("guided", {"topk": 3}, space, seed=0, trials=None)
     with pytest.raises(ValueError, match="every combination"):
         build_strategy("grid", {}, space, seed=0, trials=3)
