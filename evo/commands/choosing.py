@@ -43,7 +43,8 @@ def allocate(
 
     if own_arms and arms is not None:
         raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
-    build: Any = functools.partial(find_policy(policy), **parameters) if parameters else policy
+    known: Any = find_policy(policy)
+    build = functools.partial(known, **parameters) if parameters else policy
     allocation = make(policy=build, arms=own_arms or arms or 10)
     pulls = allocation.pulls.tolist()
     rows = []
