@@ -29,7 +29,7 @@ Theme = Literal["light", "dark", "neutral"]
 
 - `light`: dark ink on white, for paper.
 - `dark`: light ink on near-black.
-- `neutral`: grey ink on a transparent ground, readable on light and dark pages alike.
+- `neutral`: that of the page in explorers, else `light`.
 """
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -55,7 +55,7 @@ class Ink:
 THEMES: dict[str, Ink] = {
     "light": Ink(text="#222222", faint="#BBBBBB", ground="#FFFFFF"),
     "dark": Ink(text="#E6E6E6", faint="#5A5A5A", ground="#111418"),
-    "neutral": Ink(text="#808080", faint="#80808066", ground="none"),
+    "neutral": Ink(text="#222222", faint="#BBBBBB", ground="#FFFFFF"),
 }
 
 
@@ -186,18 +186,11 @@ def head(
         subtitle: What is drawn and from how many runs.
         legend: (text, colour) of each entry.
     """
-    from matplotlib.lines import Line2D
-
     ink = THEMES[theme].text
     line = 1.3 * TEXT_SIZE
     base = 5.0
     if legend:
-        ax.legend(
-            [Line2D([], [], color=colour, marker="o", lw=2) for _, colour in legend],
-            [text for text, _ in legend], ncols=len(legend), loc="lower left",
-            bbox_to_anchor=(0, 1), frameon=False, fontsize=TEXT_SIZE, labelcolor=ink,
-            borderpad=0, borderaxespad=0.5,
-        )  # fmt: skip
+        legend_of(ax, theme, legend, ncols=len(legend), loc="lower left", bbox_to_anchor=(0, 1))
         base += 1.4 * line
     width = ax.get_position().width * _figure(ax).get_figwidth() * 72
     lines = textwrap.wrap(subtitle, max(20, int(1.06 * width / (TEXT_SIZE * 0.5))))
@@ -210,6 +203,17 @@ def head(
     ax.set_title(
         title, loc="left", y=1.0, pad=pad, color=ink, fontsize=TITLE_SIZE, fontweight="bold"
     )
+
+
+def legend_of(ax: Axes, theme: Theme, entries: Sequence[tuple[str, str]], **at: Any) -> None:
+    """Put a legend of (text, colour) on axes; its words are in ink, so that they can be read."""
+    from matplotlib.lines import Line2D
+
+    ax.legend(
+        [Line2D([], [], color=colour, marker="o", lw=2) for _, colour in entries],
+        [text for text, _ in entries], frameon=False, fontsize=TEXT_SIZE,
+        labelcolor=THEMES[theme].text, borderpad=0, borderaxespad=0.5, **at,
+    )  # fmt: skip
 
 
 def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -> None:

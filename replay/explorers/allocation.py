@@ -29,7 +29,7 @@ from replay.explorers.shell import (
     notice,
     sentence_figure,
 )
-from replay.explorers.widgets import choice, entry, several, slider
+from replay.explorers.widgets import choice, entry, slider, source_of, toggles
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -239,7 +239,10 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Expl
     subject = Subject(
         name="allocation",
         function="allocation_figure",
-        picture=AllocationPicture(theme),
+        picture=AllocationPicture,
+        theme=theme,
+        data=(frame, source_of(frame)),
+        folded=("replicates", *EXPLORATION),
         view=view,
         adjust=functools.partial(_adjust, found),
         scrubs={
@@ -258,7 +261,8 @@ def _adjust(found: Allocations, moved: str, settings: Settings) -> Settings:
     if key not in found.keys:
         return settings
     runs = found.pools(*key).runs
-    settings = {**settings, "arms": min(settings["arms"], runs)}
+    chosen = settings["policies"][-MOST_POLICIES:]
+    settings = {**settings, "arms": min(settings["arms"], runs), "policies": chosen}
     if moved in ("task", "model", "children"):
         settings |= found.defaults(key)
     if settings["shown"] not in (*BASELINES, *settings["policies"]):
@@ -283,9 +287,7 @@ def _controls(found: Allocations) -> dict[str, Any]:
         "task": choice("Task", tasks, task, tip="Task of the runs"),
         "model": choice("Model", models, model, tip="Model of the runs"),
         "children": choice("children N", sorted(sizes), children, tip="N of the runs"),
-        "policies": several(
-            "Policies", others, 4, tip=f"Up to {MOST_POLICIES}; Ctrl or Shift chooses several"
-        ),
+        "policies": toggles("Policies", others, DEFAULT_POLICIES, most=MOST_POLICIES),
         "shown": choice("Pulls of", list(POLICIES), DEFAULT_POLICIES[-1], tip="Whose pulls"),
         "reward": choice("Reward", list(REWARDS), "best_fitness", tip="What a policy is told"),
         "tau": entry(
@@ -296,7 +298,6 @@ def _controls(found: Allocations) -> dict[str, Any]:
         "rounds": slider("rounds", _rounds(longest, usual["rounds"]), usual["rounds"], tip="Pulls"),
         "replicates": choice("Replicates", [200, 1000, 5000], 1000, tip="Of each policy, at rest"),
     }  # fmt: skip
-    controls["policies"].value = DEFAULT_POLICIES
     for name, (meaning, values) in EXPLORATION.items():
         options = [(DEFAULT, DEFAULT), *((f"{value:g}", value) for value in values)]
         controls[name] = slider(name, options, DEFAULT, tip=meaning)

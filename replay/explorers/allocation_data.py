@@ -152,7 +152,7 @@ class AllocationView:
     def words(self) -> str:
         """Threshold times and effects in sentences."""
         text = [
-            _when(name, time, self.arms, self.rounds)
+            when(name, time, self.arms, self.rounds)
             for name, time in self.times.items()
             if name != "single"
         ]
@@ -201,7 +201,7 @@ class AllocationView:
         return pd.concat(parts, ignore_index=True)
 
 
-def _when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
+def when(name: str, time: ThresholdTime, arms: int, rounds: int) -> str:
     """Threshold time in words."""
     if math.isinf(time.time):
         return (

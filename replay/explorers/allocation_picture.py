@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay import style
-from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView
-from replay.style import PALETTE, TEXT_SIZE, THEMES, Theme
+from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView, when
+from replay.plots.hits import Curve, Hits, Mark, ranged
+from replay.style import PALETTE, THEMES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -68,6 +69,28 @@ class AllocationPicture:
         self._show_effects(view)
         return fresh
 
+    def hits(self, view: AllocationView) -> Hits:
+        """Curves; policies whose pulls a click shows; effects."""
+        found = Hits(zoom=[self._curves])
+        at = np.arange(1, view.rounds + 1)
+        for name, played in view.played.items():
+            each = played.curve
+            bands = (column.tolist() for column in (each.value, each.low, each.high))
+            texts = [
+                f"{ranged(*band)} at {k}" for k, band in enumerate(zip(*bands, strict=True), 1)
+            ]
+            found.curves.append(Curve(self._curves, at, each.value, texts, f"{name}: "))
+        for row, (name, time) in enumerate(view.times.items()):
+            text = when(name, time, view.arms, view.rounds)
+            box = (0.0, row - 0.5, float(self._width), row + 0.5)
+            found.marks.append(Mark(self._times, box, text, (("shown", name),)))
+        for row, (name, gain) in enumerate(view.effects.items()):
+            box = (-self._reach, row - 0.5, self._reach, row + 0.5)
+            shown = None if name == "pool" else (("shown", name),)
+            text = f"{name} gains {ranged(gain.value, gain.low, gain.high)}"
+            found.marks.append(Mark(self._effects, box, text, shown))
+        return found
+
     def _show_times(self, view: AllocationView, width: int) -> None:
         segments, dots, arrows = [], [], []
         for row, time in enumerate(view.times.values()):
@@ -117,15 +140,12 @@ class AllocationPicture:
             f"mean, {view.interval}, n = {view.pools.runs} runs",
         )
         self._lines: list[tuple[Any, Any]] = []
-        for row, (name, colour) in enumerate(colours.items()):
+        style.legend_of(ax, self.theme, list(colours.items()), loc="lower right")
+        for name, colour in colours.items():
             dashes: Any = (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
             band = ax.fill_between([], [], [], color=colour, alpha=0.15, lw=0, animated=True)
             [line] = ax.plot([], [], color=colour, lw=1.8, ls=dashes, animated=True)
             self._lines.append((band, line))
-            ax.text(
-                0.98, 0.06 + 0.1 * (len(colours) - 1 - row), name, transform=ax.transAxes,
-                ha="right", va="center", color=colour, fontsize=TEXT_SIZE, fontweight="bold",
-            )  # fmt: skip
         self._tau = ax.axhline(
             0, color=THEMES[self.theme].text, lw=0.8, ls=(0, (1, 2)), animated=True
         )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,8 @@ from replay.explorers.budget_data import (
     BudgetView,
     CostAxis,
     Outlook,
+    axes_of,
+    inside,
     known_costs,
     outlook,
 )
@@ -27,7 +28,7 @@ from replay.explorers.shell import (
     notice,
     sentence_figure,
 )
-from replay.explorers.widgets import choice, entry, slider
+from replay.explorers.widgets import choice, entry, slider, source_of
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 HELP = (
     "Spend a budget of C = T N calls deep (many generations T) or broad (many children N). "
-    "Moving T or N keeps C where there is such a split; moving C keeps N."
+    "Moving T or N keeps C, to the nearest split of C; moving C keeps N. Point at the picture for "
+    "numbers, click on a cell to choose it."
 )
 
 
@@ -56,20 +58,53 @@ class Budgets:
         if "generation" not in frame or not (frame["generation"] > 0).any():
             raise ValueError("no run has a complete generation yet: there is no split to show")
         self._children = children
-        deep = frame[frame["generation"] > 0]
         self._parts = {
-            (str(task), str(model)): frame[(frame["task"] == task) & (frame["model"] == model)]
-            for task, model in deep[["task", "model"]].drop_duplicates().itertuples(index=False)
+            (str(task), str(model)): part
+            for (task, model), part in frame.groupby(["task", "model"], sort=False)
+            if (part["generation"] > 0).any()
         }
         self.pairs = list(self._parts)
-        self.outlook = functools.lru_cache(maxsize=None)(self._outlook)
-        self._grid = functools.lru_cache(maxsize=None)(self._values)
+        self._known: dict[tuple[str, str], Outlook] = {}
+
+    def outlook(self, task: str, model: str) -> Outlook:
+        """What is known of a task and model; predictions are there after `predict`."""
+        key = task, model
+        if key not in self._known:
+            self._known[key] = outlook(self._parts[key], None)
+        return self._known[key]
+
+    def predict(self, task: str, model: str) -> None:
+        """Fit what predicts splits that nobody ran, where there are any inside what was logged."""
+        key = task, model
+        known = self.outlook(task, model)
+        if known.kernel is None and self._holes(key):
+            from replay.logs import children as read
+
+            part, table = self._parts[key], self._children
+            if table is None:
+                table = read(*part["source"].unique(), progress=False)
+            else:
+                table = table[(table["task"] == task) & (table["model"] == model)]
+            self._known[key] = outlook(part, table)
+
+    def _holes(self, key: tuple[str, str]) -> bool:
+        """Whether there are children to predict from, and a split inside that nobody ran."""
+        part = self._parts[key]
+        if self._children is None and not _has_logs(part):
+            return False
+        runs = part.groupby("run", sort=False)[["children", "generation"]].max()
+        sizes, depths = runs["children"].to_numpy(), runs["generation"].to_numpy()
+        deepest = _deepest(part)
+        rows, columns, _ = axes_of(deepest, predicted=True)
+        return any(
+            deepest.get(N, 0) < T and inside(sizes, depths, T, N) for N in rows for T in columns
+        )
 
     def defaults(self, task: str, model: str) -> Settings:
         """A middling choice for a task and model, and what half the runs reach in the end."""
         known = self.outlook(task, model)
         T, N = max(
-            ((2 ** int(math.log2(depth)), N) for N, depth in known.depths.items()),
+            ((2 ** int(math.log2(depth)), N) for N, depth in known.depths.items() if depth),
             key=lambda split: (min(split), split[0] * split[1]),
         )
         final = np.fmax.reduce(known.fitness.values, axis=1)
@@ -80,10 +115,8 @@ class Budgets:
     def sizes(self) -> tuple[list[int], list[int], list[int]]:
         """Each N, each T and each budget in calls that any task and model may show."""
         rows, columns, largest = set(), set(), 0
-        for part in self._parts.values():
-            depths = part.groupby("children")["generation"].max()
-            predicted = self._children is not None or _has_logs(part)
-            found = axes_of({int(N): int(T) for N, T in depths.items() if T}, predicted=predicted)
+        for key, part in self._parts.items():
+            found = axes_of(_deepest(part), predicted=self._holes(key))
             rows |= set(found[0])
             columns |= set(found[1])
             largest = max(largest, found[2])
@@ -109,36 +142,18 @@ class Budgets:
         if chosen is None:
             why = "it is too far from what was logged to be predicted"
             if known.kernel is None:
-                why = "without the table of children nothing can be predicted"
+                why = "nothing is predicted here, or not yet"
             raise ValueError(f"T = {T}, N = {N} was never run, and {why}")
         deeper = known.split(2 * T, N // 2, axis=axis, tau=tau) if N % 2 == 0 else None
         broader = known.split(T // 2, 2 * N, axis=axis, tau=tau) if T % 2 == 0 else None
-        rows, columns, values, logged = self._grid(task, model)
-        return BudgetView(
-            outlook=known, axis=axis, tau=tau, rows=rows, columns=columns, values=values,
-            logged=logged, splits=(chosen, deeper, broader),
-        )  # fmt: skip
+        return BudgetView(outlook=known, axis=axis, tau=tau, splits=(chosen, deeper, broader))
 
-    def _outlook(self, task: str, model: str) -> Outlook:
-        part, children = self._parts[task, model], self._children
-        if children is not None:
-            children = children[(children["task"] == task) & (children["model"] == model)]
-        elif _has_logs(part):
-            from replay.logs import children as read
 
-            children = read(*part["source"].unique(), progress=False)
-        return outlook(part, children)
-
-    def _values(self, task: str, model: str) -> tuple[Any, ...]:
-        """Axes and values of the heatmap."""
-        known = self.outlook(task, model)
-        rows, columns, _ = axes_of(known.depths, predicted=known.kernel is not None)
-        values = np.full((len(rows), len(columns)), np.nan)
-        logged = np.zeros(values.shape, dtype=bool)
-        for row, column in np.ndindex(values.shape):
-            if (split := known.value(columns[column], rows[row])) is not None:
-                values[row, column], logged[row, column] = split
-        return tuple(rows), tuple(columns), values, logged
+def _deepest(frame: pd.DataFrame) -> dict[int, int]:
+    """The most generations that were logged, by N."""
+    depths = frame.groupby("children")["generation"].max()
+    pairs = zip(depths.index.tolist(), depths.tolist(), strict=True)
+    return {int(N): int(T) for N, T in pairs if T}
 
 
 def _has_logs(frame: pd.DataFrame) -> bool:
@@ -147,39 +162,19 @@ def _has_logs(frame: pd.DataFrame) -> bool:
     return bool(sources) and all(source and Path(source).is_file() for source in sources)
 
 
-def axes_of(depths: dict[int, int], *, predicted: bool) -> tuple[list[int], list[int], int]:
-    """Each N and each T of the heatmap, powers of two and any N that was logged; the budget's end.
-
-    Args:
-        depths: Generations logged, by N.
-        predicted: Whether splits that nobody ran may be predicted.
-    """
-    largest = max(N * depth for N, depth in depths.items())
-    if not predicted:
-        return sorted(depths), [2**k for k in range(max(depths.values()).bit_length())], largest
-    powers = [2**k for k in range(largest.bit_length())]
-    return sorted({*powers, *depths}), powers, largest
-
-
 def link(moved: str, settings: Settings, rows: Sequence[int], columns: Sequence[int]) -> Settings:
     """Make T, N and C agree after one of them was moved.
 
-    Moving T or N goes along the line of equal budget, to the split whose T and N are closest to
-    it; moving C keeps N if it can.
+    Moving T or N keeps C and goes to the split of C that is closest, if C has another; moving C
+    keeps N if it can.
     """
     T, N, C = settings["generations"], settings["children"], settings["calls"]
-    if moved == "generations":
-        N = _nearest(rows, C / T)
-    elif moved == "children":
-        T = _nearest(columns, C / N)
-    elif moved == "calls" and T * N != C:
+    if moved in ("generations", "children", "calls") and T * N != C:
         splits = [(C // n, n) for n in rows if C % n == 0 and C // n in columns]
-        T, N = min(splits, key=lambda split: abs(math.log(split[1] / N)))
+        if moved == "calls" or len(splits) > 1:
+            part, want = (0, T) if moved == "generations" else (1, N)
+            T, N = min(splits, key=lambda split: abs(math.log(split[part] / want)))
     return {**settings, "generations": T, "children": N, "calls": T * N}
-
-
-def _nearest(options: Sequence[int], wanted: float) -> int:
-    return min(options, key=lambda option: abs(math.log(option / wanted)))
 
 
 def budget_figure(
@@ -230,6 +225,7 @@ def budget_figure(
     N = usual["children"] if children is None else children
     if calls is not None and calls != T * N:
         raise ValueError(f"expected C = T * N, got T = {T!r}, N = {N!r} and C = {calls!r}")
+    budgets.predict(task, model)
     view = budgets.view(
         task=task, model=model, generations=T, children=N, axis=axis,
         tau=usual["tau"] if tau is None else tau,
@@ -269,18 +265,23 @@ def explore_budget(
     def along(now: Settings) -> list[int]:
         """Each T of the current budget that can be shown."""
         known = budgets.outlook(now["task"], now["model"])
-        splits = [link("generations", {**now, "generations": T}, rows, columns) for T in columns]
+        splits = [
+            (link("generations", {**now, "generations": T}, rows, columns), T) for T in columns
+        ]
         return [
-            split["generations"]
-            for split in splits
-            if split["calls"] == now["calls"]
-            and known.value(split["generations"], split["children"]) is not None
+            T
+            for split, T in splits
+            if (split["calls"], split["generations"]) == (now["calls"], T)
+            and known.cell(T, split["children"]) is not None
         ]
 
     subject = Subject(
         name="budget",
         function="budget_figure",
-        picture=BudgetPicture(theme),
+        picture=BudgetPicture,
+        theme=theme,
+        slow=lambda now: budgets.predict(now["task"], now["model"]),
+        data=(frame, source_of(frame)),
         view=view,
         adjust=adjust,
         scrubs={
@@ -290,7 +291,7 @@ def explore_budget(
             ),
         },
     )
-    controls = {
+    made = {
         "task": choice("Task", tasks, task, tip="Task of the runs"),
         "model": choice("Model", models, model, tip="Model of the runs"),
         "axis": choice(
@@ -306,7 +307,8 @@ def explore_budget(
         ),
         "calls": slider("calls C", calls, usual["calls"], tip="The budget; keeps N"),
     }  # fmt: skip
-    return Explorer(subject, controls, help=HELP)
+    order = ("generations", "children", "calls", "tau", "task", "model", "axis")
+    return Explorer(subject, {name: made[name] for name in order}, help=HELP)
 
 
 def taus(fitness: np.typing.NDArray[np.float64], now: float) -> list[float]:

@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from replay.cells import FloatArray, Sweep, sweeps
 from replay.frames import COSTS
 from replay.intervals import LEAST, Interval, curve_band, interval, measured
-from replay.kernel import fit_kernel
+from replay.kernel import FEWEST, fit_kernel
+from replay.plots import hits
+from replay.plots.hits import ranged
 from replay.style import number
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from replay.kernel import Kernel
 
@@ -69,6 +72,15 @@ class Curve:
         """Value and limits as columns of a table."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
+    def hit(self, ax: Axes, label: str) -> hits.Curve:
+        """What the mouse finds of it on axes."""
+        bands = zip(self.value.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
+        texts = [
+            f"{ranged(*band)} at {number(x)}" + (", predicted" if k >= self.logged else "")
+            for k, (x, band) in enumerate(zip(self.x.tolist(), bands, strict=True))
+        ]
+        return hits.Curve(ax, self.x, self.value, texts, label)
+
     @property
     def last(self) -> str:
         """The last value with its interval, in words."""
@@ -102,6 +114,25 @@ class Split:
     def logged(self) -> bool:
         """Whether runs of N children were logged as deep as this."""
         return self.fitness.logged == self.generations
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Mean best fitness of a split, its interval, the runs it rests on, and whether it was run."""
+
+    value: float
+    low: float
+    high: float
+    n: float
+    logged: bool
+
+    def words(self, generations: int, children: int) -> str:
+        """What a tooltip says."""
+        source = "" if self.logged else ", never run: predicted"
+        return (
+            f"T = {generations}, N = {children}, C = {number(generations * children)}\n"
+            f"best fitness {ranged(self.value, self.low, self.high)}\nn = {self.n:g} runs{source}"
+        )
 
 
 class Outlook:
@@ -145,6 +176,17 @@ class Outlook:
     def _kernels(self) -> list[Kernel]:
         return [] if self.kernel is None else list(self.kernel.resampled(KERNELS))
 
+    @functools.cached_property
+    def grid(self) -> tuple[list[int], list[int], FloatArray, NDArray[np.bool_]]:
+        """Each N and T of the heatmap, mean best fitness (rows, columns), and what was logged."""
+        rows, columns, _ = axes_of(self.depths, predicted=self.kernel is not None)
+        values = np.full((len(rows), len(columns)), np.nan)
+        logged = np.zeros(values.shape, dtype=bool)
+        for row, column in np.ndindex(values.shape):
+            if (cell := self.cell(columns[column], rows[row])) is not None:
+                values[row, column], logged[row, column] = cell.value, cell.logged
+        return rows, columns, values, logged
+
     def split(self, generations: int, children: int, *, axis: CostAxis, tau: float) -> Split | None:
         """The curves of a split; None if it was not logged and cannot be predicted."""
         found = self._bands(generations, children, tau)
@@ -165,13 +207,14 @@ class Outlook:
             costs=costs,
         )
 
-    def value(self, generations: int, children: int) -> tuple[float, bool] | None:
-        """Mean best fitness of a split and whether it was logged; None if neither is known."""
-        if generations <= self.depths.get(children, 0):
-            return float(self._logged(children)[0][generations]), True
-        if self.kernel is None or not self.kernel.inside(generations, children):
+    def cell(self, generations: int, children: int) -> Cell | None:
+        """Mean best fitness of a split; None if it was not logged and cannot be predicted."""
+        logged = generations <= self.depths.get(children, 0)
+        if not logged and (self.kernel is None or not self.kernel.inside(generations, children)):
             return None
-        return float(self._predicted(children, None)[0][generations]), False
+        band = self._logged(children) if logged else self._predicted(children, None)
+        value, low, high, n = (float(column[generations]) for column in band)
+        return Cell(value, low, high, n, logged)
 
     def _join(self, T: int, N: int, tau: float) -> tuple[_Band, _Band, dict[str, Interval]] | None:
         depth = min(self.depths.get(N, 0), T)
@@ -294,10 +337,34 @@ def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
     return Outlook(fitness, costs, kernel)
 
 
+def inside(sizes: NDArray[np.int64], depths: NDArray[np.int64], T: int, N: int) -> bool:
+    """Whether a split lies inside what was logged, as `replay.kernel.Kernel.inside` has it."""
+    covered = (sizes >= N) & (depths >= T)
+    return bool(covered.sum() >= FEWEST and sizes.min() <= N)
+
+
+def axes_of(depths: Mapping[int, int], *, predicted: bool) -> tuple[list[int], list[int], int]:
+    """Each N and each T of the heatmap, powers of two and any N that was logged; the budget's end.
+
+    Args:
+        depths: Generations logged, by N.
+        predicted: Whether splits that nobody ran may be predicted.
+    """
+    largest = max(N * depth for N, depth in depths.items())
+    if not predicted:
+        return sorted(depths), [2**k for k in range(max(depths.values()).bit_length())], largest
+    powers = [2**k for k in range(largest.bit_length())]
+    return sorted({*powers, *depths}), powers, largest
+
+
 def known_costs(frame: pd.DataFrame) -> dict[str, Sweep]:
-    """Costs of each generation by unit, of one task and model, where every run knows them."""
+    """Costs of each generation by unit, of one task and model, where every run knows them.
+
+    What is no LLM costs neither FLOPs nor dollars.
+    """
     costs = {}
-    for unit in ("tokens", "flops", "dollars"):
+    offline = frame["model"].iloc[0] == "offline"
+    for unit in ("tokens",) if offline else ("tokens", "flops", "dollars"):
         if COSTS[unit] in frame:
             [sweep] = sweeps(frame, COSTS[unit])
             inside = np.arange(sweep.values.shape[1]) <= sweep.depth[:, None]
@@ -330,20 +397,12 @@ class BudgetView:
         outlook: The splits of the task and model.
         axis: What curves are drawn against.
         tau: The fitness to reach.
-        rows: Each N of the heatmap.
-        columns: Each T.
-        values: Mean best fitness of each split, (rows, columns); NaN where unknown.
-        logged: Whether it was logged, same shape.
         splits: The chosen one, and those twice as deep and twice as broad where they are known.
     """
 
     outlook: Outlook
     axis: CostAxis
     tau: float
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-    values: FloatArray
-    logged: Any
     splits: tuple[Split | None, ...]
 
     @property
@@ -362,7 +421,7 @@ class BudgetView:
             f"(C = {split.generations * split.children} calls) have a mean best fitness of "
             f"{split.fitness.last} ({source}).",
             f"A run reaches τ = {self.tau:g} with probability {split.reached.last}.",
-            f"A run costs {_costs(split)}.",
+            f"A run costs {_costs(split, offline=self.outlook.fitness.model == 'offline')}.",
         ]
         for name, other in zip(NAMES[1:], self.splits[1:], strict=True):
             if other is not None:
@@ -399,11 +458,13 @@ class BudgetView:
         return pd.concat(parts, ignore_index=True)
 
 
-def _costs(split: Split) -> str:
+def _costs(split: Split, *, offline: bool) -> str:
     """Costs in words; units that are not known are named as such."""
     parts, unknown = [f"{split.generations * split.children} calls"], []
     for unit, name in (("tokens", "tokens"), ("flops", "FLOPs"), ("dollars", "dollars")):
         found = split.costs.get(unit)
+        if found is None and offline and unit != "tokens":
+            continue
         if found is None or math.isnan(found.value):
             unknown.append(name)
         elif math.isfinite(found.low):

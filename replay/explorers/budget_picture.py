@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,14 @@ import numpy as np
 from replay import style
 from replay.cells import FloatArray
 from replay.explorers.budget_data import NAMES, UNITS, BudgetView, CostAxis, Curve, Outlook, Split
+from replay.plots.hits import Hits, Mark
 from replay.plots.shapes import cell_frame, draw_heat, place
-from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme
+from replay.style import PALETTE, TEXT_SIZE, THEMES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])
 _POINTS = 90  # most points of a curve
@@ -51,12 +54,12 @@ class BudgetPicture:
             self._set_up(view)
         chosen = view.splits[0]
         assert chosen is not None
-        self._line.set_data(*_budget_cells(view, chosen.generations * chosen.children))
+        self._line.set_data(*_budget_cells(view.outlook, chosen.generations * chosen.children))
         for k, (fitness, reached) in enumerate(self._curves):
             split = view.splits[k]
             self._frames[k].set_visible(split is not None)
             if split is not None:
-                at = place(view.columns, split.generations), place(view.rows, split.children)
+                at = place(self._columns, split.generations), place(self._rows, split.children)
                 self._frames[k].set_xy((at[0] - 0.43, at[1] - 0.43))
             fitness.show(split.fitness if split else None)
             reached.show(split.reached if split else None)
@@ -67,14 +70,33 @@ class BudgetPicture:
         self._tau_label.set_visible(self._low <= view.tau <= self._high)
         return fresh
 
+    def hits(self, view: BudgetView) -> Hits:
+        """Cells that a click chooses, and the curves."""
+        found = Hits(zoom=[self._fitness, self._reached])
+        for (row, N), (column, T) in itertools.product(
+            enumerate(self._rows), enumerate(self._columns)
+        ):
+            if (cell := view.outlook.cell(T, N)) is not None:
+                box = (column - 0.5, row - 0.5, column + 0.5, row + 0.5)
+                key = (("generations", T), ("children", N), ("calls", T * N))
+                found.marks.append(Mark(self._map, box, cell.words(T, N), key))
+        for name, split in zip(NAMES, view.splits, strict=True):
+            if split is not None:
+                curves = ((self._fitness, split.fitness), (self._reached, split.reached))
+                found.curves += [each.hit(ax, f"{name}: ") for ax, each in curves]
+        return found
+
     def _set_up(self, view: BudgetView) -> None:
+        from matplotlib.patheffects import withStroke
+
         ink = THEMES[self.theme]
         for ax in (self._map, self._fitness, self._reached):
             ax.clear()
             style.prepare(ax, self.theme)
-        self._draw_map(view)
+        self._rows, self._columns, values, logged = view.outlook.grid
+        self._draw_map(view, np.isfinite(values) & ~logged)
         self._low, self._high = _fitness_limits(view.outlook)
-        left, right = _cost_limits(view.outlook, view.axis, view.rows)
+        left, right = _cost_limits(view.outlook, view.axis, self._rows)
         for ax in (self._fitness, self._reached):
             style.ratios(ax, left, right)
         self._fitness.set_ylim(self._low, self._high)
@@ -96,21 +118,19 @@ class BudgetPicture:
             pair = (_Drawn(self._fitness, COLOURS[k]), _Drawn(self._reached, COLOURS[k]))
             self._curves.insert(0, pair)
             moving += [artist for drawn in pair for artist in drawn.artists]
-        for k, name in enumerate(NAMES):
-            self._reached.text(
-                0.02, 0.92 - 0.12 * k, name, transform=self._reached.transAxes, va="center",
-                color=COLOURS[k], fontsize=TEXT_SIZE, fontweight="bold",
-            )  # fmt: skip
+        entries = list(zip(NAMES, COLOURS, strict=True))
+        style.legend_of(self._reached, self.theme, entries, loc="upper left")
         self._label = self._fitness.text(
             0.98, 0.08, "", transform=self._fitness.transAxes, ha="right", va="center",
-            color=COLOURS[0], fontsize=TEXT_SIZE, fontweight="bold", animated=True,
+            color=ink.text, fontsize=TEXT_SIZE, fontweight="bold", animated=True,
         )  # fmt: skip
         self._tau = self._fitness.axhline(0, color=ink.text, lw=0.8, ls=(0, (1, 2)), animated=True)
         self._tau_label = self._fitness.text(
             0.01, 0, "", transform=self._fitness.get_yaxis_transform(), va="bottom",
             color=ink.text, fontsize=TEXT_SIZE - 0.5, animated=True,
         )  # fmt: skip
-        [self._line] = self._map.plot([], [], color=ink.text, lw=1.0, ls=":", animated=True)
+        [self._line] = self._map.plot([], [], color="white", lw=1.0, ls=":", animated=True)
+        self._line.set_path_effects([withStroke(linewidth=2.0, foreground="#222222")])
         self._frames = [cell_frame(0, 0, colour, 1.8) for colour in COLOURS]
         self._frames[0].set_linewidth(3.2)
         for frame in self._frames:
@@ -125,13 +145,12 @@ class BudgetPicture:
             self._label,
         ]
 
-    def _draw_map(self, view: BudgetView) -> None:
+    def _draw_map(self, view: BudgetView, predicted: NDArray[np.bool_]) -> None:
         if self._bar is not None:
             self._bar.remove()
-        predicted = np.isfinite(view.values) & ~view.logged
         self._bar = draw_heat(
-            self._map, self.theme, view.values, ticks=(view.rows, view.columns),
-            label=f"mean {FITNESS}", predicted=predicted,
+            self._map, self.theme, view.outlook.grid[2], ticks=(self._rows, self._columns),
+            label="mean best fitness", predicted=predicted,
         )  # fmt: skip
         about = "dotted: splits of the same budget" + (
             "; round: never run, predicted" if predicted.any() else ""
@@ -186,12 +205,13 @@ def _label(split: Split) -> str:
     return f"T = {split.generations}, N = {split.children}{kind}"
 
 
-def _budget_cells(view: BudgetView, calls: int) -> tuple[list[float], list[float]]:
+def _budget_cells(outlook: Outlook, calls: int) -> tuple[list[float], list[float]]:
     """Frames around the cells of a budget on the heatmap."""
     x, y = [], []
-    for row, N in enumerate(view.rows):
-        if calls % N == 0 and calls // N in view.columns:
-            column = view.columns.index(calls // N)
+    rows, columns, *_ = outlook.grid
+    for row, N in enumerate(rows):
+        if calls % N == 0 and calls // N in columns:
+            column = columns.index(calls // N)
             x += [column + d for d in (-0.43, 0.43, 0.43, -0.43, -0.43, math.nan)]
             y += [row + d for d in (-0.43, -0.43, 0.43, 0.43, -0.43, math.nan)]
     return x, y

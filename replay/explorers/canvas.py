@@ -10,9 +10,13 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from replay import style
+from replay.plots.hits import Hits, forget, hits_of, pack
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from replay.style import Theme
 
 DPI = 90
-"""Of pictures on the screen: at 144 the PNG alone takes four times as long."""
+"""Pixels per inch of pictures on the screen: at 144 the PNG alone takes four times as long."""
 
 
 class Picture(Protocol):
@@ -40,23 +44,29 @@ class Picture(Protocol):
     def show(self, view: Any) -> bool:
         """Change the artists to a view; returns whether anything but the moving ones changed."""
 
+    def hits(self, view: Any) -> Hits:
+        """What can be pointed at in the view that is shown; keys are (setting, value) pairs."""
+
 
 class Canvas:
     """Draws a picture into PNG bytes.
 
     Args:
         picture: What to draw. From the first drawing on, its layout stays as it is.
-        dpi: Pixels per inch.
+        width: Of the figure, logical pixels.
+        ratio: Pixels per logical pixel.
     """
 
-    def __init__(self, picture: Picture, *, dpi: int = DPI) -> None:
+    def __init__(self, picture: Picture, *, width: float = 9.0 * DPI, ratio: float = 1.0) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         self.picture = picture
-        picture.figure.set_dpi(dpi)
+        picture.figure.set_dpi(DPI * ratio)
+        picture.figure.set_figwidth(width / DPI)
         self._canvas: Any = FigureCanvasAgg(picture.figure)
         self._layout = picture.figure.get_layout_engine()
         self._background: Any = None
+        self._whole: dict[Axes, tuple[Any, Any]] = {}
 
     def forget(self) -> None:
         """Draw everything anew next time."""
@@ -80,6 +90,30 @@ class Canvas:
             artist.draw(renderer)
         return encode(np.asarray(self._canvas.buffer_rgba()), notes)
 
+    def hits(self, view: Any, serial: int) -> tuple[Hits, bytes]:
+        """What can be pointed at in the view that was drawn, and the same for the browser."""
+        found = self.picture.hits(view)
+        return found, pack(self.picture.figure, found, serial=serial, dpi=DPI)
+
+    def zoom(self, number: int, limits: Sequence[float]) -> None:
+        """Show a part of axes, by their number among those that are drawn."""
+        from matplotlib.ticker import MaxNLocator
+
+        ax = [each for each in self.picture.figure.axes if each.axison][number]
+        self._whole.setdefault(ax, (ax.get_xlim(), ax.xaxis.get_major_locator()))
+        ax.set_xlim(*limits)
+        if ax.get_xscale() == "log" and limits[1] < 10 * limits[0]:
+            ax.xaxis.set_major_locator(MaxNLocator(5))
+        self.forget()
+
+    def unzoom(self) -> None:
+        """Show all axes in full."""
+        for ax, (limits, locator) in self._whole.items():
+            ax.set_xlim(limits)
+            ax.xaxis.set_major_locator(locator)
+        self._whole.clear()
+        self.forget()
+
     def _arrange(self) -> None:
         """Find room for what is not moving; the moving artists do not move the axes."""
         figure = self.picture.figure
@@ -87,6 +121,7 @@ class Canvas:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         self._background = None
+        self._whole.clear()
 
 
 def encode(pixels: NDArray[np.uint8], notes: Mapping[str, str]) -> bytes:
@@ -113,7 +148,8 @@ class WholePicture:
     """A picture on one pair of axes that is drawn as a whole for each view.
 
     Args:
-        draw: Draws a view; where it raises ValueError, that sentence is shown.
+        draw: Draws a view, and says what can be pointed at (`replay.plots.hits.hits_of`); where it
+            raises ValueError, that sentence is shown.
         height: Of the figure, inches, by view.
         theme: Inks, see `replay.style`.
     """
@@ -121,38 +157,34 @@ class WholePicture:
     def __init__(
         self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Theme
     ) -> None:
-        from replay.style import subplots
-
-        self.figure, _ = subplots()
+        self.figure, _ = style.subplots()
         self.moving: Sequence[Artist] = ()
         self._draw, self._height, self._theme = draw, height, theme
         self._shown: object = None
 
     def show(self, view: object) -> bool:
         """Draw a view, unless it is the one that is shown."""
-        from textwrap import fill
-
-        from replay.style import sentence
-
         if view is self._shown:
             return False
         self._shown = view
         self.figure.clear()
+        forget(self.figure)
         self.figure.set_size_inches(self.figure.get_figwidth(), self._height(view))
         try:
             self._draw(view, self.figure.add_subplot())
         except ValueError as error:
             self.figure.clear()
-            sentence(self.figure.add_subplot(), self._theme, fill(str(error), 90))
+            forget(self.figure)
+            style.sentence(self.figure.add_subplot(), self._theme, fill(str(error), 80))
         return True
+
+    def hits(self, view: object) -> Hits:
+        """What the drawing has registered."""
+        return hits_of(self.figure)
 
 
 def sentence_picture(theme: Theme) -> WholePicture:
     """A picture that shows the words of its view."""
-    from textwrap import fill
-
-    from replay.style import sentence
-
     return WholePicture(
-        lambda view, ax: sentence(ax, theme, fill(view.words, 90)), lambda view: 1.6, theme
+        lambda view, ax: style.sentence(ax, theme, fill(view.words, 80)), lambda view: 1.6, theme
     )

@@ -56,6 +56,8 @@ class Progress(RunView):
         if cost.prompt_tokens is not None and cost.completion_tokens is not None:
             tokens = f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f} tokens"
         dollars = "cost unknown" if cost.dollars is None else f"${cost.dollars:.4f}"
+        if not log.header.model.is_llm:
+            dollars = "no LLM, no cost"
         elapsed = "" if self.seconds is None else f", {_span(self.seconds)}"
         return (
             f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}. "
@@ -84,9 +86,9 @@ class LiveView(Explorer):
         subject = Subject(
             name="live",
             function="live_figure",
-            picture=RunPicture(theme),
+            picture=RunPicture,
+            theme=theme,
             view=lambda settings, coarse: self._look(settings["log"]),
-            data="",
         )
         control = choice("Log", options, str(paths[0]), tip="Which run")
         super().__init__(subject, {"log": control}, help=HELP)

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evo.log import Log, read_log
+from evo.records import STATUSES
 from replay.explorers import run_text as texts
 from replay.explorers.run_data import Hop, RunData, RunView, look_at
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer, Sentence, Settings, Subject, figure_of, notice
-from replay.explorers.widgets import button, choice, close_tree, counter, row
+from replay.explorers.widgets import button, choice, close_tree, counter, row, sized
 from replay.reading import Source, find_logs
 from replay.style import Theme
 
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
 
 HELP = (
     "Every child of a run is a point. Click one, or focus the picture: left and right go to the "
-    "next child, up and down to the next improvement, f and F to the next and previous failure."
+    "next child, up and down to the next improvement, f and F to the next and previous failure. "
+    "The list shows who descends from whom, or the programs of a status that hold a text."
 )
 KEPT = 4
 """Logs that are kept in memory."""
+
+LINEAGE, EVERY = "lineage", "every program"
+"""What the list shows, beside the programs of one status."""
 
 HOPS: dict[str, tuple[Hop, Literal[-1, 1], str]] = {
     "◀ child": ("child", -1, "ArrowLeft"),
@@ -40,25 +45,12 @@ HOPS: dict[str, tuple[Hop, Literal[-1, 1], str]] = {
 
 PAGES = {
     "Diff": texts.diff,
+    "Side by side": texts.side_by_side,
     "Program": texts.program,
     "Error": texts.error,
     "Reply": texts.reply,
     "Requests": texts.attempts,
 }
-
-_SEND = (
-    "const wire=this.closest('.run-browser').querySelector('.run-browser-wire input');"
-    "const send=(text)=>{wire.value=text+' '+Date.now();"
-    "wire.dispatchEvent(new Event('input',{bubbles:true}));};"
-)
-_CLICK = (
-    "const box=this.getBoundingClientRect();this.focus();"
-    "send('at '+(event.clientX-box.left)/box.width+' '+(event.clientY-box.top)/box.height);"
-)
-_KEY = (
-    f"if({[key for *_, key in HOPS.values()]}.includes(event.key)&&!event.ctrlKey&&!event.metaKey"
-    "&&!event.altKey){event.preventDefault();event.stopPropagation();send('key '+event.key);}"
-)
 
 
 class RunBrowser(Explorer):
@@ -73,22 +65,30 @@ class RunBrowser(Explorer):
         import ipywidgets
 
         self._read = functools.lru_cache(maxsize=KEPT)(lambda path: RunData(read_log(path)))
-        self._facts = ipywidgets.HTML(layout={"width": "200px", "overflow": "auto"})
+        self._facts = ipywidgets.HTML(layout={"overflow": "auto"})
         self._pages = {title: ipywidgets.HTML() for title in PAGES}
-        self._wire = ipywidgets.Text(layout={"display": "none"}, continuous_update=True)
-        self._wire.add_class("run-browser-wire")
+        self._kind = choice("List", [LINEAGE, EVERY, *STATUSES], LINEAGE, tip="What it shows")
+        self._search = ipywidgets.Text(
+            description="Search", placeholder="in programs and errors", continuous_update=False,
+            **sized(),
+        )  # fmt: skip
+        self._list = ipywidgets.Select(rows=12, description="", **sized())
+        self._listing = False
         subject = Subject(
             name="run",
             function="run_figure",
-            picture=RunPicture(theme),
+            picture=RunPicture,
+            theme=theme,
             view=lambda settings, coarse: self._look(settings),
             adjust=self._adjust,
             fit=self._fit,
-            data="",
+            hears=" ".join(key for *_, key in HOPS.values()),
         )
         super().__init__(subject, self._make_controls(paths), help=HELP)
         self._arrange()
-        self._wire.observe(lambda change: self._told(change["new"]), names="value")
+        for each in (self._kind, self._search):
+            each.observe(lambda _: self._fill(), names="value")
+        self._list.observe(lambda change: self._chosen(change["new"]), names="value")
 
     @property
     def place(self) -> Place:
@@ -114,7 +114,6 @@ class RunBrowser(Explorer):
         """Free the widgets and the logs."""
         with self._lock:
             super().close()
-            close_tree(self._wire)
             self._read.cache_clear()
 
     def _look(self, settings: Settings) -> RunView | Sentence:
@@ -142,29 +141,50 @@ class RunBrowser(Explorer):
         controls["generation"].max = max(int(data.generation[-1]), 1)
         controls["index"].max = max(data.log.header.children - 1, 1)
 
+    def pressed(self, key: str) -> None:
+        """A key on the picture goes where its button goes."""
+        for to, step, known in HOPS.values():
+            if key == known:
+                self.hop(to, step)
+
     def _update(self, *, coarse: bool) -> None:
         super()._update(coarse=coarse)
-        view = self._view
-        known = isinstance(view, RunView)
-        self._facts.value = texts.facts(view) if isinstance(view, RunView) else ""
+        if not isinstance(view := self._view, RunView):
+            self._facts.value = ""
+            for page in self._pages.values():
+                page.value = ""
+            return
+        self._facts.value = texts.facts(view)
         for title, write in PAGES.items():
-            self._pages[title].value = write(view) if known else ""  # type: ignore[arg-type]
+            self._pages[title].value = write(view)
+        self._fill()
 
-    def _told(self, message: str) -> None:
-        """A key or a click on the picture."""
-        match message.split(" ")[:-1]:
-            case ["key", key]:
-                for to, step, known in HOPS.values():
-                    if key == known:
-                        self.hop(to, step)
-            case ["at", across, down]:
-                with self._lock:
-                    picture = self._canvas.picture
-                    assert isinstance(picture, RunPicture)
-                    place = picture.nearest(float(across), float(down))
-                    if place is not None:
-                        self._say("")
-                        self.choose(generation=place[0], index=place[1])
+    def _fill(self) -> None:
+        """Show in the list what it is asked for, and where the shown program is in it."""
+        with self._lock:
+            if self._listing or not isinstance(self._view, RunView):
+                return
+            data, kind = self._view.data, self._kind.value
+            if kind == LINEAGE and not self._search.value:
+                found = data.tree()
+            else:
+                status = kind if kind in STATUSES else None
+                found = data.find(self._search.value, status)
+            options: list[tuple[str, Place | None]] = [*found] or [("none", None)]
+            places = [place for _, place in options]
+            self._listing = True
+            try:
+                if tuple(options) != tuple(self._list.options):
+                    self._list.options = options
+                self._list.value = self.place if self.place in places else None
+            finally:
+                self._listing = False
+
+    def _chosen(self, place: Place | None) -> None:
+        """An entry of the list was chosen."""
+        if place is not None and not self._listing:
+            self._say("")
+            self.choose(generation=place[0], index=place[1])
 
     def _make_controls(self, paths: list[Path]) -> dict[str, Any]:
         names = [path.name for path in paths]
@@ -183,39 +203,25 @@ class RunBrowser(Explorer):
         return controls
 
     def _arrange(self) -> None:
-        """Put the parts in their places, and over the picture what hears clicks and keys."""
+        """Put the parts in their places."""
         import ipywidgets
 
-        width, height = self._canvas.picture.figure.get_size_inches()
-        sensor = ipywidgets.HTML(
-            f"<div tabindex='0' role='application' data-lm-suppress-shortcuts='true' "
-            f"aria-label='Children of the run; arrow keys go to others' "
-            f'onclick="{_SEND}{_CLICK}" onkeydown="{_SEND}{_KEY}" '
-            f"style='width:100%;aspect-ratio:{width:g}/{height:g};cursor:crosshair'></div>",
-            layout={"grid_area": "1 / 1 / 2 / 2", "margin": "0", "width": "100%", "height": "auto"},
-        )
-        self._image.layout.grid_area = "1 / 1 / 2 / 2"
-        stack = ipywidgets.GridBox(
-            [self._image, sensor],
-            layout={"grid_template_columns": "minmax(0, max-content)", "max_width": "100%"},
-        )
         buttons = [
             button(title, f"The {'next' if step > 0 else 'previous'} {to}",
                    functools.partial(self.hop, to, step))
             for title, (to, step, _) in HOPS.items()
         ]  # fmt: skip
-        pages = ipywidgets.Tab(
-            list(self._pages.values()),
-            titles=list(self._pages),
-            layout={"flex": "1 1 400px", "min_width": "0", "max_width": "610px"},
+        wide = {"flex": "3 1 420px", "min_width": "0"}
+        pages = ipywidgets.Tab(list(self._pages.values()), titles=[*self._pages], layout=wide)
+        beside = ipywidgets.VBox(
+            [self._kind, self._search, self._list, self._facts],
+            layout={"flex": "1 1 230px", "min_width": "0"},
         )
-        guide, controls, _, words, tools, code, scrubbed = self.widget.children
+        guide, controls, picture, words, tools, code, scrubbed = self.widget.children
         close_tree(scrubbed)
-        below = row([self._facts, pages])
-        below.layout.max_width = "830px"
-        self.widget.children = (
-            *(guide, controls, row(buttons), stack, words, tools, below, code, self._wire),
-        )
+        below = row([beside, pages])
+        below.layout.width = "100%"
+        self.widget.children = (guide, controls, row(buttons), picture, words, tools, below, code)
         self.widget.add_class("run-browser")
 
 

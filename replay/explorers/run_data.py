@@ -16,6 +16,9 @@ from replay.ancestry import Place, parent_of, program_of
 if TYPE_CHECKING:
     import pandas as pd
 
+LISTED = 300
+"""Programs that a search lists at most."""
+
 Hop = Literal["child", "improvement", "failure"]
 
 
@@ -100,6 +103,69 @@ class RunData:
                 "improved": self.improved,
             }
         )
+
+    def words(self, number: int) -> str:
+        """What a tooltip says of a program."""
+        place, fitness = self.places[number], self.fitness[number]
+        found = STATUSES[self.status[number]]
+        found += "" if np.isnan(fitness) else f", fitness {fitness:.6g}"
+        parent = self.parent(place)
+        rewrites = "" if parent is None else f"\nrewrites {name(parent)}"
+        replaced = ", became the next parent" if self.improved[number] else ""
+        return f"{name(place)}: {found}{replaced}{rewrites}"
+
+    def parent(self, place: Place) -> Place | None:
+        """The program that one rewrites; None: unknown or none."""
+        return parent_of(self.log, place[0]) if place != (0, 0) else None
+
+    def tree(self) -> list[tuple[str, Place]]:
+        """Who descends from whom, each program under its parent: the parents and the best."""
+        wanted = {place for each in self.log.generations if (place := each.best) is not None}
+        wanted = {self.best, *(p for place in wanted if (p := self.parent(place)) is not None)}
+        below: dict[Place | None, list[Place]] = {}
+        for place in sorted(wanted):
+            below.setdefault(self.parent(place), []).append(place)
+        rows: list[tuple[str, Place]] = []
+        waiting = [(place, 0) for place in reversed(below.get(None, []))]
+        while waiting:
+            place, depth = waiting.pop()
+            mine = below.get(place, [])
+            fitness = self.fitness[self.number(place)]
+            stem = "│ " * (depth - 1) + "└ " if depth else ""
+            label = "initial" if place == (0, 0) else f"{place[0]}.{place[1]}"
+            rows.append((f"{stem}{label}  {fitness:.6g}", place))
+            # A line without branches stays straight.
+            waiting += [(each, depth + (len(mine) > 1)) for each in reversed(mine)]
+        return rows
+
+    def find(self, text: str, status: str | None) -> list[tuple[str, Place]]:
+        """The first LISTED programs of a status whose text or error holds a text."""
+        rows = []
+        for number, place in enumerate(self.places):
+            named = STATUSES[self.status[number]]
+            if status not in (None, named) or (text and text not in self._texts[number]):
+                continue
+            value = self.fitness[number]
+            known = named if np.isnan(value) else f"{value:.6g}"
+            rows.append((f"{place[0]}.{place[1]}  {known}", place))
+            if len(rows) == LISTED:
+                break
+        return rows
+
+    @functools.cached_property
+    def _texts(self) -> list[str]:
+        """What a search looks through."""
+        of = {(each.generation, each.index): each for each in self.log.children}
+        texts = []
+        for place in self.places:
+            child = of.get(place)
+            if child is None:
+                texts.append(program_of(self.log, place) or "")
+            else:
+                texts.append(
+                    f"{child.program or child.reply or ''}\n{child.evaluation.error or ''}"
+                )
+        return texts
 
     @functools.cached_property
     def counts(self) -> str:
@@ -236,6 +302,6 @@ def look_at(data: RunData, place: Place) -> RunView:
         evaluation=at.evaluation,
         child=child,
         program=program,
-        parent=parent_of(log, place[0]),
+        parent=data.parent(place),
         drawing=drawing_of(log, at.evaluation, program, at.value),
     )

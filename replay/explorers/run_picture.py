@@ -13,12 +13,11 @@ from replay import style
 from replay.explorers.run_data import Drawing, RunData, RunView
 from replay.explorers.shell import Sentence
 from replay.plots import construction
+from replay.plots.hits import Hits, Mark
 from replay.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
-
-    from replay.ancestry import Place
 
 GREY = "#8C8C8C"
 LOOKS = {
@@ -81,26 +80,19 @@ class RunPicture:
         self.moving = [*self._marks, *self._shapes]
         return fresh
 
-    def nearest(self, across: float, down: float) -> Place | None:
-        """The program whose point is closest to where one clicked.
-
-        Args:
-            across: From the left edge of the picture, a share of its width.
-            down: From the upper edge, a share of its height.
-
-        Returns:
-            Its place; None beside the run.
-        """
-        if self._data is None or not 0 <= across <= LEFT:
-            return None
-        box = self.figure.bbox
-        at = np.array([across * box.width, (1 - down) * box.height])
-        failed = self._failed(self._data)
-        pixels = np.empty_like(self._points)
-        for ax, members in ((self._fitness, ~failed), (self._failures, failed)):
-            if members.any():
-                pixels[members] = ax.transData.transform(self._points[members])
-        return self._data.places[int(np.hypot(*(pixels - at).T).argmin())]
+    def hits(self, view: RunView | Sentence) -> Hits:
+        """Every program; a click shows it."""
+        found = Hits()
+        if self._data is None:
+            return found
+        data, failed = self._data, self._failed(self._data)
+        for number, ((x, y), (generation, index)) in enumerate(
+            zip(self._points.tolist(), data.places, strict=True)
+        ):
+            ax = self._failures if failed[number] else self._fitness
+            key = (("generation", generation), ("index", index))
+            found.marks.append(Mark(ax, (x, y, x, y), data.words(number), key))
+        return found
 
     @staticmethod
     def _failed(data: RunData) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from evo.cost import cost_of_attempts, usage_tokens
-from replay.ancestry import compare_programs, program_of
+from replay.ancestry import MOST_LINES, compare_programs, program_of
 from replay.explorers.run_data import RunView, name
 from replay.explorers.widgets import WIDE
 from replay.markup import LONGEST, clean
@@ -21,6 +22,12 @@ _BLOCK = (
     "border:1px solid rgba(128,128,128,.4);width:0;min-width:100%;box-sizing:border-box"
 )
 """No width of its own, so that long lines scroll and do not widen the page."""
+_CODE = (
+    ("Keyword", "keyword-color"), ("Operator.Word", "keyword-color"), ("String", "string-color"),
+    ("Comment", "comment-color"), ("Number", "number-color"), ("Builtin", "builtin-color"),
+    ("Function", "def-color"),
+)  # fmt: skip
+"""Parts of the names of Pygments' tokens, and JupyterLab's colours for them."""
 
 
 def facts(view: RunView) -> str:
@@ -37,7 +44,8 @@ def facts(view: RunView) -> str:
         cost = cost_of_attempts(view.child.attempts, header.model, header.sampling)
         rows.append(("seed", str(view.child.seed)))
         rows.append(("tokens", "unknown" if cost.tokens is None else f"{cost.tokens:,.0f}"))
-        rows.append(("cost", "unknown" if cost.dollars is None else f"${cost.dollars:.6f}"))
+        if header.model.is_llm:
+            rows.append(("cost", "unknown" if cost.dollars is None else f"${cost.dollars:.6f}"))
     scores = [
         (f"instance {each.id}", each.status if each.score is None else f"{each.score:.9g}")
         for each in evaluation.instances
@@ -82,11 +90,68 @@ def diff(view: RunView) -> str:
     )
 
 
+def side_by_side(view: RunView) -> str:
+    """The parent's program and the child's, line by line, in the page's colours of code."""
+    before = view.parent and program_of(view.data.log, view.parent)
+    if view.program is None or view.parent is None or before is None:
+        return diff(view)
+    old, new = _coloured(before), _coloured(view.program)
+    if max(len(old), len(new)) > MOST_LINES:
+        return diff(view)
+    rows = []
+    same = difflib.SequenceMatcher(None, before.split("\n"), view.program.split("\n"), False)
+    for kind, a, b, c, d in same.get_opcodes():
+        left, right = old[a:b], new[c:d]
+        if kind == "equal" and len(left) > 8:
+            gap = f"<tr><td colspan=2 style='opacity:.7'>{len(left) - 6} equal lines</td></tr>"
+            rows += [*map(_pair, left[:3], right[:3]), gap, *map(_pair, left[-3:], right[-3:])]
+            continue
+        for one, other in itertools.zip_longest(left, right):
+            rows.append(_pair(one, other, changed=kind != "equal"))
+    head = f"<tr><th>{clean(name(view.parent))}</th><th>{clean(name(view.place))}</th></tr>"
+    return (
+        f"<div tabindex='0' style='{_BLOCK}'><table style='width:100%;border-collapse:collapse'>"
+        f"{head}{''.join(rows)}</table></div>"
+    )
+
+
+def _pair(left: str | None, right: str | None, *, changed: bool = False) -> str:
+    """Two lines beside each other."""
+    cells = []
+    for text, colour in ((left, _REMOVED), (right, _ADDED)):
+        ground = f"background:rgba({colour},.2);" if changed and text is not None else ""
+        look = "vertical-align:top;width:50%;font-family:monospace;white-space:pre-wrap;"
+        cells.append(f"<td style='{look}overflow-wrap:anywhere;{ground}'>{text or ''}</td>")
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _coloured(program: str) -> list[str]:
+    """The lines of a program as HTML, in the page's colours of code where Pygments is there."""
+    try:
+        from pygments.lexers.python import PythonLexer
+    except ImportError:
+        return [clean(line) for line in program.split("\n")]
+    lexer = PythonLexer(stripnl=False, ensurenl=False)
+    lines = [""]
+    for kind, text in lexer.get_tokens(program[:LONGEST]):
+        colour = next((c for part, c in _CODE if part in str(kind)), None)
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                lines.append("")
+            shown = clean(part)
+            if colour and part:
+                shown = (
+                    f"<span style='color:var(--jp-mirror-editor-{colour},inherit)'>{shown}</span>"
+                )
+            lines[-1] += shown
+    return lines
+
+
 def program(view: RunView) -> str:
     """The program."""
     if view.program is None:
         return _note(_no_text(view, "program"))
-    return _text(view.program, wrap=False)
+    return _text(view.program, wrap=False, colour=True)
 
 
 def reply(view: RunView) -> str:
@@ -137,12 +202,12 @@ def _diff_line(line: str) -> str:
     return f"<span style='display:block;min-height:1.35em;{ground}'>{clean(line)}</span>"
 
 
-def _text(text: str, *, wrap: bool = True) -> str:
+def _text(text: str, *, wrap: bool = True, colour: bool = False) -> str:
     left = len(text) - LONGEST
     more = _note(f"{left:,} further characters are not shown.") if left > 0 else ""
     space = "pre-wrap" if wrap else "pre"
-    style = f"{_BLOCK};white-space:{space}"
-    return f"<pre tabindex='0' style='{style}'>{clean(text[:LONGEST])}</pre>{more}"
+    shown = "\n".join(_coloured(text)) if colour else clean(text[:LONGEST])
+    return f"<pre tabindex='0' style='{_BLOCK};white-space:{space}'>{shown}</pre>{more}"
 
 
 def _note(text: str) -> str:

@@ -236,8 +236,9 @@ def explore_selection(
     subject = Subject(
         name="selection",
         function="selection_figure",
-        data="data",
-        picture=_picture(theme),
+        data=(data, "data"),
+        picture=_picture,
+        theme=theme,
         view=lambda settings, coarse: race.view(**settings, shuffled=not coarse),
         adjust=adjust,
         fit=lambda controls, settings: setattr(controls["rounds"], "max", last(settings)),

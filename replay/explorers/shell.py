@@ -20,8 +20,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from replay.explorers.canvas import Canvas, Picture, sentence_picture
-from replay.explorers.widgets import WIDE, button, close_previous, close_tree, row, spoken
+from replay.explorers.canvas import DPI, Canvas, Picture, sentence_picture
+from replay.explorers.screen import make_screen, show
+from replay.explorers.widgets import (
+    WIDE,
+    button,
+    close_previous,
+    close_tree,
+    grid,
+    row,
+    spoken,
+    the_name,
+)
+from replay.plots.hits import Hits, still
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +79,8 @@ class Subject:
     Attributes:
         name: Begins the names of saved files.
         function: Name of the plain function in `replay.explorers` with the same parameters.
-        picture: Shows the views.
+        picture: From a theme to what shows the views.
+        theme: Inks, see `replay.style`; `neutral` is the page's.
         view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
             sentence for the user, where there is none.
         adjust: From the name of the control that was moved, and settings, to settings that fit
@@ -77,19 +89,27 @@ class Subject:
         scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
         hidden: From settings to the controls that do not matter now.
         arguments: From the settings that matter to the arguments of the plain function.
-        data: First argument of the plain function, as the code names it; empty: none.
+        slow: Computes, beside the controls, what views at rest need for settings.
+        folded: Controls that are out of sight until one asks for them.
+        hears: Keys on the picture, with spaces between, that `Explorer.pressed` is told of.
+        data: First argument of the plain function, and how to make it where the user has no name
+            for it; None: it has none.
     """
 
     name: str
     function: str
-    picture: Picture
+    picture: Callable[[Theme], Picture]
+    theme: Theme
     view: Callable[[Settings, bool], View]
     adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
     fit: Callable[[Mapping[str, Any], Settings], None] = lambda controls, settings: None
     scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]] = field(default_factory=dict)
     hidden: Callable[[Settings], set[str]] = lambda settings: set()
     arguments: Callable[[Settings], Settings] = lambda settings: settings
-    data: str = "frame"
+    slow: Callable[[Settings], object] = lambda settings: None
+    folded: Sequence[str] = ()
+    hears: str = ""
+    data: tuple[Any, str] | None = None
 
 
 class Explorer:
@@ -114,24 +134,28 @@ class Explorer:
         close_previous(self)
         self.controls = dict(controls)
         self._subject = subject
-        self._canvas = Canvas(subject.picture)
+        self._page = (_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
+        self._canvas = Canvas(subject.picture(self._page[0]))
+        self._hits, self._serial = Hits(), 0
         self._lock = threading.RLock()
         self._adjusting = False
         self._last_moved = ""
         self._timer: threading.Timer | None = None
         self._made: list[Any] = []  # beside the widget
         self._view: View | None = None
+        self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
-        self._image = ipywidgets.Image(format="png", layout=_natural())
+        self._png = b""
+        self._screen = make_screen(self._told, subject.hears)
         self._words = ipywidgets.HTML()
         self._code = ipywidgets.HTML()
         self._status = ipywidgets.HTML()
         self._scrubbed = ipywidgets.VBox()
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(f"<div>{html.escape(help)}{_ARROW_KEYS}</div>"),
-                row(list(self.controls.values())),
-                self._image,
+                ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}{_ARROW_KEYS}</div>"),
+                self._arranged(),
+                self._screen,
                 self._words,
                 self._tools(),
                 self._code,
@@ -141,7 +165,7 @@ class Explorer:
         )
         self.widget.add_class("replay-explorer")
         self._hide()
-        self._update(coarse=False)
+        self._update(coarse=True)
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
 
@@ -160,17 +184,17 @@ class Explorer:
         """The call that gives the picture as a figure."""
         hidden = self._subject.hidden(self._settings)
         matter = {n: v for n, v in self._settings.items() if n not in hidden and v != DEFAULT}
-        given = [self._subject.data] if self._subject.data else []
+        given = [the_name(*self._subject.data)] if self._subject.data else []
         given += [f"{name}={v!r}" for name, v in self._subject.arguments(matter).items()]
         return f"replay.explorers.{self._subject.function}({', '.join(given)})"
 
     @property
     def png(self) -> bytes:
         """The picture as it is on the screen."""
-        return bytes(self._image.value)
+        return self._png
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture (.png, .svg, .pdf) or the numbers in it (.csv).
+        """Write the picture (.png, .svg, .pdf; .html answers to the mouse) or its numbers (.csv).
 
         Raises:
             ValueError: The name ends in anything else.
@@ -185,15 +209,22 @@ class Explorer:
                     raise ValueError("there are no numbers to save")
                 table.to_csv(path, index=False)
                 return Path(path)
+            if Path(path).suffix.lower() == ".html":
+                page = still(self._png, self._packed, self.words)
+                head = f"<!doctype html><meta charset='utf-8'><title>{self._subject.name}</title>"
+                Path(path).write_text(f"{head}{page}{spoken(self.words)}", encoding="utf-8")
+                return Path(path)
             self._canvas.forget()
-            return save(self._subject.picture.figure, path)
+            return save(self._canvas.picture.figure, path)
 
     def settle(self) -> None:
-        """Draw in full now what was drawn coarsely while a slider moved."""
+        """Draw in full now what was drawn coarsely, at first or while a slider moved."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
+            if self._coarse:
+                self._subject.slow(self._settings)
                 self._update(coarse=False)
 
     def scrub(self, parameter: str, values: Sequence[Any] | None = None) -> Any:
@@ -245,6 +276,7 @@ class Explorer:
             for each in (self.widget, *self._made):
                 close_tree(each)
             self._view = None
+            self._hits = Hits()
             for name in ("_subject", "_canvas"):
                 self.__dict__.pop(name, None)
 
@@ -264,6 +296,46 @@ class Explorer:
         """Set several controls at once, which draws once."""
         with self._lock:
             self._take({**self._settings, **settings})
+
+    def pressed(self, key: str) -> None:
+        """A key was pressed on the picture."""
+
+    def _told(self, message: Mapping[str, Any]) -> None:
+        """The browser says what the mouse did, or what the page is like."""
+        with self._lock:
+            if "_subject" not in self.__dict__:
+                return
+            match message:
+                case {"kind": "mounted", "dark": dark, "ratio": ratio, "width": width}:
+                    self._fit_page(_inks(self._subject.theme, dark=dark), width, ratio)
+                case {"kind": "key", "key": key}:
+                    self.pressed(key)
+                case {"serial": serial} if serial != self._serial:
+                    pass  # of a picture that is gone
+                case {"kind": "click", "mark": number}:
+                    if (key := self._hits.key(number)) is not None:
+                        self._clicked(key)
+                case {"kind": "zoom", "axes": number, "x": limits}:
+                    self._canvas.zoom(number, limits)
+                    self._draw(coarse=False)
+                case {"kind": "reset"}:
+                    self._canvas.unzoom()
+                    self._draw(coarse=False)
+
+    def _clicked(self, key: Any) -> None:
+        """A mark was clicked: its key is a tuple of settings and their values."""
+        self.choose(**dict(key))
+
+    def _fit_page(self, theme: Theme, width: float, ratio: float) -> None:
+        """Draw for the page as it is now."""
+        page = (theme, min(max(float(width), 640.0), 1400.0), min(max(float(ratio), 1.0), 2.0))
+        if page != self._page:
+            self._page = page
+            picture = self._subject.picture(theme)
+            self._canvas = Canvas(picture, width=page[1], ratio=page[2])
+            self._draw(coarse=self._coarse)
+        if self._coarse:
+            self._rest_soon()
 
     def _moved(self, name: str) -> None:
         """A control has a new value."""
@@ -287,6 +359,10 @@ class Explorer:
             self._adjusting = False
         self._hide()
         self._update(coarse=True)
+        self._rest_soon()
+
+    def _rest_soon(self) -> None:
+        """Draw in full once nothing has moved for a while."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = threading.Timer(REST, self._rest)
@@ -301,6 +377,11 @@ class Explorer:
 
     def _rest(self) -> None:
         """Nothing has moved for a while."""
+        with self._lock:
+            if self._timer is not threading.current_thread():
+                return
+            slow, settings = self._subject.slow, self._settings
+        slow(settings)
         with self._lock:
             if self._timer is not threading.current_thread():
                 return
@@ -338,11 +419,33 @@ class Explorer:
             self._words.value = spoken(str(error), role="alert")
             return
         self._view = view
-        notes = {"Description": view.words, "Source": self.code}
-        self._image.value = self._canvas.draw(view, notes=notes)
+        self._draw(coarse=coarse)
         self._words.value = spoken(view.words)
         if not coarse:
             self._code.value = _copyable(self.code)
+
+    def _draw(self, *, coarse: bool) -> None:
+        """Show the view; at rest also say what can be pointed at."""
+        view, self._coarse = self._view, coarse
+        if view is None:
+            return
+        notes = {"Description": view.words, "Source": self.code}
+        self._png, self._packed = self._canvas.draw(view, notes=notes), b""
+        if not coarse:
+            self._serial += 1
+            self._hits, self._packed = self._canvas.hits(view, self._serial)
+        show(self._screen, self._png, self._packed, view.words)
+
+    def _arranged(self) -> Any:
+        """The controls in their places."""
+        import ipywidgets
+
+        folded = [self.controls[name] for name in self._subject.folded]
+        seen = [control for control in self.controls.values() if control not in folded]
+        if not folded:
+            return grid(seen)
+        rest = ipywidgets.Accordion([grid(folded)], titles=("Parameters",), selected_index=None)
+        return ipywidgets.VBox([grid(seen), rest], layout={"width": "100%"})
 
     def _tools(self) -> Any:
         """Buttons under the picture."""
@@ -351,7 +454,9 @@ class Explorer:
                 f"Save {suffix.upper()}", f"Write the {what} into the notebook's folder",
                 functools.partial(self._save_clicked, suffix),
             )
-            for suffix, what in (("png", "picture"), ("svg", "picture"), ("csv", "numbers"))
+            for suffix, what in (
+                ("png", "picture"), ("svg", "picture"), ("html", "page"), ("csv", "numbers")
+            )
         ]  # fmt: skip
         scrubs = [
             button(
@@ -403,7 +508,8 @@ def notice(name: str, function: str, text: str, theme: Theme) -> Explorer:
     subject = Subject(
         name=name,
         function=function,
-        picture=sentence_picture(theme),
+        picture=sentence_picture,
+        theme=theme,
         view=lambda settings, coarse: Sentence(text),
     )
     return Explorer(subject, {}, help="")
@@ -418,6 +524,13 @@ def figure_of(picture: Picture, view: Any) -> Figure:
     """The figure of a picture that shows a view."""
     picture.show(view)
     return picture.figure
+
+
+def _inks(theme: Theme, *, dark: bool) -> Theme:
+    """The theme to draw in on a light or dark page."""
+    if theme != "neutral":
+        return theme
+    return "dark" if dark else "light"
 
 
 def _natural() -> dict[str, str]:

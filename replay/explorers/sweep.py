@@ -277,7 +277,9 @@ def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
     subject = Subject(
         name="sweep",
         function="sweep_figure",
-        picture=_picture(theme),
+        picture=_picture,
+        theme=theme,
+        data=(frame, "frame"),
         view=lambda settings, coarse: view(**settings),
         fit=fit,
         hidden=_hidden,
@@ -293,7 +295,7 @@ def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
     }
     for name, order in filters.order.items():
         controls[WHERE + name] = several(
-            name, filters.options(name, {}), min(5, max(2, len(order))), width=200,
+            name, filters.options(name, {}), min(5, max(2, len(order))),
             tip="Ctrl or Shift chooses several; none chosen: all",
         )  # fmt: skip
     return Explorer(subject, controls, help=HELP)

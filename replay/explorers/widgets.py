@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-WIDE = "max-width:810px;line-height:1.4"
-"""Style of text as wide as a picture."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDE = "line-height:1.4"
+"""Style of text under a picture."""
 
 
 def choice(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
@@ -19,7 +22,7 @@ def choice(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
     import ipywidgets
 
     return ipywidgets.Dropdown(
-        options=list(options), value=value, description=label, tooltip=tip, **sized(200)
+        options=list(options), value=value, description=label, tooltip=tip, **sized()
     )
 
 
@@ -47,17 +50,48 @@ def entry(label: str, value: float, bounds: tuple[float, float], step: float, *,
 
     return ipywidgets.BoundedFloatText(
         value=value, min=bounds[0], max=bounds[1], step=step, description=label, tooltip=tip,
-        **sized(200),
+        **sized(),
     )  # fmt: skip
 
 
-def several(label: str, options: Sequence[Any], rows: int, *, tip: str, width: int = 268) -> Any:
+def several(label: str, options: Sequence[Any], rows: int, *, tip: str) -> Any:
     """A list from which several can be chosen."""
     import ipywidgets
 
     return ipywidgets.SelectMultiple(
-        options=options, rows=rows, description=label, tooltip=tip, **sized(width)
+        options=options, rows=rows, description=label, tooltip=tip, **sized()
     )
+
+
+def toggles(label: str, options: Sequence[str], value: Sequence[str], *, most: int) -> Any:
+    """Buttons of which up to `most` are down; its value is a tuple, in the order of choice."""
+    import ipywidgets
+    import traitlets
+
+    class Toggles(ipywidgets.Box):  # type: ignore[misc]
+        value = traitlets.Tuple()
+
+        def take(self, change: Any) -> None:
+            for each in buttons:
+                each.value = each.description in change["new"]
+                each.disabled = not each.value and len(change["new"]) >= most
+
+        def press(self, change: Any) -> None:
+            name = change["owner"].description
+            rest = tuple(each for each in self.value if each != name)
+            if change["new"] != (name in self.value):
+                self.value = (*rest, name) if change["new"] else rest
+
+    look = {"width": "auto", "margin": "1px"}
+    buttons = [ipywidgets.ToggleButton(description=name, layout=look) for name in options]
+    head = ipywidgets.Label(f"{label} (up to {most})")
+    layout = {"flex_flow": "row wrap", "grid_column": "1 / -1"}
+    made = Toggles([head, *buttons], layout=layout)
+    made.observe(made.take, names="value")
+    for each in buttons:
+        each.observe(made.press, names="value")
+    made.value = tuple(value)
+    return made
 
 
 def button(label: str, tip: str, work: Callable[[], object]) -> Any:
@@ -69,6 +103,15 @@ def button(label: str, tip: str, work: Callable[[], object]) -> Any:
     return made
 
 
+def grid(widgets: Sequence[Any]) -> Any:
+    """Controls in equal tracks, as many as the page has room for."""
+    import ipywidgets
+
+    tracks = "repeat(auto-fill, minmax(min(210px, 100%), 1fr))"
+    layout = {"grid_template_columns": tracks, "width": "100%", "grid_gap": "2px 12px"}
+    return ipywidgets.GridBox(list(widgets), layout=layout)
+
+
 def row(widgets: Sequence[Any]) -> Any:
     """Widgets side by side, in further lines where the page is narrow."""
     import ipywidgets
@@ -76,17 +119,36 @@ def row(widgets: Sequence[Any]) -> Any:
     return ipywidgets.Box(list(widgets), layout={"flex_flow": "row wrap", "max_width": "100%"})
 
 
-def sized(width: int = 268) -> dict[str, Any]:
-    """Width in pixels, 3 or 4 to a row of 810 pixels, and margins of a control."""
-    return {
-        "style": {"description_width": "initial"},
-        "layout": {"width": f"{width}px", "margin": "2px 2px 2px 0"},
-    }
+def sized() -> dict[str, Any]:
+    """A control fills its track."""
+    return {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 
 
 def spoken(text: str, role: str = "status") -> str:
     """A paragraph that screen readers announce; its text stays text."""
     return f"<div role='{role}' aria-live='polite' style='{WIDE}'>{html.escape(text)}</div>"
+
+
+def the_name(value: Any, otherwise: str) -> str:
+    """The variable that a user of IPython has for a value, or else this code."""
+    try:
+        from IPython.core.getipython import get_ipython
+    except ImportError:
+        return otherwise
+    names: dict[str, Any] = getattr(get_ipython(), "user_ns", {})
+    known = (n for n, v in names.items() if v is value and not n.startswith("_"))
+    return next(known, otherwise)
+
+
+def source_of(frame: pd.DataFrame) -> str:
+    """Code that loads a frame again from the logs that it names; `frame` if it names none."""
+    sources = [str(each) for each in frame["source"].unique()] if "source" in frame else []
+    if not sources or not all(sources):
+        return "frame"
+    if len(sources) > 3:
+        folders = dict.fromkeys(each.rpartition("/")[0] for each in sources)
+        sources = [f"{folder}/*.jsonl*" for folder in folders]
+    return f"replay.load({', '.join(map(repr, sources))})"
 
 
 class Closable(Protocol):

@@ -28,6 +28,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PICTURES = "img.widget-image, .replay-picture img"
 PATIENCE = 60_000  # milliseconds
 
 WATCH = """
@@ -199,12 +200,13 @@ def execute(page, command: str, arguments: dict | None = None) -> None:
 def shown(page, *, timeout: float = PATIENCE) -> dict[str, str]:
     """What the visible picture says it shows."""
     page.wait_for_function(
-        "() => [...document.querySelectorAll('img.widget-image')].some(i => i.offsetParent)",
+        "(all) => [...document.querySelectorAll(all)].some(i => i.offsetParent)",
+        arg=PICTURES,
         timeout=timeout,
     )
     return page.evaluate(
-        "() => window.notes([...document.querySelectorAll('img.widget-image')]"
-        ".find(i => i.offsetParent).src)"
+        "(all) => window.notes([...document.querySelectorAll(all)].find(i => i.offsetParent).src)",
+        PICTURES,
     )
 
 
@@ -227,15 +229,44 @@ def sees(page, words) -> None:
     page.get_by_role("status").filter(has_text=words).first.wait_for()
 
 
+def point(page, text: str) -> tuple[float, float]:
+    """Where on the page the mark lies whose tooltip begins so, once the picture is at rest."""
+    found = page.wait_for_function(
+        """(text) => {
+          const box = [...document.querySelectorAll('.replay-picture')].find(e => e.offsetParent);
+          const mark = box?.hits?.marks.find(each => each.text.startsWith(text));
+          if (!mark) return null;
+          box.scrollIntoView({block: 'nearest'});
+          const image = box.querySelector('img').getBoundingClientRect();
+          const scale = image.width / box.hits.size[0];
+          const [x0, y0, x1, y1] = box.hits.floats.subarray(mark.first, mark.first + 4);
+          return [image.left + scale * (x0 + x1) / 2, image.top + scale * (y0 + y1) / 2];
+        }""",
+        arg=text,
+    )
+    return tuple(found.json_value())
+
+
+def click(page, text: str) -> str:
+    """Point at a mark, which says something, and click it; gives what the tooltip said."""
+    page.mouse.move(*point(page, text))
+    tip = page.locator(".replay-picture [role=status]:visible").first
+    tip.wait_for()
+    said = tip.inner_text()
+    page.mouse.click(*point(page, text))
+    return said
+
+
 def fits(page) -> None:
     """Nothing of what is shown is cropped on the right."""
     outside = page.evaluate(
-        """() => {
+        """(pictures) => {
           const cell = document.querySelector('.jp-OutputArea-output').getBoundingClientRect();
-          const parts = 'img.widget-image, .widget-hslider, .widget-tab, .widget-button';
+          const parts = `${pictures}, .widget-hslider, .widget-tab, .widget-button`;
           return [...document.querySelectorAll(parts)].filter(e => e.offsetParent)
             .map(e => e.getBoundingClientRect().right - cell.right).filter(d => d > 1);
-        }"""
+        }""",
+        PICTURES,
     )
     assert not outside
 

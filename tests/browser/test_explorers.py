@@ -24,11 +24,16 @@ ALLOCATION = (DATA, "e = explorers.explore_allocation(frame)\ne")
 def test_budget(opened, screenshots, request):
     page, name = opened, request.node.name
     assert "generations=8, children=8, calls=64" in lab.shown(page)["Source"]
+    assert "best fitness 0." in lab.click(page, "T = 4, N = 8")
+    lab.wait_for(page, "generations=4, children=8, calls=32")
+    lab.click(page, "T = 8, N = 8")
+    lab.wait_for(page, "generations=8, children=8, calls=64")
     lab.handle(page, "generations T").press("ArrowRight")
     lab.wait_for(page, "generations=16, children=4, calls=64")
     lab.sees(page, "T = 16 generations of N = 4 children (C = 64 calls)")
     lab.handle(page, "calls C").press("ArrowLeft")
     lab.wait_for(page, "generations=8, children=4, calls=32")
+    page.screenshot(path=screenshots / f"{name}-mid.png")
     box = lab.handle(page, "children N").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
@@ -58,6 +63,12 @@ def test_in_notebook_7(tmp_path, screenshots):
 def test_allocation(opened, screenshots, request):
     page, name = opened, request.node.name
     before = lab.shown(page)["Source"]
+    lab.click(page, "random with 5 arms")
+    lab.wait_for(page, "shown='random'")
+    page.get_by_role("button", name="exp3ix").click()
+    lab.wait_for(page, "policies=('ucb1', 'thompson', 'exp3ix')")
+    page.get_by_role("button", name="exp3ix").click()
+    page.get_by_text("Parameters").click()
     assert "policies=('ucb1', 'thompson')" in before
     lab.handle(page, "arms K").press("ArrowRight")
     lab.wait_for(page, "arms=6")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from browser import lab
 
-from replay.explorers.hits import Curve, Hits, Mark, pack
-from replay.explorers.screen import still
+from replay.plots.hits import Curve, Hits, Mark, pack, still
 
 pytestmark = pytest.mark.slow
 

@@ -26,11 +26,6 @@ def test_text_and_lines_stand_out_from_the_ground(theme):
     assert min(contrast(colour, ink.ground) for colour in style.PALETTE) > 2
 
 
-@pytest.mark.parametrize("page", ["#FFFFFF", "#111111"])
-def test_neutral_text_is_readable_on_light_and_dark_pages(page):
-    assert contrast(style.THEMES["neutral"].text, page) > 3.9
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -57,6 +57,7 @@ def test_an_oracle_of_one_arm_pulls_a_single_rank(frame):
 
 
 def test_coarse_while_it_moves_and_full_at_rest(explorer):
+    explorer.settle()
     assert "1,000 replicates" in explorer.words
     explorer.controls["arms"].value = 3
     assert f"{COARSE} replicates" in explorer.words

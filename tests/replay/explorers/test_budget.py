@@ -21,7 +21,8 @@ def test_logged_splits_are_those_of_the_grid(sweep):
     known = outlook(frame, children)
     cells = replay.depth_breadth(frame).cells
     for row in cells.itertuples():
-        assert known.value(row.generations, row.children) == (pytest.approx(row.value), True)
+        cell = known.cell(row.generations, row.children)
+        assert (cell.value, cell.logged) == (pytest.approx(row.value), True)
         split = known.split(row.generations, row.children, axis="calls", tau=0.9)
         assert split.logged
         kept = max(row.low, frame["best_fitness"].min())  # bands keep to the data's range
@@ -35,12 +36,12 @@ def without(sweep, N):
 
 def test_splits_never_run_are_predicted_inside_what_was_logged(sweep):
     known = outlook(*without(sweep, 4))
-    value, logged = known.value(4, 4)
-    assert not logged
-    assert known.value(4, 2)[0] - 0.05 < value < known.value(4, 8)[0] + 0.05
-    assert known.value(8, 4) is None  # nobody was as deep with so many children
-    assert known.value(4, 32) is None
-    assert outlook(without(sweep, 4)[0], None).value(4, 4) is None
+    cell = known.cell(4, 4)
+    assert not cell.logged
+    assert known.cell(4, 2).value - 0.05 < cell.value < known.cell(4, 8).value + 0.05
+    assert known.cell(8, 4) is None  # nobody was as deep with so many children
+    assert known.cell(4, 32) is None
+    assert outlook(without(sweep, 4)[0], None).cell(4, 4) is None
     split = known.split(4, 4, axis="tokens", tau=0.5)
     assert split.fitness.logged == 0
     assert not split.logged
@@ -53,8 +54,8 @@ def test_one_run_fills_no_heatmap(sweep):
         table[(table["children"] == 1) & (table["run"].str.endswith("-0"))] for table in sweep
     )
     known = outlook(frame, children)
-    assert known.value(32, 1)[1]
-    assert all(known.value(T, N) is None for T in (1, 2, 4) for N in (2, 4, 8))
+    assert known.cell(32, 1).logged
+    assert all(known.cell(T, N) is None for T in (1, 2, 4) for N in (2, 4, 8))
 
 
 def test_the_probability_to_reach_tau_falls_with_tau_and_is_no_certainty(sweep):
@@ -79,23 +80,30 @@ def test_no_hits_are_no_certainty(sweep):
 @pytest.mark.parametrize("moved", ["generations", "children", "calls"])
 def test_linked_sliders_stay_on_the_budget_line(moved):
     powers = [1, 2, 4, 8, 16]
-    for T in powers:
-        for N in powers:
-            for new in powers:
-                before = {"generations": T, "children": N, "calls": T * N}
-                after = link(moved, {**before, moved: new}, powers, powers)
-                assert after["calls"] == after["generations"] * after["children"]
+    for T, N, new in itertools.product(powers, repeat=3):
+        before = {"generations": T, "children": N, "calls": T * N}
+        asked = new * N if moved == "calls" else new
+        after = link(moved, {**before, moved: asked}, powers, powers)
+        assert after["calls"] == after["generations"] * after["children"]
+        if moved == "calls":
+            assert after["calls"] == asked
+        elif 1 < T * N < 256:
+            assert after["calls"] == T * N  # at the edges, too
+            if T * N % new == 0 and T * N // new in powers:
                 assert after[moved] == new
-                if moved != "calls" and new <= T * N and T * N // new <= 16:
-                    assert after["calls"] == T * N
+
+
+def test_a_budget_with_one_split_does_not_hold_its_sliders():
+    before = {"generations": 8, "children": 3, "calls": 12}
+    assert link("generations", before, [3], [1, 2, 4, 8])["calls"] == 24
 
 
 def test_a_mean_over_those_that_have_something_is_not_shown():
     best = np.tile([np.nan, 0.5, 0.6], (4, 1))
     best[0, 1] = np.nan
     known = outlook(as_frame(best, children=2, seeds=range(4)), None)
-    assert math.isnan(known.value(1, 2)[0])
-    assert known.value(2, 2) == (0.6, True)
+    assert math.isnan(known.cell(1, 2).value)
+    assert known.cell(2, 2).value == 0.6
     assert known.split(2, 2, axis="calls", tau=0.55).reached.value.tolist() == [0, 1]
 
 

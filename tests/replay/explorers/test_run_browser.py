@@ -14,7 +14,7 @@ from evo.upkeep import compact
 from replay import explorers
 from replay.explorers.run_browser import HOPS
 from replay.explorers.run_data import RunData
-from replay.explorers.run_picture import LEFT, LOOKS, RunPicture
+from replay.explorers.run_picture import LOOKS, RunPicture
 from replay.markup import clean
 
 NASTY = "<script>alert('x')</script>\n# \u202egnp.exe & \x1b[31m"
@@ -33,11 +33,7 @@ def browser(log):
 
 
 def press(browser, key):
-    browser._wire.value = f"key {key} {random.random()}"
-
-
-def click(browser, across, down):
-    browser._wire.value = f"at {across} {down} {random.random()}"
+    browser._told({"kind": "key", "key": key})
 
 
 def test_it_begins_at_the_best(browser, log):
@@ -80,17 +76,39 @@ def test_keys_and_buttons_do_the_same(browser):
     assert names == list(HOPS)
 
 
-def test_a_click_finds_the_point_that_is_there(browser, log):
-    data, picture = RunData(log), browser._canvas.picture
-    box = picture.figure.bbox
+def test_a_click_on_a_point_shows_its_program(browser, log):
+    browser.settle()
+    data = RunData(log)
     for number in random.Random(1).sample(range(len(data.places)), 8):
-        ax = picture._failures if np.isnan(data.fitness[number]) else picture._fitness
-        x, y = ax.transData.transform(picture._points[number])
-        click(browser, x / box.width, 1 - y / box.height)
+        browser.settle()
+        text = browser._hits.marks[number].text
+        browser._told({"kind": "click", "serial": browser._serial, "mark": number})
         assert browser.place == data.places[number]
+        assert text.lower().startswith(browser.words.partition(":")[0].lower())
     before = browser.place
-    click(browser, LEFT + 0.1, 0.5)
+    browser.settle()
+    browser._told({"kind": "click", "serial": browser._serial - 1, "mark": 0})  # of an old picture
     assert browser.place == before
+
+
+def test_the_list_shows_the_lineage_and_finds_texts(browser, log):
+    improving = [(0, 0), *(each.best for each in log.generations if each.improved)]
+    assert [place for _, place in browser._list.options] == improving
+    assert browser._list.value == browser.place
+    browser._list.value = improving[1]
+    assert browser.place == improving[1]
+    browser._kind.value = "error"
+    failed = [(o.generation, o.index) for o in log.outcomes if o.evaluation.status == "error"]
+    assert [place for _, place in browser._list.options if place] == failed
+    browser._kind.value = "every program"
+    wanted = log.children[5].program.splitlines()[-1]
+    browser._search.value = wanted
+    found = [place for _, place in browser._list.options]
+    assert (log.children[5].generation, log.children[5].index) in found
+    assert all(wanted in (c.program or "") for c in log.children
+               if (c.generation, c.index) in found)  # fmt: skip
+    browser._search.value = "\x00 nowhere"
+    assert browser._list.options == (("none", None),)
 
 
 def test_sliders_go_where_there_is_a_program(browser):
@@ -192,7 +210,7 @@ def test_an_imported_log_says_what_it_lacks(tmp_path):
     lines = [msgspec.structs.replace(header, task=bare), *sample_lines(children=2)[2:]]
     browser = replay.browse(write(tmp_path / "a.jsonl", *lines))
     assert "imported" in browser._pages["Diff"].value
-    assert "program 2" in browser._pages["Program"].value
+    assert "program" in browser._pages["Program"].value
     assert "imported" in browser._view.drawing.reason
     browser.close()
 

@@ -2,6 +2,7 @@ import base64
 import dataclasses
 import io
 import time
+import types
 
 import numpy as np
 import pytest
@@ -34,15 +35,15 @@ def test_the_png_holds_the_pixels_and_the_notes():
 
 def test_the_picture_follows_a_control(explorer):
     before = explorer.png
-    explorer.controls["generations"].value = 2
+    explorer.controls["generations"].value = 16
     assert explorer.png != before
-    assert "generations=2" in Image.open(io.BytesIO(explorer.png)).text["Source"]
+    assert "generations=16" in Image.open(io.BytesIO(explorer.png)).text["Source"]
     explorer.settle()
-    assert explorer.words.startswith("toy, chain: T = 2")
+    assert explorer.words.startswith("toy, chain: T = 16")
 
 
 def test_only_moving_artists_are_drawn_but_all_is_as_if_drawn_anew(explorer):
-    explorer.controls["generations"].value = 4
+    explorer.controls["generations"].value = 8
     explorer.settle()
     blitted = np.asarray(Image.open(io.BytesIO(explorer.png))).astype(int)
     explorer._canvas.forget()
@@ -52,7 +53,7 @@ def test_only_moving_artists_are_drawn_but_all_is_as_if_drawn_anew(explorer):
 
 
 def test_the_code_gives_the_picture_as_a_figure(frame, explorer):
-    explorer.controls["generations"].value = 4
+    explorer.controls["generations"].value = 8
     explorer.settle()
     import replay
 
@@ -61,13 +62,13 @@ def test_the_code_gives_the_picture_as_a_figure(frame, explorer):
 
 
 def test_what_is_saved(explorer, tmp_path, monkeypatch):
-    for suffix in ("png", "svg", "csv"):
+    for suffix in ("png", "svg", "csv", "html"):
         assert explorer.save(tmp_path / f"view.{suffix}").stat().st_size > 200
     with pytest.raises(ValueError, match="docx"):
         explorer.save(tmp_path / "view.docx")
     monkeypatch.chdir(tmp_path)
     explorer._save_clicked("csv")
-    [made] = tmp_path.glob("budget-toy-chain-*.csv")
+    [made] = tmp_path.glob("budget-*-toy-chain-*.csv")
     assert made.read_text().startswith("split,generations,children")
 
 
@@ -76,6 +77,57 @@ def test_the_picture_is_there_without_a_kernel(explorer):
     assert base64.b64decode(bundle["image/png"]) == explorer.png
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert bundle["text/plain"] == explorer.words
+
+
+def clicked(explorer, text):
+    """Click on the mark whose tooltip begins so."""
+    explorer.settle()
+    [number] = [k for k, each in enumerate(explorer._hits.marks) if each.text.startswith(text)]
+    explorer._told({"kind": "click", "serial": explorer._serial, "mark": number})
+
+
+def test_a_click_on_a_cell_sets_the_split(explorer):
+    clicked(explorer, "T = 2, N = 4, C = 8\nbest fitness 0.")
+    assert [explorer.controls[n].value for n in ("generations", "children", "calls")] == [2, 4, 8]
+    assert "T = 2 generations of N = 4" in explorer.words
+    stale = {"kind": "click", "serial": explorer._serial - 1, "mark": 0}
+    explorer._told(stale)
+    assert explorer.settings["calls"] == 8
+
+
+def test_dragging_zooms_and_a_double_click_shows_all_again(explorer):
+    explorer.settle()
+    axes = [ax for ax in explorer._canvas.picture.figure.axes if ax.axison]
+    before = axes[1].get_xlim()
+    told = {"serial": explorer._serial, "kind": "zoom", "axes": 1, "x": [2.0, 5.0]}
+    explorer._told(told)
+    assert axes[1].get_xlim() == (2.0, 5.0)
+    explorer._told({"kind": "reset", "serial": explorer._serial})
+    assert axes[1].get_xlim() == before
+
+
+def test_the_picture_is_drawn_for_the_page(explorer):
+    for dark, ratio, width in ((False, 1, 1100), (True, 2, 700)):
+        explorer._told({"kind": "mounted", "dark": dark, "ratio": ratio, "width": width})
+        pixels = np.asarray(Image.open(io.BytesIO(explorer.png)))
+        assert pixels.shape[1] == ratio * width
+        assert (pixels[0, 0, :3].mean() < 40) == dark
+
+
+def test_the_code_names_the_variable_of_the_user(frame, explorer, monkeypatch):
+    named = types.SimpleNamespace(user_ns={"_": frame, "mine": frame})
+    monkeypatch.setattr(getipython, "get_ipython", lambda: named)
+    assert explorer.code.startswith("replay.explorers.budget_figure(mine, generations=")
+
+
+def test_without_anywidget_the_picture_is_an_image(frame, monkeypatch):
+    from replay.explorers import screen
+
+    monkeypatch.setattr(screen, "_widget", lambda: None)
+    made = explorers.explore_budget(frame)
+    made.controls["generations"].value = 16
+    assert made.png == bytes(made._screen.value)
+    made.close()
 
 
 def test_a_scrub_holds_every_picture(explorer):
@@ -91,13 +143,16 @@ def test_a_scrub_holds_every_picture(explorer):
         explorer.scrub("children")
 
 
-def test_what_cannot_be_shown_is_said_and_the_picture_stays(explorer):
+def test_what_cannot_be_shown_is_said_and_the_picture_stays(frame):
+    shallow = frame[(frame["children"] != 2) | (frame["generation"] <= 4)]
+    explorer = explorers.explore_budget(shallow)
     before = explorer.png
-    explorer.controls["calls"].value = explorer.controls["calls"].options[-1]
-    explorer.controls["generations"].value = 1  # as broad as the budget: never run
-    assert explorer.png == before or "T = 1 " in explorer.words
-    explorer.controls["generations"].value = 4
+    explorer.choose(generations=16, children=2, calls=32)
+    assert explorer.png == before
+    assert "T = 16, N = 2 was never run" in explorer._words.value
+    explorer.choose(generations=4, children=8, calls=32)
     assert "T = 4 " in explorer.words
+    explorer.close()
 
 
 def test_closing_frees_every_widget(frame):
@@ -106,7 +161,7 @@ def test_closing_frees_every_widget(frame):
     before = set(_instances)
     made = explorers.explore(frame)
     made["Allocation"].scrub("tau", [0.5, 0.6])
-    made["Budget"].controls["generations"].value = 2
+    made["Budget"].controls["generations"].value = 16
     assert set(_instances) - before
     made.close()
     assert not set(_instances) - before
@@ -151,11 +206,11 @@ def test_at_rest_the_next_steps_of_a_slider_are_computed(explorer, monkeypatch):
         explorer._subject, view=lambda now, coarse: seen.append((now, coarse)) or view(now, coarse)
     )
     monkeypatch.setattr(explorer, "_subject", counted)
-    explorer.controls["generations"].value = 2
+    explorer.controls["generations"].value = 16
     deadline = time.monotonic() + 30
     while len(seen) < 2 + 4 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert [(now["generations"], coarse) for now, coarse in seen] == [
-        (2, True), (2, False), (1, True), (4, True), (8, True), (16, True)
+        (16, True), (16, False), (8, True), (32, True), (4, True), (4, True)
     ]  # fmt: skip
-    assert explorer.settings["generations"] == 2
+    assert explorer.settings["generations"] == 16

@@ -1,8 +1,8 @@
 // A picture that answers to the mouse: a PNG, and where everything lies in it.
 //
 // `mount(el, get, send)` knows nothing of Jupyter, so that a saved page uses this same file.
-// get(name) gives "png" and "hits" (bytes) and "label"; send(message) tells of a click on a mark,
-// a range that was dragged, a double click, and of the theme and the screen's pixels.
+// get(name) gives "png" and "hits" (bytes), "label", and the keys that it "hears"; send(message)
+// tells of a click on a mark, a range that was dragged, a double click, a key, and of the page.
 // `hits` is the length of a JSON head (uint32, little endian), the head, and float32 coordinates
 // in logical pixels, y downwards.
 
@@ -66,7 +66,7 @@ function curvesAt(hits, axes, x) {
 export function mount(el, get, send) {
   const box = document.createElement("div");
   box.className = "replay-picture";
-  box.style.cssText = "position:relative;display:inline-block;max-width:100%;line-height:0";
+  box.style.cssText = "position:relative;display:inline-block;max-width:100%;line-height:0;outline-offset:2px";
   const image = document.createElement("img");
   image.style.cssText = "max-width:100%;height:auto;display:block";
   image.draggable = false;
@@ -153,38 +153,80 @@ export function mount(el, get, send) {
       return;
     }
     const found = markAt(hits, x, y);
-    if (found !== null && hits.marks[found].opens) send({ kind: "click", serial: hits.serial, mark: found });
+    if (found !== null && hits.marks[found].opens) {
+      send({ kind: "click", serial: hits.serial, mark: found });
+      box.focus({ preventScroll: true });
+    }
   });
   overlay.addEventListener("dblclick", () => hits && send({ kind: "reset", serial: hits.serial }));
 
+  const keys = (get("hears") || "").split(" ").filter(Boolean);
+  if (keys.length) {
+    box.tabIndex = 0;
+    box.setAttribute("role", "application");
+    box.setAttribute("aria-label", "picture; arrow keys go on");
+    box.dataset.lmSuppressShortcuts = "true";
+    box.addEventListener("keydown", (event) => {
+      if (!keys.includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault(); event.stopPropagation();
+      send({ kind: "key", key: event.key });
+    });
+  }
+
+  let shown = null;
   function update() {
     const png = get("png"), packed = get("hits");
     if (!png || !png.byteLength) return;
     waiting = packed && packed.byteLength ? unpack(packed) : null;
-    const old = url;
-    url = URL.createObjectURL(new Blob([png], { type: "image/png" }));
-    image.onload = () => {  // tooltips never run ahead of the pixels
-      hits = waiting;
+    const ready = () => {  // tooltips never run ahead of the pixels
+      hits = box.hits = waiting;
       if (hits) image.style.width = `${hits.size[0]}px`;
       draw(); say("");
       box.dataset.serial = hits ? hits.serial : "";
-      if (old) URL.revokeObjectURL(old);
     };
     image.alt = get("label") || "";
     image.setAttribute("aria-label", image.alt);
+    if (png === shown) {
+      if (image.complete) ready();
+      return;
+    }
+    shown = png;
+    const old = url;
+    url = URL.createObjectURL(new Blob([png], { type: "image/png" }));
+    image.onload = () => { ready(); if (old) URL.revokeObjectURL(old); };
     image.src = url;
   }
   update();
-  const ink = getComputedStyle(el).color.match(/[\d.]+/g);
-  const dark = ink ? (+ink[0] + +ink[1] + +ink[2]) / 3 > 140 : false;
-  send({ kind: "mounted", dark, ratio: window.devicePixelRatio || 1 });
-  return { update, close: () => { if (url) URL.revokeObjectURL(url); box.remove(); } };
+
+  // The page's ink, pixels and width, at first and whenever they change.
+  let told = "", timer = 0;
+  const tell = () => {
+    const ink = getComputedStyle(el).color.match(/[\d.]+/g), width = 20 * Math.floor(el.clientWidth / 20);
+    const dark = ink ? (+ink[0] + +ink[1] + +ink[2]) / 3 > 140 : false;
+    const now = { kind: "mounted", dark, ratio: window.devicePixelRatio || 1, width };
+    if (!width || told === JSON.stringify(now)) return;
+    told = JSON.stringify(now);
+    send(now);
+  };
+  const later = () => { clearTimeout(timer); timer = setTimeout(tell, told ? 250 : 0); };
+  const wide = new ResizeObserver(later), theme = new MutationObserver(later);
+  wide.observe(el);
+  theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light"] });
+  return {
+    update,
+    close: () => {
+      clearTimeout(timer); wide.disconnect(); theme.disconnect();
+      if (url) URL.revokeObjectURL(url);
+      box.remove();
+    },
+  };
 }
 
 export default {
   render({ model, el }) {
+    el.style.cssText += ";width:100%;min-width:0";
     const mounted = mount(el, (name) => model.get(name), (message) => model.send(message));
-    model.on("change:png", mounted.update);
-    return () => { model.off("change:png", mounted.update); mounted.close(); };
+    model.on("change", mounted.update);
+    return () => { model.off("change", mounted.update); mounted.close(); };
   },
 };

@@ -6,11 +6,14 @@ the figure as it is laid out. Keys stay in Python: the browser sends back a mark
 
 from __future__ import annotations
 
+import base64
 import json
+import secrets
 import struct
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike, NDArray
+
+SCRIPT = Path(__file__).with_name("picture.js")
 
 REACH = 3.0
 """Half the side of a point's mark, logical pixels."""
@@ -76,6 +81,36 @@ class Hits:
     def key(self, number: int) -> Hashable:
         """Returns what a click on a mark means, by the number that the browser sent."""
         return self.marks[number].key if 0 <= number < len(self.marks) else None
+
+
+def hits_of(figure: Figure) -> Hits:
+    """What the drawings on a figure have said can be pointed at; they may add to it."""
+    found: Hits = vars(figure).setdefault("replay_hits", Hits())
+    return found
+
+
+def forget(figure: Figure) -> None:
+    """Nothing can be pointed at any more, as the figure was cleared."""
+    vars(figure).pop("replay_hits", None)
+
+
+def mark(ax: Axes, box: tuple[float, float, float, float], text: str, key: Hashable = None) -> None:
+    """Say that a box of axes, or a point, can be pointed at; see `Mark`."""
+    hits_of(_figure(ax)).marks.append(Mark(ax, box, text, key))
+
+
+def curve(ax: Axes, x: ArrayLike, y: ArrayLike, texts: Sequence[str], label: str = "") -> None:
+    """Say that a line can be pointed at and its axes zoomed; see `Curve`."""
+    found = hits_of(_figure(ax))
+    found.curves.append(Curve(ax, x, y, texts, label))
+    if ax not in found.zoom:
+        found.zoom.append(ax)
+
+
+def ranged(value: float, low: float, high: float) -> str:
+    """A value with its interval, where there is one, in four digits."""
+    known = np.isfinite(low) or np.isfinite(high)
+    return f"{value:.4g} [{low:.4g}, {high:.4g}]" if known else f"{value:.4g}"
 
 
 def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
@@ -143,3 +178,33 @@ def _axes(ax: Axes, ratio: float, height: float, *, zoom: bool) -> dict[str, Any
         "words": words if all(words) else None,
         "zoom": zoom,
     }
+
+
+def _figure(ax: Axes) -> Figure:
+    return cast("Figure", ax.get_figure(root=True))
+
+
+def still(png: bytes, hits: bytes, label: str) -> str:
+    """Returns a picture as HTML that answers to the mouse without a kernel, a server or a network.
+
+    All of it stands in base64, so whatever a log's texts are, they stay texts.
+    """
+    name = f"replay-{secrets.token_hex(6)}"
+    data = {
+        key: base64.b64encode(value).decode("ascii")
+        for key, value in (("png", png), ("hits", hits), ("label", label.encode()))
+    }
+    script = base64.b64encode(SCRIPT.read_bytes()).decode("ascii")
+    return (
+        f'<div id="{name}"></div>\n<script type="module">\n'
+        f"const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));\n"
+        f"const data = {json.dumps(data)};\n"
+        f'const script = new Blob([bytes("{script}")], {{ type: "text/javascript" }});\n'
+        "const { mount } = await import(URL.createObjectURL(script));\n"
+        "const given = {\n"
+        "  png: bytes(data.png), hits: new DataView(bytes(data.hits).buffer),\n"
+        "  label: new TextDecoder().decode(bytes(data.label)),\n"
+        "};\n"
+        f'mount(document.getElementById("{name}"), (key) => given[key], () => {{}});\n'
+        "</script>\n"
+    )
