@@ -88,7 +88,7 @@ def clean(text: str) -> str:
 def program(text: str) -> str:
     """Returns a program as HTML in colours, cut to a length that is still read."""
     left = len(text) - LONGEST
-    lines = [f"<span>{line}</span>" for line in _coloured(text[:LONGEST].splitlines())]
+    lines = [f"<span>{line}</span>" for line in coloured(text[:LONGEST].splitlines())]
     if left > 0:
         lines.append(f"<span class='place'>{left:,} further characters are not shown</span>")
     return f"<pre class='code' tabindex='0'>{''.join(lines)}</pre>"
@@ -111,7 +111,7 @@ def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, 
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > MOST_LINES or max(len(before), len(after)) > 10 * LONGEST:
         raise ValueError(f"programs of {len(old):,} and {len(new):,} lines are too long to compare")
-    was, now = _coloured(old), _coloured(new)
+    was, now = coloured(old), coloured(new)
     lines: list[str] = []
     added = removed = 0
     for group in difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(context):
@@ -126,7 +126,7 @@ def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, 
     return f"<pre class='code' tabindex='0'>{''.join(lines)}</pre>", added, removed
 
 
-def _coloured(lines: list[str]) -> list[str]:
+def coloured(lines: list[str]) -> list[str]:
     """The lines of a program as HTML; tokens that go over lines are coloured on each."""
     text, parts, at = "\n".join(lines), [], 0
     for found in _TOKEN.finditer(text):

@@ -23,11 +23,10 @@ from evo.journal import LogError
 from evo.log import Log, read_log
 from evo.records import STATUSES
 from replay.ancestry import Place, parent_of, program_of
-from replay.explorers.hits import Hits, pack
-from replay.explorers.screen import still
 from replay.logs import Tables, load_tables
 from replay.markup import clean, difference, page, program
 from replay.pages import Panel, best_construction, draw_page
+from replay.plots.hits import Hits, pack, still
 from replay.reading import Source
 from replay.report import FORMATS, OFFLINE_NOTE, Group, groups, sections
 from replay.style import Theme

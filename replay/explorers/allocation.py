@@ -20,15 +20,8 @@ from replay.explorers.allocation_data import (
 )
 from replay.explorers.allocation_picture import AllocationPicture
 from replay.explorers.budget import taus
-from replay.explorers.shell import (
-    DEFAULT,
-    Explorer,
-    Settings,
-    Subject,
-    figure_of,
-    notice,
-    sentence_figure,
-)
+from replay.explorers.shell import Explorer, notice
+from replay.explorers.subject import DEFAULT, Settings, Subject, figure_of, sentence_figure
 from replay.explorers.widgets import choice, entry, slider, source_of, toggles
 from replay.style import Theme
 

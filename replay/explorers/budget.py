@@ -20,14 +20,8 @@ from replay.explorers.budget_data import (
     outlook,
 )
 from replay.explorers.budget_picture import BudgetPicture
-from replay.explorers.shell import (
-    Explorer,
-    Settings,
-    Subject,
-    figure_of,
-    notice,
-    sentence_figure,
-)
+from replay.explorers.shell import Explorer, notice
+from replay.explorers.subject import Settings, Subject, figure_of, sentence_figure
 from replay.explorers.widgets import choice, entry, slider, source_of
 from replay.style import Theme
 

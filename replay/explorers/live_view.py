@@ -16,7 +16,8 @@ from evo.journal import LogError
 from evo.log import Log, read_log
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_picture import RunPicture
-from replay.explorers.shell import Explorer, Sentence, Subject, figure_of
+from replay.explorers.shell import Explorer
+from replay.explorers.subject import Sentence, Subject, figure_of
 from replay.explorers.widgets import button, choice
 from replay.reading import Source
 from replay.style import Theme

@@ -12,7 +12,8 @@ from evo.records import STATUSES
 from replay.explorers import run_text as texts
 from replay.explorers.run_data import Hop, RunData, RunView, look_at
 from replay.explorers.run_picture import RunPicture
-from replay.explorers.shell import Explorer, Sentence, Settings, Subject, figure_of, notice
+from replay.explorers.shell import Explorer, notice
+from replay.explorers.subject import Sentence, Settings, Subject, figure_of
 from replay.explorers.widgets import button, choice, close_tree, counter, row, sized
 from replay.reading import Source, find_logs
 from replay.style import Theme
@@ -221,6 +222,7 @@ class RunBrowser(Explorer):
         close_tree(scrubbed)
         below = row([beside, pages])
         below.layout.width = "100%"
+        guide.value += texts.SHEET
         self.widget.children = (guide, controls, row(buttons), picture, words, tools, below, code)
         self.widget.add_class("run-browser")
 

@@ -11,7 +11,7 @@ import numpy as np
 from evo.records import STATUSES
 from replay import style
 from replay.explorers.run_data import Drawing, RunData, RunView
-from replay.explorers.shell import Sentence
+from replay.explorers.subject import Sentence
 from replay.plots import construction
 from replay.plots.hits import Hits, Mark
 from replay.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
@@ -26,6 +26,7 @@ LOOKS = {
     "invalid": ("s", PALETTE[3]),
     "error": ("X", PALETTE[4]),
     "timeout": ("^", PALETTE[2]),
+    "partial": ("h", PALETTE[1]),
 }
 """Marker and colour of failures."""
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from evo.cost import cost_of_attempts, usage_tokens
-from replay.ancestry import MOST_LINES, compare_programs, program_of
+from replay import markup
+from replay.ancestry import MOST_LINES, Place, program_of
 from replay.explorers.run_data import RunView, name
 from replay.explorers.widgets import WIDE
 from replay.markup import LONGEST, clean
@@ -16,18 +17,22 @@ from replay.markup import LONGEST, clean
 if TYPE_CHECKING:
     from evo.records import Attempt
 
-_ADDED, _REMOVED, _PLACE = "0,158,115", "213,94,0", "128,128,128"
 _BLOCK = (
     "max-height:420px;overflow:auto;margin:4px 0;padding:4px;line-height:1.35;"
     "border:1px solid rgba(128,128,128,.4);width:0;min-width:100%;box-sizing:border-box"
 )
 """No width of its own, so that long lines scroll and do not widen the page."""
-_CODE = (
-    ("Keyword", "keyword-color"), ("Operator.Word", "keyword-color"), ("String", "string-color"),
-    ("Comment", "comment-color"), ("Number", "number-color"), ("Builtin", "builtin-color"),
-    ("Function", "def-color"),
-)  # fmt: skip
-"""Parts of the names of Pygments' tokens, and JupyterLab's colours for them."""
+_NAMES = ("string", "comment", "keyword", "def", "def", "builtin", "number")
+SHEET = (
+    f"<style>{markup.INKS}.run-browser .code{{"
+    + "".join(
+        f"--{each}:var(--jp-mirror-editor-{name}-color);"
+        for each, name in zip("sckfgbm", _NAMES, strict=True)
+    )
+    + "--plus:rgba(0,158,115,.2);--minus:rgba(213,94,0,.2);--place:rgba(128,128,128,.2);"
+    + "--sign:inherit}</style>"
+)
+"""Colours of code, those of the page's theme."""
 
 
 def facts(view: RunView) -> str:
@@ -62,6 +67,22 @@ def error(view: RunView) -> str:
 
 def diff(view: RunView) -> str:
     """What a child changed of its parent, in colour and with signs."""
+    pair = _pair_of(view)
+    if isinstance(pair, str):
+        return pair
+    before, after, parent = pair
+    try:
+        shown, added, removed = markup.difference(before, after)
+    except ValueError as error:
+        return _note(str(error))
+    if not added + removed:
+        return _note(f"The same text as {name(parent)}.")
+    said = f"{added} lines added, {removed} removed, against {name(parent)}."
+    return f"{_note(said)}<div style='{_BLOCK}'>{shown}</div>"
+
+
+def _pair_of(view: RunView) -> tuple[str, str, Place] | str:
+    """The parent's program, the child's, and who the parent is; or why there are not both."""
     if view.program is None:
         return _note(_no_text(view, "program"))
     if view.place == (0, 0):
@@ -71,87 +92,49 @@ def diff(view: RunView) -> str:
     before = program_of(view.data.log, view.parent)
     if before is None:
         return _note("The log does not hold the parent's program; see Program.")
-    try:
-        lines = compare_programs(before, view.program)
-    except ValueError as error:
-        return _note(str(error))
-    if not lines:
-        return _note(f"The same text as {name(view.parent)}.")
-    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    size = itertools.accumulate(map(len, lines))
-    shown = sum(each <= LONGEST for each in size)
-    body = "".join(map(_diff_line, lines[:shown]))
-    left = f"{len(lines) - shown:,} further lines are not shown."
-    return (
-        _note(f"{added} lines added, {removed} removed, against {name(view.parent)}.")
-        + f"<pre tabindex='0' style='{_BLOCK};white-space:pre'>"
-        + f"<span style='display:inline-block;min-width:100%'>{body}</span></pre>"
-        + (_note(left) if shown < len(lines) else "")
-    )
+    return before, view.program, view.parent
 
 
 def side_by_side(view: RunView) -> str:
-    """The parent's program and the child's, line by line, in the page's colours of code."""
-    before = view.parent and program_of(view.data.log, view.parent)
-    if view.program is None or view.parent is None or before is None:
-        return diff(view)
-    old, new = _coloured(before), _coloured(view.program)
-    if max(len(old), len(new)) > MOST_LINES:
-        return diff(view)
+    """The parent's program and the child's, line by line, in colours."""
+    pair = _pair_of(view)
+    if isinstance(pair, str):
+        return pair
+    before, after, parent = pair[0].splitlines(), pair[1].splitlines(), pair[2]
+    if max(len(before), len(after)) > MOST_LINES or sum(map(len, pair[:2])) > 10 * LONGEST:
+        return _note("The programs are too long to be compared.")
+    old, new = markup.coloured(before), markup.coloured(after)
     rows = []
-    same = difflib.SequenceMatcher(None, before.split("\n"), view.program.split("\n"), False)
-    for kind, a, b, c, d in same.get_opcodes():
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after).get_opcodes():
         left, right = old[a:b], new[c:d]
         if kind == "equal" and len(left) > 8:
-            gap = f"<tr><td colspan=2 style='opacity:.7'>{len(left) - 6} equal lines</td></tr>"
+            gap = f"<tr><td colspan=2>{len(left) - 6} equal lines</td></tr>"
             rows += [*map(_pair, left[:3], right[:3]), gap, *map(_pair, left[-3:], right[-3:])]
             continue
         for one, other in itertools.zip_longest(left, right):
             rows.append(_pair(one, other, changed=kind != "equal"))
-    head = f"<tr><th>{clean(name(view.parent))}</th><th>{clean(name(view.place))}</th></tr>"
+    head = f"<tr><th>{clean(name(parent))}</th><th>{clean(name(view.place))}</th></tr>"
     return (
-        f"<div tabindex='0' style='{_BLOCK}'><table style='width:100%;border-collapse:collapse'>"
-        f"{head}{''.join(rows)}</table></div>"
+        f"<div tabindex='0' class='code' style='{_BLOCK}'><table style='width:100%;"
+        f"border-collapse:collapse'>{head}{''.join(rows)}</table></div>"
     )
 
 
 def _pair(left: str | None, right: str | None, *, changed: bool = False) -> str:
     """Two lines beside each other."""
     cells = []
-    for text, colour in ((left, _REMOVED), (right, _ADDED)):
-        ground = f"background:rgba({colour},.2);" if changed and text is not None else ""
-        look = "vertical-align:top;width:50%;font-family:monospace;white-space:pre-wrap;"
+    for text, colour in ((left, "minus"), (right, "plus")):
+        ground = f"background:var(--{colour});" if changed and text is not None else ""
+        look = "vertical-align:top;width:50%;white-space:pre-wrap;text-align:left;"
         cells.append(f"<td style='{look}overflow-wrap:anywhere;{ground}'>{text or ''}</td>")
     return f"<tr>{''.join(cells)}</tr>"
-
-
-def _coloured(program: str) -> list[str]:
-    """The lines of a program as HTML, in the page's colours of code where Pygments is there."""
-    try:
-        from pygments.lexers.python import PythonLexer
-    except ImportError:
-        return [clean(line) for line in program.split("\n")]
-    lexer = PythonLexer(stripnl=False, ensurenl=False)
-    lines = [""]
-    for kind, text in lexer.get_tokens(program[:LONGEST]):
-        colour = next((c for part, c in _CODE if part in str(kind)), None)
-        for number, part in enumerate(text.split("\n")):
-            if number:
-                lines.append("")
-            shown = clean(part)
-            if colour and part:
-                shown = (
-                    f"<span style='color:var(--jp-mirror-editor-{colour},inherit)'>{shown}</span>"
-                )
-            lines[-1] += shown
-    return lines
 
 
 def program(view: RunView) -> str:
     """The program."""
     if view.program is None:
         return _note(_no_text(view, "program"))
-    return _text(view.program, wrap=False, colour=True)
+    return f"<div style='{_BLOCK}'>{markup.program(view.program)}</div>"
 
 
 def reply(view: RunView) -> str:
@@ -196,18 +179,11 @@ def _no_text(view: RunView, what: str) -> str:
     return f"The log holds no {what}."
 
 
-def _diff_line(line: str) -> str:
-    colour = {"+": _ADDED, "-": _REMOVED, "@": _PLACE}.get(line[:1])
-    ground = f"background:rgba({colour},.2);" if colour else ""
-    return f"<span style='display:block;min-height:1.35em;{ground}'>{clean(line)}</span>"
-
-
-def _text(text: str, *, wrap: bool = True, colour: bool = False) -> str:
+def _text(text: str) -> str:
     left = len(text) - LONGEST
     more = _note(f"{left:,} further characters are not shown.") if left > 0 else ""
-    space = "pre-wrap" if wrap else "pre"
-    shown = "\n".join(_coloured(text)) if colour else clean(text[:LONGEST])
-    return f"<pre tabindex='0' style='{_BLOCK};white-space:{space}'>{shown}</pre>{more}"
+    shown = clean(text[:LONGEST])
+    return f"<pre tabindex='0' style='{_BLOCK};white-space:pre-wrap'>{shown}</pre>{more}"
 
 
 def _note(text: str) -> str:

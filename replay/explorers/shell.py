@@ -15,13 +15,13 @@ import contextlib
 import functools
 import html
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from replay.explorers.canvas import DPI, Canvas, Picture, sentence_picture
+from replay.explorers.canvas import DPI, Canvas, sentence_picture
 from replay.explorers.screen import make_screen, show
+from replay.explorers.subject import DEFAULT, Sentence, Settings, Subject, View
 from replay.explorers.widgets import (
     WIDE,
     button,
@@ -35,16 +35,7 @@ from replay.explorers.widgets import (
 from replay.plots.hits import Hits, still
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
     from replay.style import Theme
-
-Settings = dict[str, Any]
-"""Values of the controls by name."""
-
-DEFAULT = "default"
-"""Value of a control that leaves the setting to the plain function."""
 
 REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
@@ -59,57 +50,6 @@ _ARROW_KEYS = (
     "e.target.setAttribute('data-lm-suppress-shortcuts','true')})||true\">"
 )
 """Keeps JupyterLab and Notebook from taking the arrow keys of lists and sliders as shortcuts."""
-
-
-class View(Protocol):
-    """What one set of values comes to."""
-
-    @property
-    def words(self) -> str:
-        """What the picture shows, in sentences."""
-
-    def table(self) -> pd.DataFrame:
-        """The numbers that the picture shows."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """What an explorer is about.
-
-    Attributes:
-        name: Begins the names of saved files.
-        function: Name of the plain function in `replay.explorers` with the same parameters.
-        picture: From a theme to what shows the views.
-        theme: Inks, see `replay.style`; `neutral` is the page's.
-        view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
-            sentence for the user, where there is none.
-        adjust: From the name of the control that was moved, and settings, to settings that fit
-            together.
-        fit: Makes room in the controls for settings that they are about to get.
-        scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
-        hidden: From settings to the controls that do not matter now.
-        arguments: From the settings that matter to the arguments of the plain function.
-        slow: Computes, beside the controls, what views at rest need for settings.
-        folded: Controls that are out of sight until one asks for them.
-        hears: Keys on the picture, with spaces between, that `Explorer.pressed` is told of.
-        data: First argument of the plain function, and how to make it where the user has no name
-            for it; None: it has none.
-    """
-
-    name: str
-    function: str
-    picture: Callable[[Theme], Picture]
-    theme: Theme
-    view: Callable[[Settings, bool], View]
-    adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
-    fit: Callable[[Mapping[str, Any], Settings], None] = lambda controls, settings: None
-    scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]] = field(default_factory=dict)
-    hidden: Callable[[Settings], set[str]] = lambda settings: set()
-    arguments: Callable[[Settings], Settings] = lambda settings: settings
-    slow: Callable[[Settings], object] = lambda settings: None
-    folded: Sequence[str] = ()
-    hears: str = ""
-    data: tuple[Any, str] | None = None
 
 
 class Explorer:
@@ -490,19 +430,6 @@ class Explorer:
         return bundle
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """A view that says why there is nothing to see."""
-
-    words: str
-
-    def table(self) -> pd.DataFrame:
-        """The sentence."""
-        import pandas as pd
-
-        return pd.DataFrame({"note": [self.words]})
-
-
 def notice(name: str, function: str, text: str, theme: Theme) -> Explorer:
     """An explorer of nothing: it shows a sentence."""
     subject = Subject(
@@ -513,17 +440,6 @@ def notice(name: str, function: str, text: str, theme: Theme) -> Explorer:
         view=lambda settings, coarse: Sentence(text),
     )
     return Explorer(subject, {}, help="")
-
-
-def sentence_figure(text: object, theme: Theme) -> Figure:
-    """A figure that says why there is nothing to see."""
-    return figure_of(sentence_picture(theme), Sentence(str(text)))
-
-
-def figure_of(picture: Picture, view: Any) -> Figure:
-    """The figure of a picture that shows a view."""
-    picture.show(view)
-    return picture.figure
 
 
 def _inks(theme: Theme, *, dark: bool) -> Theme:

@@ -11,14 +11,8 @@ import numpy as np
 
 from replay import plots
 from replay.explorers.canvas import WholePicture
-from replay.explorers.shell import (
-    Explorer,
-    Settings,
-    Subject,
-    figure_of,
-    notice,
-    sentence_figure,
-)
+from replay.explorers.shell import Explorer, notice
+from replay.explorers.subject import Settings, Subject, figure_of, sentence_figure
 from replay.explorers.widgets import choice, several
 from replay.style import Theme
 from replay.sweeps import (
