@@ -117,6 +117,18 @@ def test_a_log_of_the_llm_is_whole(path: Path) -> None:
         assert status == "no_reply" or child.attempts[-1].usage["completion_tokens"] > 0
 
 
+STAND_IN = sorted((CORPUS / "offline-tsp").glob("*.gz"))
+"""The offline model on the task of the protocol, complete logs."""
+
+
+@pytest.mark.parametrize("path", STAND_IN, ids=lambda path: path.stem)
+def test_the_stand_in_ran_the_design_of_the_protocol(path: Path) -> None:
+    log = evo.read_log(path)
+    assert not evo.verify(path).faults
+    assert log.header.task.hash == load_protocol("local-tsp").tasks["tsp_construct"]
+    assert len(log.outcomes) == log.header.children * len(log.generations) == 24
+
+
 SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl"))
 """More of it: a system prompt for word problems, and an allocation over four arms."""
 
@@ -125,6 +137,7 @@ SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl
     "path",
     [
         *(p for p in SMALL if p.name != ALLOCATION),
+        STAND_IN[0],
         *(pytest.param(path, marks=pytest.mark.slow) for path in REAL_LOGS),
     ],
     ids=lambda path: path.stem,
