@@ -13,7 +13,7 @@ from evo.llm.recorded import prompt_hash
 from evo.log import Best
 from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedback, inspire
 from evo.records import Evaluation, Header, Plan, Planned
-from evo.searches import Member, Search, search_of
+from evo.searches import Member, search_of
 from evo.searches.base import Place
 from evo.task import read_instances
 
@@ -63,17 +63,10 @@ class Planner:
     def enter(self, header: Header) -> None:
         """Plans under this configuration from here on; what is remembered stays."""
         self._header = header
-        self._search: Search | None = None
         self._state: Any = None
         self._folded = 0
         read = header.feedback and header.task.instances_file
         self._instances = read_instances(header.task) if read else []
-        if header.search is not None:
-            try:
-                self._search = search_of(header.search)
-            except ValueError:
-                if not self.played:
-                    raise
 
     def remember(
         self, place: Place, program: str | None, tried: Evaluation, parents: tuple[Place, ...] = ()
@@ -108,10 +101,10 @@ class Planner:
         """
         planned, line = self._planned(number, best), self.logged.get(number)
         if line is not None and planned != line.requests:
-            if planned:
+            if planned is not None:
                 self.differing.append(number)
             planned = line.requests
-        if not planned:
+        if planned is None:
             raise LogError(f"no plan of generation {number} is logged, and its search is not known")
         self._check(planned, best)
         asked: dict[Planned, Asked] = {}
@@ -121,23 +114,27 @@ class Planner:
                 asked[each] = Asked(each, messages, prompt_hash(messages))
         return [asked[each] for each in planned]
 
-    def _planned(self, number: int, best: Best) -> tuple[Planned, ...]:
-        """What the search plans; empty where it is not known."""
+    def _planned(self, number: int, best: Best) -> tuple[Planned, ...] | None:
+        """What the search plans; None where it is not known."""
         header = self._header
         if header.search is None:
             return (self._inspired(((best.generation, best.index),), "rewrite", best),) * (
                 header.children
             )
-        if self._search is None:
-            return ()
+        try:
+            search = search_of(header.search)
+        except ValueError:
+            if self.played:
+                return None
+            raise
         if not self._folded:
-            self._state = self._search.start(self._born[0][0], header.min_improvement)
+            self._state = search.start(self._born[0][0], header.min_improvement)
             self._folded = 1
         for generation in self._born[self._folded : number]:
-            self._state = self._search.fold(self._state, generation)
+            self._state = search.fold(self._state, generation)
             self._folded += 1
         rng = KeyedStream("search", header.seed, header.children, number)
-        requests = self._search.plan(self._state, header.children, rng)
+        requests = search.plan(self._state, header.children, rng)
         return tuple(self._inspired(tuple(r.parents), r.operator, best) for r in requests)
 
     def _inspired(self, parents: tuple[Place, ...], operator: str, best: Best) -> Planned:

@@ -191,4 +191,6 @@ def search_of(record: SearchRecord | None) -> Search:
             f"evo.resume(path, search=...), or register its class, evo.SEARCHES[{record.name!r}] = "
             f"... (known: {', '.join(known)})"
         )
-    return _made(record.name, known[record.name], record.fields)
+    found = _made(record.name, known[record.name], record.fields)
+    record.__dict__ |= with_search(record, found).__dict__
+    return found

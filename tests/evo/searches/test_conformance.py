@@ -1,0 +1,293 @@
+"""What runs keep, whatever their search: a new one joins by a line in SEARCHED."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evo_runs import QUIET, timeless
+from tree import Tree
+
+import evo
+from evo.cli import main
+from evo.configuration import make_header
+from evo.handle import Control
+from evo.runs.resources import Resources, open_resources
+from evo.runs.session import Goal, Job, bring
+from evo.searches import SEARCHES, BestOfN, Greedy, Islands, Population, Request, Search
+
+SEARCHED: dict[str, Search] = {
+    "greedy": Greedy(),
+    "best_of_n": BestOfN(),
+    "population": Population(size=4, elite=1),
+    "islands": Islands(islands=2, interval=2, population=Population(size=3, elite=1)),
+    "tree": Tree(),
+}
+every = pytest.mark.parametrize("name", SEARCHED)
+
+T, N = 4, 3
+TELLS = {"feedback": True, "inspirations": 1}
+PROGRAM = "def f():\n    a = 0.25\n    b = 0.5\n    return a + b / 3\n"
+EVALUATOR = """\
+def score(value):
+    if not {low} <= value <= {high}:
+        raise ValueError("expected a number in [{low}, {high}]")
+    return {{"fitness": 1 - abs(1 - value)}}
+"""
+
+
+def make_task(folder: Path, low: float = 0.0, high: float = 2.0) -> Path:
+    folder.mkdir()
+    (folder / "initial_program.py").write_text(PROGRAM)
+    (folder / "task.toml").write_text("entry = ['f']\nstatement = 'Return a number near 1.'\n")
+    (folder / "evaluator.py").write_text(EVALUATOR.format(low=low, high=high))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_task(tmp_path_factory.mktemp("tasks") / "near")
+
+
+@pytest.fixture(scope="module")
+def resources() -> Iterator[Resources]:
+    with open_resources(evo.Settings(progress=False), Control()) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def runs(
+    task: Path, resources: Resources, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, evo.Log]:
+    """One run of each search, which later ones are compared with."""
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        name: brought(folder / f"{name}.jsonl", header_of(task, name), resources)
+        for name in SEARCHED
+    }
+
+
+def header_of(task: Path, name: str, **options: Any) -> evo.records.Header:
+    given = {"children": N, "seed": 3, **TELLS, **options}
+    return make_header(task, search=SEARCHED[name], **given)
+
+
+def brought(path: Path, header: Any, resources: Resources, generations: int = T) -> evo.Log:
+    log = bring([Job(path, header, Goal(generations))], resources)[0].log
+    assert log is not None
+    return log
+
+
+def same(one: evo.Log, other: evo.Log) -> None:
+    """Holds that two logs are of one run as far as both go."""
+    count = min(len(one.children), len(other.children))
+    assert timeless(one.children[:count]) == timeless(other.children[:count])
+    plans = one.plans.keys() & other.plans.keys()
+    assert [one.plans[g].requests for g in plans] == [other.plans[g].requests for g in plans]
+
+
+@every
+def test_it_plans_before_it_calls_and_parents_are_as_planned(
+    name: str, runs: dict[str, evo.Log]
+) -> None:
+    log = runs[name]
+    assert len(log.children) == T * N
+    assert not evo.verify(log).faults
+    assert len(log.plans) == (0 if name == "greedy" else T)
+    kinds = [b'"plan"' in line[:50] for line in log.path.read_bytes().splitlines()]
+    if name != "greedy":
+        assert kinds.index(True) < next(
+            i
+            for i, line in enumerate(log.path.read_bytes().splitlines())
+            if b'"child"' in line[:50]
+        )
+    fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes} | {(0, 0): 0.4}
+    for outcome in log.outcomes:
+        for place in outcome.parents:
+            assert place[0] < outcome.generation
+            assert fitness[place] is not None
+    assert (log.trajectory[1:] >= log.trajectory[:-1]).all()
+
+
+@every
+def test_rerun(name: str, runs: dict[str, evo.Log]) -> None:
+    SEARCHES["tree"] = Tree
+    try:
+        assert evo.rerun(runs[name]).same
+    finally:
+        del SEARCHES["tree"]
+    assert evo.rerun(runs[name]).same  # by its plans alone where the search is not known
+
+
+@every
+def test_prefix(
+    name: str, task: Path, runs: dict[str, evo.Log], resources: Resources, tmp_path: Path
+) -> None:
+    shorter = brought(tmp_path / "1.jsonl", header_of(task, name), resources, 1)
+    assert len(shorter.children) == N
+    same(shorter, runs[name])
+    extended = brought(tmp_path / "1.jsonl", header_of(task, name), resources, T)
+    same(extended, runs[name])
+    assert len(extended.children) == T * N
+
+
+@every
+def test_one_child_a_generation(
+    name: str, task: Path, resources: Resources, tmp_path: Path
+) -> None:
+    header = header_of(task, name, children=1)
+    log = brought(tmp_path / "a.jsonl", header, resources, 3)
+    same(log, brought(tmp_path / "b.jsonl", header, resources, 2))
+    assert not evo.verify(log).faults
+
+
+@every
+def test_it_goes_on_from_any_line(
+    name: str, task: Path, runs: dict[str, evo.Log], resources: Resources, tmp_path: Path
+) -> None:
+    whole = runs[name]
+    lines = whole.path.read_bytes().splitlines(keepends=True)
+    for kept in range(2, len(lines), 2):
+        path = tmp_path / f"{kept}.jsonl"
+        path.write_bytes(b"".join(lines[:kept]) + b'{"crc":"torn')
+        log = brought(path, header_of(task, name), resources)
+        same(log, whole)
+        assert len(log.children) == T * N
+        assert not evo.verify(log).faults
+
+
+@every
+def test_a_budget_is_a_prefix(
+    name: str, task: Path, runs: dict[str, evo.Log], tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"children": N, "seed": 3, **TELLS, **QUIET}
+    log = evo.run(
+        task,
+        search=SEARCHED[name],
+        generations=T,
+        budget={"calls": N + 1},
+        log=tmp_path / "a.jsonl",
+        **options,
+    )
+    assert len(log.generations) == 2
+    assert log.ends[-1].reason == "budget"
+    same(log, runs[name])
+
+
+@every
+def test_fork(name: str, runs: dict[str, evo.Log], tmp_path: Path) -> None:
+    if name == "tree":
+        with pytest.raises(ValueError, match="unknown search 'tree'"):
+            evo.fork(runs[name], at=2, log_dir=tmp_path, **QUIET)
+    log = evo.fork(runs[name], at=2, copies=2, search=SEARCHED[name], log_dir=tmp_path, **QUIET)
+    same(log[0], runs[name])
+    assert timeless(log[1].children[: 2 * N]) == timeless(runs[name].children[: 2 * N])
+    assert not evo.verify(log[1]).faults
+
+
+@every
+def test_where_all_children_fail_the_initial_program_is_rewritten(
+    name: str, resources: Resources, tmp_path: Path
+) -> None:
+    task = make_task(tmp_path / "narrow", low=0.4166, high=0.4167)
+    log = brought(tmp_path / "a.jsonl", header_of(task, name, feedback=False), resources)
+    ok = {(o.generation, o.index) for o in log.outcomes if o.evaluation.fitness is not None}
+    for outcome in log.outcomes:
+        assert set(outcome.parents) <= {(0, 0)} | ok
+    assert log.trajectory[-1] == pytest.approx(log.trajectory[0])
+
+
+class Stubborn(Tree):
+    """A search whose code was changed so that it plans otherwise."""
+
+    def plan(self, state: Any, children: int, rng: Any) -> list[Request]:
+        return [Request(((0, 0),), "mutate")] * children
+
+
+def test_a_plan_is_kept_and_a_change_is_reported(
+    task: Path, runs: dict[str, evo.Log], tmp_path: Path
+) -> None:
+    whole = runs["tree"]
+    lines = whole.path.read_bytes().splitlines(keepends=True)
+    last = max(i for i, line in enumerate(lines) if b'"plan"' in line[:50])
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(lines[: last + 2]))
+    with (
+        pytest.warns(UserWarning, match="the code of search 'tree' is not that which began"),
+        pytest.warns(UserWarning, match=f"generation {T} goes on as it was planned"),
+    ):
+        log = evo.resume(path, generations=T, search=Stubborn(), **QUIET)
+    same(log, whole)
+    SEARCHES["tree"] = Stubborn
+    try:
+        with pytest.warns(UserWarning, match="the code of search 'tree'"):
+            again = evo.rerun(whole)
+    finally:
+        del SEARCHES["tree"]
+    assert not again.same
+    assert again.differing_plans == tuple(range(1, T + 1))
+    assert "would be planned otherwise" in str(again)
+
+
+def test_an_unknown_search_goes_on_once_it_is_given(
+    runs: dict[str, evo.Log], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(before := runs["tree"].path.read_bytes())
+    assert main(["resume", str(path), "-T", str(T + 1), "-q"]) == 2
+    said = capsys.readouterr().err
+    assert "unknown search 'tree'" in said
+    assert said.count("\n") == 1
+    assert path.read_bytes() == before
+    with pytest.raises(ValueError, match="the log was made by 'tree'"):
+        evo.resume(path, generations=T + 1, search=BestOfN(), **QUIET)
+    assert len(evo.resume(path, generations=T + 1, search=Tree(), **QUIET).generations) == T + 1
+    with pytest.raises(ValueError, match="the log was made by 'greedy'"):
+        evo.resume(runs["greedy"], generations=T + 1, search=Tree(), **QUIET)
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        ([], "expected a request for each of 3 children, got 0"),
+        ([Request(((0, 0),), "shrink")] * N, "unknown operator 'shrink'"),
+        ([Request(((1, 7),))] * N, "expected parents that are ok programs"),
+        ([Request(())] * N, "expected a parent for each request"),
+    ],
+)
+def test_what_a_search_may_not_ask(requests: Any, message: str, task: Path, tmp_path: Path) -> None:
+    class Asking(Tree):
+        def plan(self, state: Any, children: int, rng: Any) -> Any:
+            return requests
+
+    with pytest.raises(ValueError, match=message):
+        evo.run(task, children=N, search=Asking(), log=tmp_path / "a.jsonl", **QUIET)
+    assert not evo.read_log(tmp_path / "a.jsonl").outcomes
+
+
+@pytest.mark.parametrize("name", ["population", "islands"])
+@pytest.mark.parametrize("kept", [1, 7])
+def test_it_goes_on_after_kill_9(name: str, kept: int, task: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    command = [sys.executable, "-m", "evo"]
+    options = ["-T", "3", "-N", "3", "--seed", "3", "--search", name, "-q"]
+    if name == "population":
+        options += ["--search-set", "size=4"]
+    run = [*command, "run", str(task), *options]
+    with subprocess.Popen([*run, "--log", str(path), "--max-concurrent", "1"]) as process:
+        while process.poll() is None and (
+            not path.exists() or path.read_bytes().count(b'"child"') < kept
+        ):
+            time.sleep(0.01)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+    subprocess.run([*command, "resume", str(path), "-q"], check=True, stdout=subprocess.DEVNULL)
+    whole = tmp_path / "whole.jsonl"
+    subprocess.run([*run, "--log", str(whole)], check=True, stdout=subprocess.DEVNULL)
+    same(evo.read_log(path), evo.read_log(whole))
+    assert len(evo.read_log(path).children) == 9
