@@ -192,5 +192,5 @@ def search_of(record: SearchRecord | None) -> Search:
             f"... (known: {', '.join(known)})"
         )
     found = _made(record.name, known[record.name], record.fields)
-    record.__dict__ |= with_search(record, found).__dict__
+    record.__dict__.update(with_search(record, found).__dict__)
     return found
