@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from evo.records import Evaluation, Isolation, Limits
+from evo.sandbox import EVALUATOR_FAILED
 from evo.sandbox.messages import Scored
 
 _PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text
@@ -102,7 +103,8 @@ def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> bytes |
     killer = os.WTERMSIG(ended.status) if os.WIFSIGNALED(ended.status) else 0
     if killer in (signal.SIGKILL, signal.SIGXCPU) and ended.cpu_seconds > limits.seconds:
         return failed(f"over {limits.seconds:g} s of processor time", "timeout")
-    return failed(f"the program {ending(ended.status)} without returning")
+    who = f"{EVALUATOR_FAILED}: it, or the program," if isolation == "shared" else "the program"
+    return failed(f"{who} {ending(ended.status)} without returning")
 
 
 def ending(status: int) -> str:
