@@ -23,17 +23,11 @@ ALLOCATION = "allocation.jsonl"
 
 
 class ArmRecord(Record, frozen=True, kw_only=True):
-    """An arm of a live allocation.
+    """An arm of a live allocation."""
 
-    Attributes:
-        log: Path of its log, relative to the allocation's folder where it lies in it.
-        seed: Seed of its run.
-        logged: Generations that were in its log before the allocation began: they cost nothing.
-    """
-
-    log: str
+    log: str  # path, relative to the allocation's folder where it lies in it
     seed: int
-    logged: int = 0
+    logged: int = 0  # generations in its log before the allocation began: they cost nothing
 
 
 class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag="allocation"):
@@ -113,11 +107,7 @@ class Journal:
 
 
 def read_journal(path: Path) -> Journal:
-    """Reads allocation.jsonl; a torn last line is forgiven.
-
-    Raises:
-        LogError: It is damaged, or no journal of an allocation; names file and line.
-    """
+    """Reads allocation.jsonl; a torn last line is forgiven, all other damage a `LogError`."""
     reader = Reader(path, _decoder, first=AllocationHeader, what="journal of an allocation")
     records = [line.record for line in reader.follow()]
     header = records[0]
@@ -208,11 +198,7 @@ class JournalWatcher:
         self._bar.set_postfix_str(f"arm {int(outcome.arm[0])}, best {best}")
 
     def _compare(self, logged: Told, now: Told) -> None:
-        """Checks a round against the arms' logs as they are now.
-
-        Raises:
-            ValueError: They give another arm, reward or cost.
-        """
+        """Checks a round against the arm, reward and costs that the arms' logs give now."""
         log = self._journal.header.arms[now.arm].log
         where = f"{self._writer.path}: round {now.round} (arm {now.arm}, {log})"
         pairs = {"arm": (logged.arm, now.arm), "reward": (logged.reward, now.reward)}

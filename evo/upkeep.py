@@ -101,16 +101,15 @@ def _faults(log: Log) -> Iterator[str]:
         yield above("EVO_MAX_CHILDREN")
     if max(header.draws, header.confirm) > cap("EVO_MAX_DRAWS"):
         yield above("EVO_MAX_DRAWS")
-    if header.source.startswith("evo") and hash_of(header.task) != header.task.hash:
-        yield (
-            "its task's files were changed after it was written: they do not have the stated hash "
-            f"{header.task.hash[:12]!r}"
-        )
-    if file := next(
-        (f for f in (header.task.program_file, header.task.evaluator_file) if _absent(header, f)),
-        None,
-    ):
-        yield f"its task has no file {file!r}, which the header names"
+    if header.source.startswith("evo"):
+        task = header.task
+        if hash_of(task) != task.hash:
+            yield (
+                "its task's files were changed after it was written: they do not have the stated "
+                f"hash {task.hash[:12]!r}"
+            )
+        for file in {task.program_file, task.evaluator_file} - task.files.keys():
+            yield f"its task has no file {file!r}, which the header names"
     places = {(o.generation, o.index) for o in log.outcomes}
     by_generation: dict[int, dict[int, Outcome]] = {}
     for outcome in log.outcomes:
@@ -149,12 +148,8 @@ def _faults(log: Log) -> Iterator[str]:
         yield f"children of generations {extra} whose predecessors are not complete"
 
 
-def _absent(header: Header, name: str) -> bool:
-    return header.source.startswith("evo") and name not in header.task.files
-
-
 def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:
-    """Returns the fitness of what stands after a confirmation; `before` where a draw failed."""
+    """Fitness of what stands after a confirmation; `before` where a draw failed."""
     values = tried.rival if tried.accepted else tried.parent
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if len(known) == len(values) else before
@@ -208,11 +203,7 @@ def _wrong_inheritance(log: Log) -> Iterator[str]:
 
 
 def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Writes every sound line of a damaged log to a new one, and says what is missing.
-
-    Args:
-        path: The damaged log; it stays as it is.
-        target: New file.
+    """Writes every sound line of a damaged log to a new one.
 
     Returns:
         What was lost and what that leaves amiss, in words; nothing if the log was sound.
@@ -239,13 +230,10 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
 
 
 def _salvage(path: Path) -> tuple[list[bytes], list[str]]:
-    """Returns every sound line of a damaged log, and what is gone, in words.
+    """Every sound line of a damaged log, and what is gone, in words.
 
     A line that follows half another one on the same line, as an old version left it on a full
     disk, is sound from where it begins.
-
-    Raises:
-        LogError: The file cannot be read at all.
     """
     kept: list[bytes] = []
     lost: list[str] = []
@@ -283,7 +271,7 @@ def _unsound(line: bytes) -> bool:
 
 
 def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
-    """Writes a copy without replies and programs, which still replays.
+    """Writes a copy of a log without replies and programs, which still replays.
 
     Args:
         path: A log.
@@ -329,7 +317,7 @@ def digest_of(lines: Iterable[Made]) -> str:
 
 
 def stop_file(path: Path) -> Path:
-    """Returns the file whose presence asks the session that writes a log to stop."""
+    """The file whose presence asks the session that writes a log to stop."""
     return path.with_name(f"{path.name}.stop")
 
 
@@ -357,11 +345,9 @@ def stop(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def heed_stop(paths: Iterable[Path], wish: Callable[[], object]) -> Iterator[None]:
-    """Calls `wish` once `stop` is asked for at one of the logs, while the `with` block lasts.
+    """Calls `wish`, in another thread, once `stop` is asked for at one of the logs.
 
-    Args:
-        paths: Logs that this session writes; wishes of before are forgotten.
-        wish: Called from another thread, at most once.
+    While the `with` block lasts, and at most once; wishes of before are forgotten.
     """
     files = [stop_file(path) for path in paths]
 
