@@ -1,0 +1,186 @@
+"""Other tools under a stated budget: started behind a gate, on one of our tasks, then imported.
+
+| module | the tool |
+|---|---|
+| `openevolve` | OpenEvolve |
+| `shinka` | ShinkaEvolve |
+
+A tool runs at its own defaults, with what it needs to be told: the model, the task and where to
+leave its records. Programs are judged here, in our sandbox, by the task's own evaluator.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from evo.journal import file_name, unused
+from evo.llm.gate import Gate
+from evo.llm.registry import find_model
+from evo.records import Model
+from evo.task import Task, load_task
+from replay.drivers import openevolve, shinka
+from replay.drivers.job import Job, Judge
+from replay.importers import read, write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PATIENCE = 60.0  # seconds that a tool has to end by itself once its budget is used up
+GRACE = 20.0  # seconds that it has to write what it knows once it is told to end
+
+
+class DriverError(ValueError):
+    """A tool is not there, or did not run."""
+
+
+class Tool(Protocol):
+    """What a module of this package says of its tool."""
+
+    PACKAGE: str
+    MODULE: str
+    FORMAT: str
+
+    def prepare(self, job: Job) -> list[str]:
+        """Writes what the tool needs; returns the arguments of its Python."""
+        ...
+
+
+TOOLS: dict[str, Tool] = {"openevolve": openevolve, "shinka": shinka}
+
+
+def drive(
+    tool: str,
+    task: str | os.PathLike[str] | Task,
+    *,
+    calls: int,
+    python: str | os.PathLike[str] = sys.executable,
+    seeds: Sequence[int] = (40,),
+    model: str | Model = "offline",
+    log_dir: str | os.PathLike[str] = "logs/local",
+) -> pd.DataFrame:
+    """Runs another tool at a budget of calls and returns its runs as `replay.load` returns ours.
+
+    A run that is there already is kept, so the same call goes on where it was interrupted.
+
+    Args:
+        tool: `openevolve` or `shinka`.
+        task: Name, folder or Task, of a program in Python that an evaluator scores.
+        calls: Requests to the model that each run may make, failed ones included, at least 1.
+        python: The Python in whose environment the tool is installed.
+        seeds: One run each.
+        model: Name in the registry, or a Model; the tool knows it by its name.
+        log_dir: Gets for each run the imported log and a folder with the tool's own files, its
+            output and the log of the gate.
+
+    Returns:
+        Rows of `replay.load`; the tool's name is in the column `source`.
+
+    Raises:
+        DriverError: The tool is unknown, not installed there, or ended before its first call.
+        TaskError: There is no such task.
+    """
+    from replay import logs
+
+    if tool not in TOOLS:
+        raise DriverError(f"tool: expected one of {', '.join(TOOLS)}, got {tool!r}")
+    loaded = load_task(task)
+    if loaded.record.evolves != "python" or loaded.record.asks_model:
+        raise DriverError(f"{loaded.name}: expected a task whose programs are Python")
+    check_installed(Path(python), TOOLS[tool])
+    paths = []
+    for seed in seeds:
+        path = Path(log_dir) / f"{tool}-{file_name(loaded.name)}-s{seed}.jsonl"
+        if not path.exists():
+            _run(TOOLS[tool], loaded, calls, Path(python), seed, model, path)
+        paths.append(path)
+    return logs.load(paths, progress=False)
+
+
+def check_installed(python: Path, tool: Tool) -> None:
+    """Raises DriverError, with what to do, unless a Python has the tool."""
+    try:
+        asked = [python, "-c", f"import {tool.MODULE}"]
+        done = subprocess.run(asked, capture_output=True, check=False, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DriverError(f"--python {python}: cannot be run: {error}") from None
+    if done.returncode != 0:
+        raise DriverError(
+            f"{python} has no package {tool.PACKAGE}: make an environment for it "
+            f"(python -m venv FOLDER; FOLDER/bin/pip install {tool.PACKAGE}) and give "
+            "--python FOLDER/bin/python"
+        )
+
+
+def _run(
+    tool: Tool, task: Task, calls: int, python: Path, seed: int, model: str | Model, path: Path
+) -> None:
+    """Makes one run and imports it."""
+    folder = path.with_suffix("").absolute()
+    if folder.exists():
+        aside = unused(folder.parent, f"{folder.name}-interrupted")
+        folder.rename(aside)
+        warnings.warn(f"an interrupted run is set aside as {aside}", stacklevel=3)
+    folder.mkdir(parents=True)
+    found = find_model(model)
+    if not found.is_llm:  # it answers the same program and seed alike, and a tool's seed is fixed
+        found = msgspec.structs.replace(found, extra_body={"seed": None})
+    with (
+        Judge(task) as judge,
+        Gate(found, budget={"calls": calls}, log=folder / "gate.jsonl") as gate,
+    ):
+        job = Job(folder, task, gate.model.name, gate.url, judge.url, calls, seed)
+        output = folder / "output.txt"
+        arguments = tool.prepare(job)
+        # Nothing of this process's environment reaches the tool but where things are.
+        environment = {n: os.environ[n] for n in ("PATH", "HOME", "TMPDIR") if n in os.environ}
+        client = f"{tool.MODULE}-s{seed}"
+        keys = dict.fromkeys(("OPENAI_API_KEY", "LOCAL_OPENAI_API_KEY"), client)
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                [python.absolute(), *arguments],
+                cwd=folder,
+                env=environment | keys,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            _watch(process, gate)
+        if gate.account.spent["calls"] == 0:
+            said = output.read_text(errors="replace").strip().splitlines()
+            last = said[-1] if said else "nothing"
+            raise DriverError(f"{tool.PACKAGE} made no call; {output} ends with: {last}")
+    (run,) = read(folder / "out", tool.FORMAT)
+    header = msgspec.structs.replace(run.header, task=task.record, model=found, seed=seed)
+    write(replace(run, header=header), path, compact=False)
+
+
+def _watch(process: subprocess.Popen[bytes], gate: Gate) -> None:
+    """Waits for a tool's end, and ends it a while after its budget is used up."""
+    used_up = None
+    try:
+        while process.poll() is None:
+            if gate.account.used_up and not gate.account.in_flight:
+                used_up = used_up or time.monotonic()
+                if time.monotonic() > used_up + PATIENCE:
+                    break
+            time.sleep(0.1)
+    finally:
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(GRACE)
+        with suppress(ProcessLookupError):  # and what it leaves behind
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
