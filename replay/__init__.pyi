@@ -9,6 +9,7 @@ from .arms import HINDSIGHT as HINDSIGHT
 from .bilinear import fit_bilinear as fit_bilinear
 from .depth import depth_breadth as depth_breadth
 from .depth import envelope as envelope
+from .drivers import drive as drive
 from .effects import (
     allocation_effect as allocation_effect,
 )

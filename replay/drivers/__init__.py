@@ -111,7 +111,7 @@ def drive(
 def check_installed(python: Path, tool: Tool) -> None:
     """Raises DriverError, with what to do, unless a Python has the tool."""
     try:
-        asked = [python, "-c", f"import {tool.MODULE}"]
+        asked = [str(python), "-c", f"import {tool.MODULE}"]
         done = subprocess.run(asked, capture_output=True, check=False, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DriverError(f"--python {python}: cannot be run: {error}") from None
