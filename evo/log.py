@@ -12,7 +12,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -186,11 +186,7 @@ class Log:
         return str(self.path)
 
     def child(self, generation: int, index: int) -> Child:
-        """Returns one child with its texts, read from the file at its place.
-
-        Raises:
-            KeyError: It is not in the log.
-        """
+        """One child with its texts, read at its place in the file; `KeyError` if it has none."""
         start, stop = self._places[generation, index]
         if self.path.suffix == ".gz":
             return self._children([(start, stop)])[0]
@@ -201,11 +197,7 @@ class Log:
         return record
 
     def find(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Child]:
-        """Returns children with their texts by generation and index, read in one go.
-
-        Raises:
-            KeyError: One is not in the log.
-        """
+        """Children with their texts by generation and index, read in one go; or `KeyError`."""
         found = self._children(sorted(self._places[place] for place in set(wanted)))
         return {(child.generation, child.index): child for child in found}
 
@@ -255,11 +247,7 @@ class Log:
 
     @property
     def parent(self) -> Best:
-        """The program that the next generation is asked to rewrite.
-
-        Raises:
-            LogError: Not even the initial program was evaluated yet.
-        """
+        """The program that the next generation is asked to rewrite; `LogError` before any is."""
         return self._program(*(self.generations[-1].best if self.generations else (0, 0)))
 
     @property
@@ -267,10 +255,7 @@ class Log:
         """The program of highest fitness in the complete generations.
 
         It is the parent, unless under `min_improvement` a better child was not better enough. Of
-        fitnesses within 1e-9 the first one counts.
-
-        Raises:
-            LogError: Not even the initial program was evaluated yet.
+        fitnesses within 1e-9 the first one counts. `LogError` before there is one.
         """
         if self.header.confirm:  # what was rejected was better by luck
             return self.parent
@@ -408,12 +393,11 @@ class LogWriter(Writer):
             LogError: It cannot be read or written.
         """
         writer = cls.claim(path)
-        try:
+        with ExitStack() as undo:
+            undo.callback(writer.close)
             log = read_log(path)
             writer.cut(log.length)
-        except BaseException:
-            writer.close()
-            raise
+            undo.pop_all()
         return writer, log
 
 
@@ -428,25 +412,27 @@ _kept_decoder = msgspec.json.Decoder(_Kept)
 
 
 def value_file(path: Path) -> Path:
-    """Returns where `evo best --value` keeps the construction of a log's best program."""
+    """Where `evo best --value` keeps the construction of a log's best program."""
     return path.with_name(f"{path.name}.value.json")
 
 
 def keep_value(path: Path, program: str, value: Any) -> Path:
     """Keeps a program's construction beside a log; returns the file."""
-    digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).hexdigest()
     target = value_file(path)
     target.unlink(missing_ok=True)
-    write_new(target, msgspec.json.encode(_Kept(digest, value)))
+    write_new(target, msgspec.json.encode(_Kept(_digest(program), value)))
     return target
 
 
 def kept_value(path: Path, program: str) -> Any:
-    """Returns the construction that is kept beside a log; None if it is not this program's."""
-    digest = hashlib.sha256(program.encode("utf-8", "surrogatepass")).hexdigest()
+    """The construction that is kept beside a log; None if it is not this program's."""
     with suppress(OSError, ValueError, RecursionError):
         data = value_file(path).read_bytes()
         if data.count(b",") <= cap("EVO_MAX_VALUE"):
             kept = _kept_decoder.decode(data)
-            return kept.value if kept.program == digest else None
+            return kept.value if kept.program == _digest(program) else None
     return None
+
+
+def _digest(program: str) -> str:
+    return hashlib.sha256(program.encode("utf-8", "surrogatepass")).hexdigest()
