@@ -2,20 +2,23 @@
 
 A claim holds if its null does as well in fewer than 5 % of draws, Holm's correction over the whole
 ledger included; it fails if the opposite does; it is undetermined otherwise, and beside it stands
-the effect that so many runs would detect in four of five repetitions. Where the logs do not hold
+the effect that so many runs would detect in four of five repetitions, Holm aside: runs are drawn
+again within each N after an effect was put in place of their own. Where the logs do not hold
 what a claim is about it does not apply, and `why` says what is missing. Claims are those of
 "Compute Allocation in Evolutionary Search" (arXiv 2605.29268); that one holds on some logs says
 nothing about other models or tasks.
 
 - The best split is interior (or a corner): the best interior cell less the best corner of one
   budget; null: runs exchanged among the N of that budget.
-- The best in sweep rises with the budget, along a smooth curve: correlation of its value with
-  log C, and R2 of a quadratic; null: C permuted.
+- The best in sweep rises with the budget, along a smooth curve: what it gains with each doubling of
+  C, and the spread of a quadratic fitted to it over log C; null: C permuted.
 - A policy beats random allocation: the policy less `random`; null: increments permuted across arms
   at each generation.
 - A pool, or a policy, beats one run: less `single`; null: none between disjoint pools.
 
 The best in sweep is chosen among the cells of a budget on half the runs and scored on the others.
+`tests/benchmarks/claims_nulls.py` measures how often each passes where it should not and where it
+should.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ REGIMES = {
 }
 """Where the paper found the best split of a large budget."""
 
-ALPHA, DRAWS = 0.05, 1999
+ALPHA, DRAWS, BOOTSTRAPS = 0.05, 1999, 40
 LEAST_SPLITS, LEAST_BUDGETS, LEAST_RUNS = 3, 5, 5
 
 _COLUMNS = (
@@ -119,22 +122,22 @@ def _sweep_claims(
                 "measure": f"best {regime} split less the best other at C = {C}",
                 **regime_test(ends, sizes[rows], sign, seed),
             }
-    budgets, best = _envelope(values, sizes, depths, seed)
-    rises, smooth = "the best in sweep rises with the budget", "it follows a smooth curve"
-    if len(budgets) < LEAST_BUDGETS:
-        why = f"needs {LEAST_BUDGETS} budgets of {LEAST_RUNS} runs each, has {len(budgets)}"
-        yield from (_idle(claim, n, why) for claim in (rises, smooth))
-        return
-    logs = np.log(budgets)
-    correlation = "correlation of the held-out best with log C"
-    found = envelope_test(logs, best, _correlation, seed)
-    yield {"claim": rises, "measure": correlation, "n": n, **found}
-    found = envelope_test(logs, best, _smoothness, seed)
-    yield {"claim": smooth, "measure": "R2 of a quadratic in log C, held out", "n": n, **found}
+    claims = {
+        "the best in sweep rises with the budget": ("gain of the held-out best by doubling C", 1),
+        "it follows a smooth curve": ("spread of a quadratic through the held-out best", 2),
+    }
+    budgets = [C for C, _ in _spent(values, sizes, depths)]
+    for claim, (measure, degree) in claims.items():
+        if len(budgets) < LEAST_BUDGETS:
+            why = f"needs {LEAST_BUDGETS} budgets of {LEAST_RUNS} runs each, has {len(budgets)}"
+            yield _idle(claim, n, why)
+        else:
+            found = envelope_test(values, sizes, depths, degree, seed)
+            yield {"claim": claim, "measure": measure, **found}
 
 
 def regime_test(
-    ends: FloatArray, sizes: NDArray[np.int64], sign: float, seed: int
+    ends: FloatArray, sizes: NDArray[np.int64], sign: float, seed: int, *, detect: bool = True
 ) -> dict[str, float]:
     """Best interior cell less the best corner, times `sign`; runs exchanged among the N.
 
@@ -143,6 +146,7 @@ def regime_test(
         sizes: N of each run, (runs,); the smallest and the largest are the corners.
         sign: 1 for interior, -1 for a corner.
         seed: Key of the exchanges.
+        detect: Find out which effect would be detected; takes a thousand times as long.
 
     Returns:
         value, low and high (NaN), n, p, detectable.
@@ -156,49 +160,115 @@ def regime_test(
         return np.asarray(sign * (means[..., 1:-1].max(axis=-1) - corner))
 
     order = np.random.default_rng([seed, 1]).random((DRAWS, len(ends))).argsort(axis=1)
-    return _against(float(advantage(ends)), advantage(ends[order]), len(ends))
+    means = ends @ weights
+    kind = np.isin(np.arange(len(labels)), (0, len(labels) - 1)) == (sign < 0)
+    lifted = place == np.where(kind, means, -np.inf).argmax()
+
+    def passes(effect: float, rng: np.random.Generator) -> bool:
+        drawn = (ends - means[place])[_again(sizes, rng)] + effect * lifted
+        return _p(advantage(drawn), advantage(drawn[order])) <= ALPHA
+
+    null = advantage(ends[order])
+    return _against(float(advantage(ends)), null, len(ends), passes if detect else None)
 
 
 def envelope_test(
-    logs: FloatArray,
-    best: FloatArray,
-    statistic: Callable[[FloatArray, FloatArray], FloatArray],
+    values: FloatArray,
+    sizes: NDArray[np.int64],
+    depths: NDArray[np.int64],
+    degree: int,
     seed: int,
+    *,
+    detect: bool = True,
 ) -> dict[str, float]:
-    """A statistic of values over log C against the same with C permuted; see `regime_test`."""
+    """The held-out best over the logarithm of C against the same with C permuted.
+
+    Args:
+        values: Best so far by run and generation, (runs, generations + 1).
+        sizes: N of each run, (runs,).
+        depths: Generations of each run, (runs,).
+        degree: 1: what is gained with each doubling of C; 2: the standard deviation of a quadratic
+            fitted to it.
+        seed: Key of the halves and of the permutations.
+        detect: As for `regime_test`.
+
+    Returns:
+        As `regime_test`.
+    """
+    half, spent = _halves(sizes, seed), _spent(values, sizes, depths)
+    best, logs = _envelope(values, sizes, spent, half), np.log2([C for C, _ in spent])
     order = np.random.default_rng([seed, 2]).random((DRAWS, len(best))).argsort(axis=1)
-    value = float(statistic(logs, best[None])[0])
-    return _against(value, statistic(logs, best[order]), len(best))
+    basis = np.linalg.qr(np.vander(logs - logs.mean(), degree + 1))[0]
+    away = logs - logs.mean()
+
+    def statistic(curves: FloatArray) -> FloatArray:
+        centred = curves - curves.mean(axis=-1, keepdims=True)
+        if degree == 1:
+            return np.asarray(centred @ away / (away @ away))
+        return np.asarray(np.sqrt(((centred @ basis) ** 2).sum(axis=-1) / len(logs)))
+
+    level = np.full_like(values, np.nan)
+    for N in np.unique(sizes):
+        level[sizes == N] = values[sizes == N].mean(axis=0)
+    calls = np.log2(np.maximum(np.outer(sizes, np.arange(values.shape[1])), 1))
+    unit = 1.0 if degree == 1 else float(away.std())
+
+    def passes(effect: float, rng: np.random.Generator) -> bool:
+        rows = _again(sizes + len(sizes) * half * (1 + sizes.max()), rng)  # halves stay apart
+        with np.errstate(invalid="ignore"):
+            world = (values - level)[rows] + effect / unit * calls
+        curve = _envelope(world, sizes, spent, half)
+        known = bool(np.isfinite(curve).all())
+        return known and _p(statistic(curve), statistic(curve[order])) <= ALPHA
+
+    return _against(
+        float(statistic(best)), statistic(best[order]), len(sizes), passes if detect else None
+    )
 
 
-def _correlation(logs: FloatArray, values: FloatArray) -> FloatArray:
-    return _explained(np.vander(logs, 2), values)[1]
-
-
-def _smoothness(logs: FloatArray, values: FloatArray) -> FloatArray:
-    return _explained(np.vander(logs, 3), values)[0]
-
-
-def _explained(design: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """R2 of least squares of each row of values, and its root with the sign of the slope."""
-    basis, _ = np.linalg.qr(design)
-    centred = values - values.mean(axis=1, keepdims=True)
-    total = (centred**2).sum(axis=1)
-    share = ((centred @ basis) ** 2).sum(axis=1) / np.where(total > 0, total, 1.0)
-    slope = centred @ (design[:, -2] - design[:, -2].mean())
-    return share, np.sign(slope) * np.sqrt(np.clip(share, 0, 1))
-
-
-def _against(value: float, drawn: FloatArray, n: int) -> dict[str, float]:
-    from replay.intervals import student
-
+def _p(value: FloatArray | float, drawn: FloatArray) -> float:
+    """Share of draws, the value itself included, that do at least as well, up to rounding."""
     slack = 1e-12 * (np.abs(drawn).max() + abs(value))
-    factor = student(1 - 2 * ALPHA, np.inf) + student(2 * POWER - 1, np.inf)
+    return float((1 + (drawn >= value - slack).sum()) / (1 + len(drawn)))
+
+
+def _again(strata: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows drawn with replacement within each stratum, (runs,)."""
+    rows = np.empty(len(strata), dtype=np.int64)
+    for label in np.unique(strata):
+        members = np.flatnonzero(strata == label)
+        rows[members] = rng.choice(members, len(members))
+    return rows
+
+
+def _against(
+    value: float,
+    drawn: FloatArray,
+    n: int,
+    passes: Callable[[float, np.random.Generator], bool] | None,
+) -> dict[str, float]:
     return {
-        "value": value, "low": np.nan, "high": np.nan, "n": n,
-        "p": float((1 + (drawn >= value - slack).sum()) / (1 + len(drawn))),
-        "detectable": float(factor * drawn.std()),
+        "value": value, "low": np.nan, "high": np.nan, "n": n, "p": _p(value, drawn),
+        "detectable": _detectable(passes, float(drawn.std())) if passes else np.nan,
     }  # fmt: skip
+
+
+def _detectable(passes: Callable[[float, np.random.Generator], bool], unit: float) -> float:
+    """Least effect, from `unit` on, with which POWER of bootstrapped data sets pass."""
+
+    def power(effect: float) -> float:
+        found = [passes(effect, np.random.default_rng([5, k])) for k in range(BOOTSTRAPS)]
+        return float(np.mean(found))
+
+    low, high = 0.0, unit
+    while unit > 0 and power(high) < POWER:
+        low, high = high, 2 * high
+        if high > 2**10 * unit:
+            return float("inf")
+    for _ in range(3 if unit > 0 else 0):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high if unit > 0 else float("nan")
 
 
 def _pool_claims(
@@ -268,28 +338,48 @@ def _budgets(sizes: NDArray[np.int64], depths: NDArray[np.int64]) -> list[int]:
     return [int(sizes.min()) * 2**k for k in range(40) if int(sizes.min()) * 2**k <= most]
 
 
-def _envelope(
-    values: FloatArray, sizes: NDArray[np.int64], depths: NDArray[np.int64], seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """Budgets, and the value of the best split of each: chosen on half the runs, scored on rest."""
+def _halves(sizes: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
+    """Half the runs of each N."""
     order = np.random.default_rng([seed, 3]).permutation(len(sizes))
     half = np.zeros(len(sizes), dtype=bool)
     for N in np.unique(sizes):
         half[order[sizes[order] == N][::2]] = True
-    budgets, best = [], []
-    for C in _budgets(sizes, depths):
-        rows = _at(sizes, depths, C)
-        ends = values[rows, C // sizes[rows]]
-        if len(rows) < LEAST_RUNS or not np.isfinite(ends).all():
-            continue
-        scores = []
-        for chosen in (half[rows], ~half[rows]):
-            means = {N: ends[chosen & (sizes[rows] == N)].mean() for N in np.unique(sizes[rows])}
-            N = max(means, key=lambda size: means[size])
-            scores.append(ends[~chosen & (sizes[rows] == N)].mean())
-        budgets.append(float(C))
+    return half
+
+
+def _spent(
+    values: FloatArray, sizes: NDArray[np.int64], depths: NDArray[np.int64]
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Budgets that enough runs spent, each with a fitness by then, and these runs."""
+    found = [(C, _at(sizes, depths, C)) for C in _budgets(sizes, depths)]
+    return [
+        (C, rows)
+        for C, rows in found
+        if len(rows) >= LEAST_RUNS and np.isfinite(values[rows, C // sizes[rows]]).all()
+    ]
+
+
+def _envelope(
+    values: FloatArray,
+    sizes: NDArray[np.int64],
+    spent: list[tuple[int, NDArray[np.int64]]],
+    half: NDArray[np.bool_],
+) -> FloatArray:
+    """Value of the best split of each budget: chosen on half the runs, scored on the rest."""
+    best = []
+    for C, rows in spent:
+        ends, scores = values[rows, C // sizes[rows]], []
+        place = np.unique(sizes[rows], return_inverse=True)[1]
+        sums, counts = (
+            [np.bincount(place, weights * part) for part in (half[rows], ~half[rows])]
+            for weights in (ends, np.ones(len(rows)))
+        )
+        for chosen in (0, 1):
+            means = np.where(counts[chosen] > 0, sums[chosen], -np.inf)
+            top = int((means / np.maximum(counts[chosen], 1)).argmax())
+            scores.append(sums[1 - chosen][top] / counts[1 - chosen][top])
         best.append(float(np.mean(scores)))
-    return np.array(budgets), np.array(best)
+    return np.array(best)
 
 
 def _idle(claim: str, n: int, why: str) -> dict[str, object]:

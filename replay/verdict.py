@@ -52,7 +52,8 @@ class Verdict:
         margin: Loss that counts as none, fixed beforehand.
         null: What the null says.
         p: How often the null does at least as well as was seen (one-sided).
-        detectable: Effect that as many runs would tell from none in four of five repetitions.
+        detectable: Effect that as many runs would tell from none, and from the null, in four of
+            five repetitions.
         runs_needed: Runs still needed at the effect that was seen; infinite if it is none.
         cost: What these would cost, by unit, where it is known.
         n: Runs that it rests on.
@@ -168,7 +169,8 @@ def judge(
         verdict = "supported" if limits.low > -margin else "refuted"
     factor = student(level, freedom)
     error = (limits.high - limits.low) / 2 / factor
-    detectable = (factor + student(2 * POWER - 1, freedom)) * error
+    power = student(2 * POWER - 1, freedom) * error
+    detectable = power + max(factor * error, found.pop("hurdle"))
     away, total = abs(limits.value + margin), math.inf
     if verdict != "undetermined":
         total = 0.0
@@ -210,14 +212,15 @@ def _of_policies(
     name = f"{a} less {b}"
     limits = pool_interval(ends[a] - ends[b], played[a].arms, level=level, name=name)
     if "single" in (a, b):
-        null = "no difference between disjoint pools, Student's t"
+        null, hurdle = "no difference between disjoint pools, Student's t", -math.inf
         p = _student_p(limits, n / K - 1, level)
     else:
         null = "increments permuted across arms at each generation"
         drawn = permuted_effects(fitness[:, : int(lengths.min()) + 1], a, b, K, settings)
+        hurdle = float(np.quantile(drawn, 0.95))  # the null need not be no effect
         p = float((1 + (drawn >= limits.value).sum()) / (1 + len(drawn)))
     return {
-        "a": a, "b": b, "interval": limits, "null": null, "p": p,
+        "a": a, "b": b, "interval": limits, "null": null, "p": p, "hurdle": hurdle,
         "n": n, "points": (ends[a], ends[b]), "freedom": n / K - 1, "depth": rounds,
         "scale": float(np.mean(ends["oracle_arm"] - ends["random"])),
         "setting": f"pools of K = {K} of the logged runs, drawn apart, {rounds} pulls, {reward}",
@@ -280,7 +283,7 @@ def _of_groups(
         "a": names[0], "b": names[1], "interval": limits, "null": null,
         "p": float((1 + (drawn >= limits.value - slack).sum()) / (1 + len(drawn))),
         "n": len(one) if paired else len(together), "points": (one, other),
-        "freedom": max(freedom, 1.0), "depth": max(depths),
+        "freedom": max(freedom, 1.0), "depth": max(depths), "hurdle": -math.inf,
         "scale": float(together.max() - together.mean()),
         "setting": f"whole runs after {depths[0]} and {depths[1]} generations"
         + (f", paired by {by}" if paired else "") + given,

@@ -34,23 +34,52 @@ def test_regimes_of_known_surfaces(high, regime, expected):
 
 def test_a_regime_of_nothing_but_noise_passes_its_null_as_often_as_it_says():
     rng, sizes = np.random.default_rng(1), np.repeat([1, 2, 4, 8], 5)
-    ps = [claims.regime_test(rng.normal(size=20), sizes, 1.0, 0)["p"] for _ in range(400)]
+    ps = [
+        claims.regime_test(rng.normal(size=20), sizes, 1.0, 0, detect=False)["p"]
+        for _ in range(400)
+    ]
     assert np.mean(np.array(ps) <= 0.05) <= 0.08
     assert np.mean(np.array(ps) <= 0.5) == pytest.approx(0.5, abs=0.08)
-    effect = claims.regime_test(np.zeros(20), sizes, 1.0, 0)
-    assert effect["p"] == 1
+    nothing = claims.regime_test(np.zeros(20), sizes, 1.0, 0)
+    assert nothing["p"] == 1
+    assert np.isnan(nothing["detectable"])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_twice_the_detectable_effect_of_a_regime_passes(sign):
+    rng, sizes = np.random.default_rng(2), np.repeat([1, 2, 4, 8], 5)
+    effect = 2 * claims.regime_test(rng.normal(size=20), sizes, sign, 0)["detectable"]
+    lifted = sizes == (2 if sign > 0 else 8)
+    found = [
+        claims.regime_test(rng.normal(size=20) + effect * lifted, sizes, sign, 0, detect=False)
+        for _ in range(60)
+    ]
+    assert np.mean([each["p"] <= 0.05 for each in found]) >= 0.8
 
 
 def test_an_envelope_rises_or_is_noise():
     found = verdicts(claims.ledger({"a": bilinear_runs(run_noise=0.05)}, policies=()))
     assert found["the best in sweep rises with the budget"] == "holds"
     assert found["it follows a smooth curve"] == "holds"
-    rng, logs = np.random.default_rng(0), np.log(2.0 ** np.arange(9))
-    for statistic in (claims._correlation, claims._smoothness):
-        ps = [claims.envelope_test(logs, rng.normal(size=9), statistic, 0)["p"] for _ in range(300)]
-        assert np.mean(np.array(ps) <= 0.05) <= 0.09
-        rising = claims.envelope_test(logs, logs + 0.1 * rng.normal(size=9), statistic, 0)
-        assert rising["p"] < 0.01
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_an_envelope_of_noise_passes_its_null_as_often_as_it_says(degree):
+    """A fast form of benchmarks/claims_nulls.py."""
+    rng, sizes = np.random.default_rng(0), np.repeat([1, 2, 4, 8, 16], 5)
+    depths = 16 // sizes
+    inside = np.arange(17) <= depths[:, None]
+
+    def p(of):
+        return claims.envelope_test(of, sizes, depths, degree, 0, detect=False)["p"]
+
+    worlds = [np.where(inside, rng.normal(size=inside.shape), np.nan) for _ in range(300)]
+    assert np.mean([p(world) <= 0.05 for world in worlds]) <= 0.09
+    rise = np.log2(np.maximum(np.outer(sizes, np.arange(17)), 1))
+    found = claims.envelope_test(worlds[0], sizes, depths, degree, 0)
+    unit = 1 if degree == 1 else np.log2([1, 2, 4, 8, 16]).std()
+    twice = [p(world + 2 * found["detectable"] / unit * rise) <= 0.05 for world in worlds[:40]]
+    assert np.mean(twice) >= 0.8
 
 
 def arms(rises, n=20, rounds=40):
