@@ -54,7 +54,7 @@ def load(
         run is known by), forked_from (hash of what a fork shares with the run that it left; empty
         for others), copy (its number, else -1), root (hash of the header of the run that it began
         with, its own for others), mixed (first generation that may hold programs of other runs;
-        NaN: none), protocol, generation, best_fitness (so far), and of that generation alone
+        NaN: none), protocol and condition, generation, best_fitness (so far), and of that alone
         generation_best, n_calls (those that evaluations made included, as in all below;
         generation 0 has no others, and what a fork inherited cost nothing), n_ok, n_attempts,
         n_without_usage, prompt_tokens, cached_tokens, completion_tokens (as far as reported),
@@ -383,6 +383,7 @@ def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "best_fitness": best,
         "generation_best": generation_best,
         "protocol": run.header.protocol,
+        "condition": run.header.condition,
         "n_calls": np.bincount(paid, minlength=last + 1),
         "n_ok": n_ok,
         **{name: total(name) for name in _SUMMED},
