@@ -248,6 +248,11 @@ class Account:
             self.repeats[client, body] += 1
             return self.repeats[client, body] - 1
 
+    def forget(self, client: str, body: str) -> None:
+        """Takes back a count of `repeat`: the request went nowhere."""
+        with self._lock:
+            self.repeats[client, body] -= 1
+
     def _check_budget(self, worst: Mapping[str, float]) -> None:
         """Raises Refused unless even the worst case stays within every limit; the lock is held."""
         for unit, limit in self._ledger.limits.items():

@@ -165,6 +165,9 @@ class Gate(Listener):
                 raise ValueError(f"expected an object, got {type(body).__name__}")
             if body.get("n") not in (None, 1):
                 raise ValueError(f"'n' must be 1, a reply for each call, got {body['n']!r}")
+            options = body.get("stream_options") or {}
+            if not isinstance(options, dict):
+                raise ValueError(f"expected 'stream_options' to be an object, got {options!r}")
             worst = worst_case(body, len(request.body), self._model)
             if self.account.bounded and not math.isfinite(worst["tokens"]):
                 raise ValueError(
@@ -193,13 +196,15 @@ class Gate(Listener):
         try:
             sent = self.account.admit(client, digest, worst)
         except Refused as no:
+            self.account.forget(client, digest)
             final = no.wait is None
             return error_response(429, str(no), no.code, retry_after=no.wait, final=final)
         except OSError as error:
             return error_response(
                 507, f"the gate cannot log, so it does not forward: {error}", "log"
             )
-        return self._forward(request, self._translated(body), sent, _asks_usage(body), key)
+        asks_usage = (body.get("stream_options") or {}).get("include_usage") is True
+        return self._forward(request, self._translated(body), sent, asks_usage, key)
 
     def _translated(self, body: dict[str, Any]) -> bytes:
         """Returns what the endpoint is sent: its own name of the model, and usage asked for."""
@@ -300,7 +305,7 @@ class _Passing:
     def __iter__(self) -> Iterator[bytes]:
         passed, rest = bytearray(), b""
         try:
-            for piece in self._answer.iter_raw():
+            for piece in self._answer.iter_bytes():
                 *lines, rest = (rest + piece).split(b"\n")
                 if out := b"".join(self._line(line + b"\n") for line in lines):
                     passed += out if self._key is not None else b""
@@ -403,11 +408,6 @@ def _is_text(content: object) -> bool:
     if isinstance(content, list):
         return all(isinstance(part, dict) and part.get("type") == "text" for part in content)
     return content is None or isinstance(content, str)
-
-
-def _asks_usage(body: Mapping[str, Any]) -> bool:
-    options = body.get("stream_options")
-    return isinstance(options, dict) and options.get("include_usage") is True
 
 
 def _answered(answer: httpx2.Response, content: bytes, latency: float) -> tuple[Response, Attempt]:

@@ -181,11 +181,14 @@ def test_the_endpoint_gets_its_own_name_its_key_and_what_the_registry_says() -> 
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_a_streams_usage_is_counted_and_shown_only_to_who_asked(asked: bool) -> None:
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_streams_usage_is_counted_and_shown_only_to_who_asked(asked: bool, inside: bool) -> None:
     options = {"stream_options": {"include_usage": True}} if asked else {}
     with (
         OfflineServer() as server,
-        Gate(Model(name="offline", base_url=server.url), budget={"tokens": 1e6}) as gate,
+        Gate(
+            Model(name="offline", base_url=None if inside else server.url), budget={"tokens": 1e6}
+        ) as gate,
         openai.OpenAI(base_url=gate.url, api_key="tool", max_retries=0) as client,
     ):
         chunks = list(
@@ -233,7 +236,7 @@ def test_a_stream_comes_as_it_is_made_and_one_that_breaks_costs_the_worst() -> N
 def test_what_is_no_call_is_refused_and_costs_nothing() -> None:
     with Upstream() as upstream, Gate(upstream.model, budget={"tokens": 900}) as gate:
         with posting(gate) as post:
-            assert post(n=2)[0] == 400
+            assert post(n=2)[0] == post(stream=True, stream_options=[1])[0] == 400
             assert post(n=1, max_tokens=10)[0] == 200
             status, content, _ = post(
                 messages=[{"role": "user", "content": [{"type": "image_url"}]}]
@@ -580,6 +583,7 @@ def test_the_kth_time_a_client_sends_a_body_it_gets_the_kth_answer() -> None:
         return str(json.loads(answer[1])["choices"][0]["message"]["content"])
 
     options: dict[str, Any] = {"cache": Path("c.sqlite"), "budget": {"calls": 5}}
+    limited: dict[str, Any] = {"cache": Path("l.sqlite"), "requests_per_minute": 1}
     with Upstream(number) as upstream:
         with Gate(upstream.model, log=Path("1.jsonl"), **options) as gate, posting(gate) as post:
             assert text(post()) == "1"
@@ -591,8 +595,12 @@ def test_the_kth_time_a_client_sends_a_body_it_gets_the_kth_answer() -> None:
             assert gate.account.spent["calls"] == 1
         with Gate(upstream.model, log=Path("2.jsonl"), **options) as gate, posting(gate) as post:
             assert text(post()) == "7"  # the fourth time: a log goes on
+        assert len(upstream.seen) == 7
+        with Gate(upstream.model, **limited) as gate, posting(gate) as post:
+            assert [post()[0] for _ in range(3)] == [200, 429, 429]
+            assert list(gate.account.repeats.values()) == [1]  # the others went nowhere
     assert len(logged(Path("2.jsonl"))["cached"]) == 3
-    assert len(upstream.seen) == 7
+    assert len(upstream.seen) == 8
 
 
 def test_streams_are_kept_as_they_were_sent() -> None:
