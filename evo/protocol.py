@@ -25,9 +25,14 @@ from evo.cost import price_of_tokens
 from evo.handle import Control, read_begun
 from evo.log import Log, Logs
 from evo.records import Header
+from evo.runs.fork import changed, copies_of
 from evo.runs.resources import open_resources
 from evo.runs.session import Goal, Job, bring
 from evo.task import load_task
+from evo.upkeep import lines_through
+
+FORKED = ("search", "feedback", "inspirations", "statement", "temperature", "top_p", "max_tokens")
+"""Options in which a fork may differ from the run that it leaves."""
 
 SHIPPED = Path(__file__).with_name("protocols")
 
@@ -45,7 +50,9 @@ class _Part(
 class Condition(_Part, frozen=True, kw_only=True):
     """Runs that differ in their seed alone: seeds "40:50" are 40 ... 49.
 
-    Its `options`, see `make_header`, come before the protocol's own.
+    Its `options`, see `make_header`, come before the protocol's own. Forks name what they leave as
+    PROTOCOL/CONDITION, the generation `at` which they do, and how many `copies` of each of its
+    runs go on to `generations` in all; `seeds` are those of the runs that they leave.
     """
 
     name: str
@@ -55,6 +62,9 @@ class Condition(_Part, frozen=True, kw_only=True):
     seeds: str
     options: dict[str, Any] = {}
     role: str = ""
+    forks: str = ""
+    at: int = 0
+    copies: int = 1
 
     @property
     def numbers(self) -> range:
@@ -67,9 +77,14 @@ class Condition(_Part, frozen=True, kw_only=True):
         return range(int(first), int(end))
 
     @property
+    def runs(self) -> int:
+        """How many runs there are to be."""
+        return len(self.numbers) * self.copies
+
+    @property
     def calls(self) -> int:
         """Calls of children, over all its runs."""
-        return len(self.numbers) * self.children * self.generations
+        return self.runs * self.children * (self.generations - self.at)
 
 
 class Claim(_Part, frozen=True, kw_only=True):
@@ -178,12 +193,39 @@ def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) ->
     found: list[tuple[float, int, Job]] = []
     for order, condition in enumerate(protocol.conditions):
         header = _header(protocol, condition)
-        goal = Goal(condition.generations)
         for at, seed in enumerate(condition.numbers):
-            path = place / f"{condition.name}-s{seed}.jsonl"
             own = msgspec.structs.replace(header, seed=seed)
-            found.append(((at + 0.5) / len(condition.numbers), order, Job(path, own, goal)))
+            path = place / f"{condition.name}-s{seed}.jsonl"
+            jobs = [Job(path, own, Goal(condition.generations))]
+            if condition.forks:
+                jobs = _forks(protocol, condition, own, place)
+            rank = (at + 0.5) / len(condition.numbers)
+            found += [(rank, order, job) for job in jobs]
     return [job for _, _, job in sorted(found, key=lambda each: each[:2])]
+
+
+def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path) -> list[Job]:
+    """The copies of one run of another protocol, whose folder stands beside this one's."""
+    folder, _, name = condition.forks.partition("/")
+    path = place.parent / folder / f"{name}-s{header.seed}.jsonl"
+    left = read_begun(_packed(path) if _packed(path).exists() else path)
+    if left is None or len(left.generations) < condition.at:
+        return []
+    options = {**protocol.options, **condition.options}
+    told = {key: options[key] for key in FORKED if key in options}
+    own = changed(left.header.under(condition.at + 1), left, options.get("model"), told)
+    stated = {"protocol": protocol.digest, "condition": condition.name}
+    own = msgspec.structs.replace(own, **stated)
+    lines = lines_through(left, condition.at, left.children)
+    headers, inherited = copies_of(left, own, lines, condition.at, condition.copies)
+    goal = Goal(condition.generations)
+    return [
+        Job(
+            place / f"{condition.name}-s{header.seed}-c{each.fork.copy if each.fork else 0}.jsonl",
+            each, goal, named=True, inherited=inherited,
+        )
+        for each in headers
+    ]  # fmt: skip
 
 
 def _header(protocol: Protocol, condition: Condition) -> Header:
@@ -231,6 +273,8 @@ def run_protocol(
     protocol = file if isinstance(file, Protocol) else load_protocol(file)
     settings, _ = split_settings(settings, fields)
     jobs = jobs_of(protocol, log_dir)
+    if not jobs:
+        raise ProtocolError(f"{protocol.name}: the runs that its forks leave are not there yet")
     jobs[0].path.parent.mkdir(parents=True, exist_ok=True)
     for job in jobs:
         log = _begun(job)
@@ -239,7 +283,7 @@ def run_protocol(
                 f"{log.path}: is no run of this protocol: {', '.join(other)} differ; give another "
                 "folder for its logs"
             )
-    jobs = [job for job in jobs if not _packed(job).exists()]
+    jobs = [job for job in jobs if not _packed(job.path).exists()]
     with open_resources(settings, Control()) as resources:
         runs = at_once or settings.max_concurrent
         done = bring(jobs, resources, label=protocol.name, at_once=runs)
@@ -253,7 +297,7 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
         protocol: Of `load_protocol`.
         logs: What was made of it, see `logs_of`.
     """
-    made = sum(len(log.outcomes) for each in (logs or {}).values() for log in each)
+    made = sum(_paid(log) for each in (logs or {}).values() for log in each)
     left, estimate = protocol.calls - made, protocol.estimate
     prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
     model = _header(protocol, protocol.conditions[0]).model
@@ -270,6 +314,10 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
     return "\n".join(lines)
 
 
+def _paid(log: Log) -> int:
+    return sum(not outcome.inherited for outcome in log.outcomes)
+
+
 def logs_of(
     protocol: Protocol, folder: str | os.PathLike[str] | None = None
 ) -> dict[str, list[Log]]:
@@ -282,13 +330,13 @@ def logs_of(
     return found
 
 
-def _packed(job: Job) -> Path:
+def _packed(path: Path) -> Path:
     """Where a finished log is once it is compressed."""
-    return job.path.with_name(f"{job.path.name}.gz")
+    return path.with_name(f"{path.name}.gz")
 
 
 def _begun(job: Job) -> Log | None:
-    return read_begun(_packed(job) if _packed(job).exists() else job.path)
+    return read_begun(_packed(job.path) if _packed(job.path).exists() else job.path)
 
 
 def status_rows(
@@ -304,8 +352,10 @@ def status_rows(
     for condition in protocol.conditions:
         own = logs[condition.name]
         complete = sum(len(log.generations) >= condition.generations for log in own)
-        made = sum(len(log.outcomes) for log in own)
-        ok = sum(log.status_counts.get("ok", 0) for log in own)
-        runs = f"{complete} of {len(condition.numbers)}"
+        made = sum(_paid(log) for log in own)
+        ok = sum(
+            not o.inherited and o.evaluation.status == "ok" for log in own for o in log.outcomes
+        )
+        runs = f"{complete} of {condition.runs}"
         rows.append((condition.name, runs, f"{made} of {condition.calls}", ok))
     return rows

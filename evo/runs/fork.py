@@ -102,7 +102,7 @@ def fork(
         if task is not None:
             raise ValueError("task: the log has its own; a fork keeps it")
         lines = lines_through(parent, at, parent.children)
-        header = _changed(parent.header.under(at + 1), parent, model, changes)
+        header = changed(parent.header.under(at + 1), parent, model, changes)
     else:
         if task is None or model is None:
             raise ValueError(
@@ -112,7 +112,6 @@ def fork(
         seed, children = max(parent.header.seed, 0), parent.header.children
         header = make_header(task, model=model, children=children, seed=seed, **changes)
         lines = _evaluated(parent, header, at, settings)
-    lines = [msgspec.structs.replace(line, inherited=True) for line in lines]
     goal = Goal(at_least("generations (T)", parent.goal if generations is None else generations, 1))
     if goal.generations <= at:
         raise ValueError(
@@ -121,15 +120,27 @@ def fork(
     goal = Goal(goal.generations, target, patience)
     folder = parent.path.parent if log_dir is None else Path(log_dir)
     jobs = []
-    for copy in range(copies):
-        own = msgspec.structs.replace(
+    headers, inherited = copies_of(parent, header, lines, at, copies)
+    for own in headers:
+        job = found_job(own, goal, folder, resume=resume)
+        jobs.append(Job(job.path, own, goal, named=model is not None, inherited=inherited))
+    return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks").do()
+
+
+def copies_of(
+    parent: Log, header: Header, lines: Sequence[Made], at: int, copies: int
+) -> tuple[list[Header], tuple[Made, ...]]:
+    """Returns the headers of the copies of one state, and the lines that all of them inherit."""
+    inherited = tuple(msgspec.structs.replace(line, inherited=True) for line in lines)
+    own = [
+        msgspec.structs.replace(
             header,
             seed=fork_seed(header.seed, at, copy),
-            fork=_fork_of(parent, at, copy, lines),
+            fork=_fork_of(parent, at, copy, inherited),
         )
-        job = found_job(own, goal, folder, resume=resume)
-        jobs.append(Job(job.path, own, goal, named=model is not None, inherited=tuple(lines)))
-    return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks").do()
+        for copy in range(copies)
+    ]
+    return own, inherited
 
 
 def fork_seed(seed: int, at: int, copy: int) -> int:
@@ -146,7 +157,7 @@ def fork_seed(seed: int, at: int, copy: int) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def _changed(
+def changed(
     header: Header, parent: Log, model: str | Model | None, changes: Mapping[str, Any]
 ) -> Header:
     """Returns what the generations after the fork are made under."""

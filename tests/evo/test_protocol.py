@@ -22,6 +22,8 @@ from evo.protocol import (
     status_rows,
 )
 
+ROOT = Path(__file__).resolve().parents[2]
+
 SMALL = """
 name = "small"
 title = "deep against broad"
@@ -74,10 +76,11 @@ def written(folder: Path, *, model: str = "offline", text: str = SMALL) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", ["local-tsp", "qwen3-8b-c512"])
+@pytest.mark.parametrize("name", ["local-tsp", "local-tsp-feedback", "qwen3-8b-c512"])
 def test_shipped_protocols_are_of_the_shipped_tasks(name: str) -> None:
     protocol = load_protocol(name)
-    assert {job.header.protocol for job in jobs_of(protocol)} == {protocol.digest}
+    folder = ROOT / "logs" / "corpus" / name  # forks leave runs that are there
+    assert {job.header.protocol for job in jobs_of(protocol, folder)} == {protocol.digest}
     assert f"{protocol.calls} calls" in state_cost(protocol)
     assert protocol.result == {}
     assert protocol.detects
@@ -183,3 +186,46 @@ def test_the_hash_does_not_depend_on_the_file_system(tmp_path: Path) -> None:
     first, second = load_protocol(written(one)), load_protocol(written(other))
     assert first == second
     assert msgspec.structs.asdict(first)["name"] == "small"
+
+
+FORKS = """
+[[conditions]]
+name = "{name}"
+task = "mmd"
+children = 1
+generations = 3
+seeds = "0:2"
+forks = "small/deep"
+at = 2
+copies = 3
+"""
+
+
+def test_forks_of_another_protocols_runs_are_conditions(tmp_path: Path) -> None:
+    """Made where the runs that they leave are whole; paired by copy; only their own calls count."""
+    before, _, after = written(tmp_path).read_text().partition("[[conditions]]")
+    forks = FORKS.format(name="off") + FORKS.format(name="on") + "options = { feedback = true }\n"
+    rest = after[after.index("[measures]") :].replace('"deep"', '"on"').replace('"broad"', '"off"')
+    (tmp_path / "second.toml").write_text(before.replace("small", "second") + forks + rest)
+    protocol = load_protocol(tmp_path / "second.toml")
+    assert protocol.calls == 2 * 2 * 3
+    with pytest.raises(ProtocolError, match="not there yet"):
+        run_protocol(protocol, log_dir=tmp_path / "second", progress=False)
+    parents = run_protocol(tmp_path / "small.toml", log_dir=tmp_path / "small", progress=False)
+    logs = run_protocol(protocol, log_dir=tmp_path / "second", progress=False)
+    assert len(logs) == 12
+    made = logs_of(protocol, tmp_path / "second")
+    assert [row[:3] for row in status_rows(protocol, made)] == [
+        ("off", "6 of 6", "6 of 6"),
+        ("on", "6 of 6", "6 of 6"),
+    ]
+    by_name = {log.path.stem: log for log in logs}
+    for name, log in by_name.items():
+        assert log.header.feedback == name.startswith("on")
+        assert log.header.fork is not None
+        parent = next(each for each in parents if name.split("-")[1] == f"s{each.header.seed}")
+        assert log.trajectory[:3].tolist() == parent.trajectory[:3].tolist()
+    assert by_name["off-s1-c2"].header.seed == by_name["on-s1-c2"].header.seed
+    continued = next(each for each in parents if each.header.seed == 1).children[2]
+    assert by_name["off-s1-c0"].children[2].program == continued.program
+    assert len(run_protocol(protocol, log_dir=tmp_path / "second", progress=False)) == 12
