@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -86,9 +86,9 @@ def unused(folder: Path, stem: str, ending: str = "") -> Path:
 class _First(msgspec.Struct):
     """What a first line of any version says of itself."""
 
-    kind: Any = None
-    schema: Any = 1
-    format: Any = None
+    kind: object = None
+    schema: object = 1
+    format: object = None
 
 
 _first_decoder = msgspec.json.Decoder(_First)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __all__ = [
     "EVALUATOR_FAILED",
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from evo.sandbox.jail import LAYERS
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load the driver's side where it is used; the sandboxed side does without."""
     if name not in __all__:
         raise AttributeError(f"module 'evo.sandbox' has no attribute {name!r}")
     from evo.sandbox import evaluator, jail
 
-    return getattr(jail if name == "LAYERS" else evaluator, name)
+    found: object = getattr(jail if name == "LAYERS" else evaluator, name)
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -54,7 +54,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     fitness: float | None = None
     metrics: dict[str, float] = {}
     error: str | None = None
-    value: Any = None
+    value: object = None
 
 
 class ClosedError(ConnectionError):

@@ -42,7 +42,7 @@ class _Budget:
         if self.left < 0:
             raise UnsendableError(f"the returned value is larger than {self.max_bytes} bytes")
 
-    def plain(self, value: Any, depth: int) -> Any:
+    def plain(self, value: Any, depth: int) -> object:
         if depth > _MAX_DEPTH:
             raise UnsendableError(f"the returned value is nested deeper than {_MAX_DEPTH} levels")
         kind = type(value)
@@ -81,7 +81,7 @@ class _Budget:
             raise _not_plain("text with lone surrogates") from error
         return value
 
-    def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+    def _mapping(self, value: dict[object, object], depth: int) -> dict[str, object]:
         self.spend(dict.__len__(value))
         plain = {}
         for key, item in dict.items(value):
@@ -90,7 +90,7 @@ class _Budget:
             plain[self._text(key)] = self.plain(item, depth + 1)
         return plain
 
-    def _array(self, value: NDArray[Any]) -> msgspec.msgpack.Ext:
+    def _array(self, value: NDArray[np.generic]) -> msgspec.msgpack.Ext:
         if value.dtype.kind not in _KINDS:
             raise _not_plain(f"an array of type {str(value.dtype)!r}")
         if not value.size and _places(value.shape) > _MAX_EMPTY:
@@ -109,7 +109,7 @@ def _places(shape: tuple[int, ...]) -> int:
     return prod(max(length, 1) for length in shape)
 
 
-def _from_scalar(value: Any) -> bool | int | float:
+def _from_scalar(value: np.generic) -> bool | int | float:
     for kinds, plain in (("b", bool), ("iu", int), ("f", float)):
         if value.dtype.kind in kinds:
             return plain(value)
@@ -123,7 +123,7 @@ def _not_plain(what: str) -> UnsendableError:
     )
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes) -> object:
     """What `encode` wrote; `ValueError` where something hostile stands in its place."""
     try:
         return _decoder.decode(data)
@@ -131,7 +131,7 @@ def decode(data: bytes) -> Any:
         raise ValueError(f"the returned bytes are no value: {error}") from error
 
 
-def _extension(code: int, data: memoryview) -> Any:
+def _extension(code: int, data: memoryview) -> object:
     if code == _TUPLE:
         items = _decoder.decode(data)
         if not isinstance(items, list):
@@ -150,11 +150,11 @@ def _extension(code: int, data: memoryview) -> Any:
     return np.frombuffer(bytearray(content), dtype=dtype).reshape(shape)
 
 
-_decoder = msgspec.msgpack.Decoder(Any, ext_hook=_extension)
+_decoder = msgspec.msgpack.Decoder(object, ext_hook=_extension)
 _array_decoder = msgspec.msgpack.Decoder(tuple[str, tuple[int, ...], bytes])
 
 
-def to_lists(value: Any) -> Any:
+def to_lists(value: object) -> object:
     """The same value with arrays and tuples as nested lists."""
     if isinstance(value, np.ndarray):
         return value.tolist()
@@ -165,12 +165,12 @@ def to_lists(value: Any) -> Any:
     return value
 
 
-def is_small(value: Any, *, most: int = 20_000) -> bool:
+def is_small(value: object, *, most: int = 20_000) -> bool:
     """Whether a value has so few numbers that a log keeps it."""
     return _count(value, most) <= most
 
 
-def _count(value: Any, most: int) -> int:
+def _count(value: object, most: int) -> int:
     """Counts numbers and lists, up to a little more than `most`."""
     if isinstance(value, np.ndarray):
         return _places(value.shape)
