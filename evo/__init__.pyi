@@ -6,6 +6,7 @@ from . import rewards as rewards
 from . import searches as searches
 from .concurrency import ConcurrencyPlan as ConcurrencyPlan
 from .concurrency import plan_concurrency as plan_concurrency
+from .configuration import Event as Event
 from .configuration import Settings as Settings
 from .critics import Critic as Critic
 from .folder import TaskError as TaskError

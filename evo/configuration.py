@@ -10,11 +10,11 @@ import platform
 import re
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import msgspec
 
@@ -23,7 +23,7 @@ from evo.concurrency import find_preset
 from evo.journal import LogError, file_name
 from evo.log import read_log
 from evo.prompt import PROMPT_VERSION, TOLD_VERSION
-from evo.records import SCHEMA, Header, Limits, Model
+from evo.records import SCHEMA, Child, End, Evaluation, Generation, Header, Limits, Model
 from evo.searches import Search, record_of
 from evo.task import Task, load_task
 
@@ -167,6 +167,34 @@ def seeds_of(seeds: Iterable[SupportsIndex] | str) -> tuple[int, ...]:
     return found
 
 
+EventKind = Literal["start", "child", "generation", "end"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What `on_event` is told, once it is in the log.
+
+        def on_event(event):
+            if event.kind == "generation":
+                wandb.log({f"{event.path.stem}/best": event.best_fitness}, step=event.generation)
+
+    Attributes:
+        kind: A run began or goes on, a child or a generation is complete, or its session ended.
+        path: The run's log.
+        header: Its configuration.
+        generation: Complete generations.
+        best_fitness: Best so far; None while nothing is ok.
+        record: The initial program's evaluation, or the `Child`, `Generation` or `End` logged.
+    """
+
+    kind: EventKind
+    path: Path
+    header: Header
+    generation: int
+    best_fitness: float | None
+    record: Evaluation | Child | Generation | End
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How a session works; unlike the header, nothing that a child depends on.
@@ -185,6 +213,8 @@ class Settings:
         requests_per_minute: Of each endpoint, in any sliding minute; None: the preset's, else no
             limit.
         tokens_per_minute: Of prompts and replies, likewise; None: no limit.
+        on_event: Told of every `Event`, one at a time, from the thread that made it; what it raises
+            ends the session, resumably.
     """
 
     max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made
@@ -197,6 +227,7 @@ class Settings:
     preset: str | None = None
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    on_event: Callable[[Event], object] | None = None
 
     def __post_init__(self) -> None:
         preset = None if self.preset is None else find_preset(self.preset)

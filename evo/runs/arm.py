@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
+from evo.configuration import Event, EventKind
 from evo.cost import cost_of_calls
 from evo.journal import LogError
 from evo.llm.client import CallCancelled, EndpointRefused
@@ -25,6 +26,7 @@ from evo.records import (
     Child,
     Confirmation,
     End,
+    Evaluation,
     Generation,
     Header,
     Initial,
@@ -44,6 +46,8 @@ from evo.searches.base import Member, choose
 
 MAX_THREADS = 512
 REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
+
+_telling = threading.Lock()  # events are told one at a time
 
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
@@ -129,6 +133,7 @@ class Arm:
         else:
             self.trajectory = [_number(initial.fitness)]
             self.costs = [_costs(self._under, maker.calls, initial.seconds)]
+        self._tell("start", initial)
 
     def _take_over(self, log: Log) -> None:
         """Goes on where a log ends, a generation under way included."""
@@ -154,7 +159,7 @@ class Arm:
         self.maker.replies = {
             (i, draft): reply for (g, i, draft), reply in log.replies.items() if g > self.generation
         }
-        self.planner.logged = log.plans
+        self.planner.logged = {**self.planner.logged, **log.plans}
         self._plan_logged = self.generation + 1 in log.plans
         self._confirmed = log.confirmations.get(self.generation + 1)
         if log.generations:
@@ -195,6 +200,7 @@ class Arm:
             )
         for child in rejected.values():
             self._writer.append(child)
+            self._tell("child", child)
             made.append(child)
             if on_child:
                 on_child(child)
@@ -205,7 +211,15 @@ class Arm:
         self._writer.append(generation)
         self._writer.sync()
         self.generation = number
+        self._tell("generation", generation)
         return generation
+
+    def _tell(self, kind: EventKind, record: Evaluation | Child | Generation | End) -> None:
+        """Tells who listens of what was logged."""
+        if (on_event := self._resources.settings.on_event) is not None:
+            event = Event(kind, self.path, self.header, self.generation, self.best_fitness, record)
+            with _telling:
+                on_event(event)
 
     def _enter(self, number: int) -> None:
         """Turns to the configuration that a generation is made under, where it is another one."""
@@ -251,6 +265,7 @@ class Arm:
                     rejected[index] = child
                     return child
                 self._writer.append(child, *self._tick(number))
+                self._tell("child", child)
             finally:
                 self._resources.active.discard((self.path, index))
             if on_child:
@@ -347,7 +362,9 @@ class Arm:
         if self.maker.noisy and self.best.program and end.reason in REACHED:
             with contextlib.suppress(EvaluatorClosed):
                 session |= self.maker.draws.report(program, self.best.program)
-        self._writer.append(msgspec.structs.replace(end, stats=end.stats | session))
+        end = msgspec.structs.replace(end, stats=end.stats | session)
+        self._writer.append(end)
+        self._tell("end", end)
 
 
 def costs_of_log(log: Log) -> list[dict[str, float]]:

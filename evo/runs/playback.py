@@ -135,8 +135,8 @@ def rerun(
             first = taken or logged.instance_calls
             with LogWriter.create(target, logged.header, *first) as writer:
                 arm = Arm(writer, logged.header, resources)
-                arm.begin(read_log(target) if taken else None)
                 arm.play(logged)
+                arm.begin(read_log(target) if taken else None)
                 while arm.generation < len(logged.generations):
                     arm.advance()
             again = read_log(target)

@@ -355,3 +355,38 @@ def test_a_task_that_cannot_work_says_so(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="it is broken"):
         evo.run(task, generations=1, children=1, log=tmp_path / "c.jsonl", **QUIET)
     assert not (tmp_path / "c.jsonl").exists()  # nobody could go on with it
+
+
+def test_events_are_told_once_they_are_logged(tmp_path: Path) -> None:
+    told: list[evo.Event] = []
+
+    def listen(event: evo.Event) -> None:
+        log = evo.read_log(event.path)
+        lines = {"start": 1, "child": len(log.outcomes), "generation": len(log.generations)}
+        assert lines.get(event.kind, 1) > 0
+        told.append(event)
+
+    evo.run_many(
+        "mmd", seeds=[1, 2], generations=2, children=2, log_dir=tmp_path, on_event=listen, **QUIET
+    )
+    for seed in (1, 2):
+        mine = [event for event in told if event.header.seed == seed]
+        kinds = [event.kind for event in mine]
+        assert kinds == ["start", *(["child"] * 2 + ["generation"]) * 2, "end"]
+        assert [e.generation for e in mine if e.kind == "generation"] == [1, 2]
+        log = evo.read_log(mine[0].path)
+        assert mine[-1].best_fitness == log.trajectory[-1]
+        assert mine[-2].record == log.generations[-1]
+
+
+def test_what_a_listener_raises_ends_the_run_resumably(tmp_path: Path) -> None:
+    def refuse(event: evo.Event) -> None:
+        if event.kind == "child":
+            raise RuntimeError("no more")
+
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(RuntimeError, match="no more"):
+        evo.run("mmd", generations=2, children=2, log=path, on_event=refuse, **QUIET)
+    log = evo.resume(path, generations=2, **QUIET)
+    whole = evo.run("mmd", generations=2, children=2, log=tmp_path / "b.jsonl", **QUIET)
+    assert timeless(log.children) == timeless(whole.children)
