@@ -11,10 +11,11 @@ from evo_runs import QUIET, timeless
 import evo
 from evo.cli import main
 from evo.handle import Control
-from evo.journal import LogError
+from evo.journal import LogError, encode_line
 from evo.runs.arm import costs_of_log
 from evo.runs.fork import fork_seed
 from evo.runs.session import Goal, Job, run_jobs
+from evo.upkeep import lines_through
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_what_a_fork_inherits_is_checked(run: evo.Log, tmp_path: Path) -> None:
     forged = msgspec.structs.replace(log.header.fork, through="0" * 64)
     header = msgspec.structs.replace(log.header, fork=forged)
     rest = log.path.read_bytes().split(b"\n", 1)[1]
-    log.path.write_bytes(evo.journal.encode_line(header) + rest)
+    log.path.write_bytes(encode_line(header) + rest)
     assert "is not what it left" in evo.verify(log).faults[0]
     small = evo.compact(run, tmp_path / "small.jsonl.gz")
     with pytest.raises(LogError, match="compact"):
@@ -147,3 +148,31 @@ def test_the_command_forks(run: evo.Log, tmp_path: Path) -> None:
     assert len(forks) == 2
     assert {evo.read_log(each).header.search.name for each in forks} == {"best_of_n"}  # type: ignore[union-attr]
     assert main(["rerun", *map(str, forks)]) == 0
+
+
+def imported(run: evo.Log, path: Path) -> Path:
+    """The run as an import of another tool's log states it."""
+    task = msgspec.structs.replace(run.header.task, files={}, program_file="", evaluator_file="")
+    unknown = msgspec.structs.replace(run.header.sampling, temperature=None, top_p=None)
+    header = msgspec.structs.replace(
+        run.header, task=task, sampling=unknown, seed=-1, prompt_version=0, source="openevolve"
+    )
+    header = msgspec.structs.replace(header, search=None, feedback=False)
+    lines: list[Any] = [header, *lines_through(run, 5, run.children)]
+    path.write_bytes(b"".join(map(encode_line, lines)))
+    return path
+
+
+def test_what_was_imported_forks_on_a_task(run: evo.Log, tmp_path: Path) -> None:
+    path = imported(run, tmp_path / "theirs.jsonl")
+    with pytest.raises(ValueError, match="imported from openevolve: give the task"):
+        evo.fork(path, at=2, **QUIET)
+    options: dict[str, Any] = {"task": "mmd", "model": "offline", "log_dir": tmp_path, **QUIET}
+    log = evo.fork(path, at=2, generations=4, feedback=True, **options)[0]
+    assert [c.evaluation.fitness for c in log.children[:6]] == [
+        c.evaluation.fitness for c in run.children[:6]
+    ]
+    assert len(log.generations) == 4
+    assert {call.generation for call in log.calls} == {3, 4}
+    assert evo.rerun(log).same
+    assert not evo.verify(log).faults
