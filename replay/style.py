@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 FloatArray = NDArray[np.float64]
 Theme = Literal["light", "dark", "neutral"]
@@ -205,12 +206,17 @@ def head(
     )
 
 
-def legend_of(ax: Axes, theme: Theme, entries: Sequence[tuple[str, str]], **at: Any) -> None:
-    """Put a legend of (text, colour) on axes; its words are in ink, so that they can be read."""
+def legend_of(
+    ax: Axes, theme: Theme, entries: Sequence[tuple[str, str | Line2D]], **at: Any
+) -> None:
+    """Put a legend of (text, colour or line) on axes; its words are in ink, to be readable."""
     from matplotlib.lines import Line2D
 
     ax.legend(
-        [Line2D([], [], color=colour, marker="o", lw=2) for _, colour in entries],
+        [
+            look if isinstance(look, Line2D) else Line2D([], [], color=look, marker="o", lw=2)
+            for _, look in entries
+        ],
         [text for text, _ in entries], frameon=False, fontsize=TEXT_SIZE,
         labelcolor=THEMES[theme].text, borderpad=0, borderaxespad=0.5, **at,
     )  # fmt: skip
@@ -325,6 +331,13 @@ def require(table: pd.DataFrame, *columns: str) -> None:
     """Refuse a table that lacks a column."""
     if missing := [name for name in columns if name not in table]:
         raise ValueError(f"expected columns {', '.join(columns)}; {', '.join(missing)} missing")
+
+
+def readable(ground: Sequence[float]) -> str:
+    """Black or white, whichever is easier to read on a colour (red, green, blue in [0, 1])."""
+    channels = np.asarray(ground[:3])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
 
 
 def look(order: int) -> tuple[str, str]:

@@ -140,7 +140,6 @@ class AllocationPicture:
             f"mean, {view.interval}, n = {view.pools.runs} runs",
         )
         self._lines: list[tuple[Any, Any]] = []
-        style.legend_of(ax, self.theme, list(colours.items()), loc="lower right")
         for name, colour in colours.items():
             dashes: Any = (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
             band = ax.fill_between([], [], [], color=colour, alpha=0.15, lw=0, animated=True)
@@ -149,6 +148,8 @@ class AllocationPicture:
         self._tau = ax.axhline(
             0, color=THEMES[self.theme].text, lw=0.8, ls=(0, (1, 2)), animated=True
         )
+        drawn = [(name, line) for name, (_, line) in zip(colours, self._lines, strict=True)]
+        style.legend_of(ax, self.theme, drawn, loc="lower right")
         bands = [band for band, _ in self._lines]
         return [*bands, *(line for _, line in self._lines), self._tau]
 
@@ -166,8 +167,8 @@ class AllocationPicture:
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="round", y="rank of the arm")
         style.head(
-            ax, self.theme, f"Arms that {view.shown} pulls",
-            f"share of replicates: dark none, yellow {FAIR} times an equal share or more",
+            ax, self.theme, f"Pulls of {view.shown}",
+            f"dark: none; yellow: {FAIR} equal shares or more",
         )  # fmt: skip
         return [self._image]
 
@@ -175,7 +176,7 @@ class AllocationPicture:
         self, view: AllocationView, width: int, colours: dict[str, str]
     ) -> list[Artist]:
         ax, every = self._times, list(colours.values())
-        style.label_rows(ax, list(colours))
+        style.label_rows(ax, [_short(name) for name in colours])
         ax.set_xlim(0, 1.03 * width)
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds", y="")
@@ -192,20 +193,25 @@ class AllocationPicture:
 
         ax = self._effects
         every = [colours.get(name, GREY) for name in view.effects]
-        style.label_rows(ax, list(view.effects))
+        style.label_rows(ax, [_short(name) for name in view.effects])
         ax.set_xlim(-self._reach, self._reach)
         ax.axvline(0, color=THEMES[self.theme].text, lw=0.8)
-        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.xaxis.set_major_locator(MaxNLocator(3))
         style.label_axes(ax, self.theme, x="gain in best fitness after all rounds", y="")
         style.head(
             ax,
             self.theme,
-            "Pool effect and allocation effect",
-            "pool: random less single; others: policy less random",
+            "Pool and allocation",
+            "pool: random less single; else policy less random",
         )
         self._bars = _spans(ax, every, 11, 0.4)
         self._limits, self._means = _spans(ax, every, 2.0, 1.0), _dots(ax, every, "o")
         return [self._bars, self._limits, self._means]
+
+
+def _short(name: str) -> str:
+    """A policy's name, in two lines if it is long."""
+    return name.replace("_", "\n", 1) if len(name) > 12 else name
 
 
 def _colours(names: Sequence[str]) -> list[str]:

@@ -264,7 +264,8 @@ class Explorer:
 
     def _clicked(self, key: Any) -> None:
         """A mark was clicked: its key is a tuple of settings and their values."""
-        self.choose(**dict(key))
+        with contextlib.suppress(ValueError):
+            self._take({**self._settings, **self._subject.clicked(key)})
 
     def _fit_page(self, theme: Theme, width: float, ratio: float) -> None:
         """Draw for the page as it is now."""
@@ -382,10 +383,11 @@ class Explorer:
 
         folded = [self.controls[name] for name in self._subject.folded]
         seen = [control for control in self.controls.values() if control not in folded]
-        if not folded:
-            return grid(seen)
-        rest = ipywidgets.Accordion([grid(folded)], titles=("Parameters",), selected_index=None)
-        return ipywidgets.VBox([grid(seen), rest], layout={"width": "100%"})
+        wide = [control for control in seen if isinstance(control, ipywidgets.Box)]
+        parts = [grid([control for control in seen if control not in wide]), *wide]
+        if folded:
+            parts.append(ipywidgets.Accordion([grid(folded)], titles=("Parameters",)))
+        return ipywidgets.VBox(parts, layout={"width": "100%"})
 
     def _tools(self) -> Any:
         """Buttons under the picture."""

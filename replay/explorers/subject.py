@@ -49,6 +49,7 @@ class Subject:
         scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
         hidden: From settings to the controls that do not matter now.
         arguments: From the settings that matter to the arguments of the plain function.
+        clicked: From the key of a mark to the settings that a click on it changes.
         slow: Computes, beside the controls, what views at rest need for settings.
         folded: Controls that are out of sight until one asks for them.
         hears: Keys on the picture, with spaces between, that `Explorer.pressed` is told of.
@@ -66,6 +67,7 @@ class Subject:
     scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]] = field(default_factory=dict)
     hidden: Callable[[Settings], set[str]] = lambda settings: set()
     arguments: Callable[[Settings], Settings] = lambda settings: settings
+    clicked: Callable[[Any], Settings] = dict
     slow: Callable[[Settings], object] = lambda settings: None
     folded: Sequence[str] = ()
     hears: str = ""

@@ -186,6 +186,14 @@ class Filters:
         rows = self.labels[name][self.chosen(others) & self._done]
         return tuple((f"{each}  ({(rows == each).sum()})", each) for each in self.order[name])
 
+    def values_of(self, configuration: str) -> dict[str, tuple[str, ...]]:
+        """The value of each field, and any seed, of a configuration."""
+        rows = (self.frame["configuration"] == configuration).to_numpy()
+        return {
+            name: () if name == "seed" else (str(labels[rows][0]),)
+            for name, labels in self.labels.items()
+        }
+
     def known(self, names: Iterable[str]) -> list[str]:
         """Those of some columns that are known of any run."""
         return [name for name in names if name in self.frame and self.frame[name].notna().any()]
@@ -276,6 +284,7 @@ def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
         data=(frame, "frame"),
         view=lambda settings, coarse: view(**settings),
         fit=fit,
+        clicked=lambda name: {WHERE + n: v for n, v in filters.values_of(name).items()},
         hidden=_hidden,
         arguments=_arguments,
     )

@@ -85,7 +85,7 @@ def toggles(label: str, options: Sequence[str], value: Sequence[str], *, most: i
     look = {"width": "auto", "margin": "1px"}
     buttons = [ipywidgets.ToggleButton(description=name, layout=look) for name in options]
     head = ipywidgets.Label(f"{label} (up to {most})")
-    layout = {"flex_flow": "row wrap", "grid_column": "1 / -1"}
+    layout = {"flex_flow": "row wrap", "width": "100%"}
     made = Toggles([head, *buttons], layout=layout)
     made.observe(made.take, names="value")
     for each in buttons:

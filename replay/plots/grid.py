@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replay import style
+from replay.plots import hits
+from replay.plots.hits import ranged
 from replay.plots.shapes import cell_frame, draw_heat, lines, place
 from replay.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
 
@@ -56,6 +58,11 @@ def heatmap(
     values = np.full((len(N), len(T)), np.nan)
     values[y, x] = table["value"]
     draw_heat(ax, theme, values, ticks=(N, T), label=f"mean {FITNESS}", written=fit is None)
+    for column, row, cell in zip(x, y, table.to_dict("records"), strict=True):
+        shown = ranged(cell["value"], cell["low"], cell["high"])
+        words = f"T = {T[column]}, N = {N[row]}, C = {number(cell['calls'])}\n"
+        words += f"best fitness {shown}\nn = {cell['n']} runs"
+        hits.mark(ax, (column - 0.5, row - 0.5, column + 0.5, row + 0.5), words)
     text = f"Mean of best fitness, {counted(table['n'])} per cell; a budget C = T N is a diagonal. "
     if fit is None:
         for column, row, p_best in zip(x, y, table["p_best"], strict=True):

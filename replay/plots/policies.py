@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replay import style
+from replay.plots import hits
+from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
 from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme, counted, intervals
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from evo.selectors.race import Selection
 
 EFFECTS = {"pool": "pool: random less single run", "allocation": "allocation: policy less random"}
+MOST_ROUNDS = 60
+"""Of a race with more rounds, only the last one can be pointed at."""
+
 LABEL, IN_TITLE = 32, 20  # characters of a configuration's name
 
 
@@ -165,6 +170,13 @@ def race(
         )
         ax.fill_betweenx(y, low, high, step="post", color=colour, alpha=0.35, lw=0)
         ax.plot(middle, y, color=colour, lw=1.6, drawstyle="steps-pre")
+        bands = zip(mean[:until, k], lower[:until, k], upper[:until, k], strict=True)
+        for number, band in enumerate(map(tuple, bands), start=1):
+            box = (band[1], row + depth[number - 1], band[2], row + depth[number])
+            words = f"{selection.labels[k]}\nround {number}: {ranged(*band)}"
+            words += f", n = {count[number - 1, k]}"
+            if len(selection.rounds) <= MOST_ROUNDS or number == until:
+                hits.mark(ax, box, words, (("rounds", number),))
         if retired:
             ax.plot(middle[-1:], y[-1:], color=ink.text, marker="x", ms=6)
         name = "\n".join(wrap(selection.labels[k], LABEL, max_lines=2, placeholder=" …"))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from replay import style
 from replay.intervals import curve_band
+from replay.plots import hits
 from replay.style import FITNESS, PALETTE, THEMES, Ink, Theme, look
 
 if TYPE_CHECKING:
@@ -89,6 +90,12 @@ def trajectories(
         dashed |= not all_known
         bands.append(band)
         name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
+        rows = band[["value", "low", "high"]].itertuples(index=False, name=None)
+        texts = [
+            f"{hits.ranged(*row)} at {style.number(at)}, n = {n}"
+            for row, at, n in zip(rows, band["at"], band["n"], strict=True)
+        ]
+        hits.curve(ax, band["at"], band["value"], texts, f"{name or 'median'}: ")
         nothing = ", nothing ok" if math.isnan(height) else ""
         ends.append((height, f"{name} (n = {len(curves)}{nothing})", colour))
     if keys:
@@ -140,7 +147,7 @@ def _median(
     ax.step(grid, band["value"].where(everyone), where="post", color=colour, lw=2.2, ls=dashes)
     known_values = band["value"].dropna()
     end = float(known_values.iloc[-1]) if len(known_values) else math.nan
-    return end, bool(everyone.all()), band
+    return end, bool(everyone.all()), band.assign(at=grid)
 
 
 def _value(column: str, value: Any) -> str:

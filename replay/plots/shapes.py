@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay import style
+from replay.plots import hits
+from replay.plots.hits import ranged
 from replay.style import TEXT_SIZE, THEMES, Theme, look, number
 
 if TYPE_CHECKING:
@@ -84,6 +86,8 @@ def lines(
         marker = "o" if len(place) <= MOST_MARKERS else ""
         ax.plot(place, value, color=colour, ls=dashes, marker=marker, ms=4, lw=1.6)
         ends.append((float(value[-1]), str(name), colour))
+        texts = [f"{ranged(*band)} at {number(x)}" for x, *band in columns.T.tolist()]
+        hits.curve(ax, place, value, texts, f"{name}: ")
     style.label_ends(ax, theme, ends)
     if scale == "whole":
         style.whole_numbers(ax)
@@ -169,6 +173,13 @@ def estimates(
             ax.plot(edge, height, marker=">", color=colour, ms=7, clip_on=False)
         if math.isfinite(value):
             ax.plot(value, height, marker="o", color=colour, ms=5)
+            reach = [
+                each for each in (min(low, edge), value, min(high, edge)) if not math.isnan(each)
+            ]
+            what = str(row[rows] if rows else name)
+            what += f", {row[groups]}" if groups else ""
+            box = (min(reach), height - 0.3 / len(labels), max(reach), height + 0.3 / len(labels))
+            hits.mark(ax, box, f"{what}: {ranged(value, low, high)}")
     style.label_rows(ax, [str(name) for name in names])
     style.label_axes(ax, theme, x=x, y="")
     legend = [(str(label), look(order)[0]) for order, label in enumerate(labels)] if groups else ()
@@ -220,7 +231,7 @@ def draw_heat(
             text = f"{value:.2f}".removeprefix("0") if 0 <= value < 0.995 else f"{value:.2g}"
             ax.text(
                 column, row, text, ha="center", va="center", fontsize=0.78 * TEXT_SIZE,
-                color="white" if scale(value) < 0.45 else "black",
+                color=style.readable(fill),
             )  # fmt: skip
     ax.set(xlim=(-0.5, values.shape[1] - 0.5), ylim=(-0.5, values.shape[0] - 0.5))
     for put, names in ((ax.set_yticks, ticks[0]), (ax.set_xticks, ticks[1])):

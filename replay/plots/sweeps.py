@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay import style, sweeps
+from replay.plots import hits
+from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
-from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme, look, number
+from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme, number
 from replay.sweeps import COSTS, by_configuration, completed, pareto_front, swept_fields
 
 if TYPE_CHECKING:
@@ -67,13 +69,15 @@ def parallel_coordinates(
 ) -> Axes:
     """Draw each configuration as a line through its values to its mean fitness.
 
-    The best tenth, at least one and at most six, are in colour.
+    Lines are coloured by fitness; the best tenth, at least one, are thick.
 
     Args:
         frame: Of `replay.load_sweep`.
         ax: Axes to draw on; None makes a figure.
         theme: Inks.
     """
+    from matplotlib import colormaps
+
     ax = style.prepare(ax, theme)
     table = by_configuration(frame, ["fitness"]).dropna(subset=["fitness"])
     fields = swept_fields(frame)
@@ -88,18 +92,20 @@ def parallel_coordinates(
     end = len(fields)
     for value, place in ((low, 0.0), (high, 1.0)):
         _tick(ax, end, place, f"{value:.4g}", ink.text)
-    best = max(1, min(len(PALETTE), len(table) // 10))
+    best, colours = max(1, len(table) // 10), colormaps["cividis" if theme != "dark" else "viridis"]
     for rank in reversed(range(len(table))):
         top = rank < best
-        colour = look(rank)[0] if top else ink.faint
         mean, below, above = scaled.iloc[rank]
+        colour = colours(0.95 * mean)
         heights = [column[rank] for column in columns]
         ax.plot(
             range(end + 1), [*heights, mean], color=colour, lw=1.8 if top else 0.8,
             alpha=1.0 if top else 0.7, zorder=3 if top else 2,
         )  # fmt: skip
+        row = table.iloc[rank]
         if top:
             ax.vlines(end + 0.04 * (rank + 1), below, above, color=colour, lw=2.2)
+        hits.mark(ax, (end, mean, end, mean), _words(row, fields), row["configuration"])
     ax.set_xticks(range(end + 1), [*fields, "mean fitness"])
     ax.set_yticks([])
     ax.set(xlim=(-0.3, end + 0.45), ylim=(-0.06, 1.06))
@@ -108,7 +114,8 @@ def parallel_coordinates(
     shown = "the best one" if best == 1 else f"the best {best}"
     style.head(
         ax, theme, "Configurations of the sweep",
-        f"{len(table)} configurations, {shown} in colour; at the right the mean over seeds and "
+        f"{len(table)} configurations coloured by fitness, {shown} thick; at the right the mean "
+        "over seeds and "
         f"{_intervals(int(table['n'].max()))}. The best of many look better than they are.",
     )  # fmt: skip
     return ax
@@ -222,6 +229,10 @@ def cost_and_fitness(
         ax.vlines(part[cost], part["fitness_low"], part["fitness_high"], color=colour, lw=1.2)
         ax.hlines(part["fitness"], part[f"{cost}_low"], part[f"{cost}_high"], color=colour, lw=1.2)
         ax.plot(part[cost], part["fitness"], ls="", marker="o", ms=5, color=colour)
+    for _, row in known.iterrows():
+        x, y = float(row[cost]), float(row["fitness"])
+        text = f"{_words(row, swept_fields(frame))}\n{COSTS[cost]} {number(x)}"
+        hits.mark(ax, (x, y, x, y), text, row["configuration"])
     ax.step(front[cost], front["fitness"], where="post", color=PALETTE[1], lw=1.2, ls="--")
     least, most = float(known[cost].min()), float(known[cost].max())
     if least > 0 and most / least > 20:
@@ -245,6 +256,13 @@ def cost_and_fitness(
         "better than it is.",
     )  # fmt: skip
     return ax
+
+
+def _words(row: pd.Series[Any], fields: Sequence[str]) -> str:
+    """What a tooltip says of a configuration."""
+    asked = [f"{name} = {short(row[name])}" for name in fields if row[name] == row[name]]
+    mean = ranged(row["fitness"], row["fitness_low"], row["fitness_high"])
+    return "\n".join([*asked, f"mean fitness {mean}, n = {row['n']}"])
 
 
 def short(value: Any) -> str:

@@ -2,21 +2,10 @@ import itertools
 
 import numpy as np
 import pytest
+from looks import contrast
 from matplotlib.text import Text
 
 from replay import style
-
-
-def luminance(colour):
-    """Relative luminance of an sRGB colour (WCAG 2)."""
-    channels = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
-
-
-def contrast(a, b):
-    low, high = sorted([luminance(a), luminance(b)])
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
