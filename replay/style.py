@@ -193,17 +193,35 @@ def head(
     if legend:
         legend_of(ax, theme, legend, ncols=len(legend), loc="lower left", bbox_to_anchor=(0, 1))
         base += 1.4 * line
-    width = ax.get_position().width * _figure(ax).get_figwidth() * 72
-    lines = textwrap.wrap(subtitle, max(20, int(1.06 * width / (TEXT_SIZE * 0.5))))
-    ax.annotate(
-        "\n".join(lines), (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
+    note = ax.annotate(
+        "", (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
         ha="left", va="bottom", color=ink, fontsize=TEXT_SIZE,
     )  # fmt: skip
-    pad = base + 3 + line * len(lines)
-    # An explicit y keeps matplotlib from moving the title after the layout.
-    ax.set_title(
-        title, loc="left", y=1.0, pad=pad, color=ink, fontsize=TITLE_SIZE, fontweight="bold"
-    )
+
+    def fit() -> bool:
+        """Wrap to the axes' width; says whether that changed anything."""
+        width = ax.get_position().width * _figure(ax).get_figwidth() * 72
+        lines = textwrap.wrap(subtitle, max(20, int(width / (TEXT_SIZE * 0.5))))
+        if note not in ax.texts or (lines and note.get_text() == "\n".join(lines)):
+            return False
+        note.set_text("\n".join(lines))
+        # An explicit y keeps matplotlib from moving the title after the layout.
+        ax.set_title(
+            title, loc="left", y=1.0, pad=base + 3 + line * len(lines), color=ink,
+            fontsize=TITLE_SIZE, fontweight="bold",
+        )  # fmt: skip
+        return True
+
+    fit()
+    vars(ax)["fit_head"] = fit
+
+
+def arrange(figure: Figure) -> None:
+    """Lay a figure out, its subtitles wrapped to the width that their axes come to have."""
+    figure.draw_without_rendering()
+    fits = [fit for ax in figure.axes if (fit := vars(ax).get("fit_head"))]
+    if sum(fit() for fit in fits):
+        figure.draw_without_rendering()
 
 
 def legend_of(

@@ -118,7 +118,7 @@ class Canvas:
         """Find room for what is not moving; the moving artists do not move the axes."""
         figure = self.picture.figure
         figure.set_layout_engine(self._layout)
-        figure.draw_without_rendering()
+        style.arrange(figure)
         figure.set_layout_engine("none")
         self._background = None
         self._whole.clear()
