@@ -7,7 +7,7 @@ import itertools
 import os
 import statistics
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,10 +97,13 @@ def _installed(header: Header) -> str:
 def _faults(log: Log) -> Iterator[str]:
     """Yields how the lines of a log disagree, in words."""
     header = log.header
-    if header.children > cap("EVO_MAX_CHILDREN"):
-        yield above("EVO_MAX_CHILDREN")
-    if max(header.draws, header.confirm) > cap("EVO_MAX_DRAWS"):
-        yield above("EVO_MAX_DRAWS")
+    for each in (header, *(segment.header for segment in header.segments)):
+        fields = each.search.fields if each.search else {}
+        most = max(each.children * each.drafts, each.inspirations, *_numbers(fields))
+        if most > cap("EVO_MAX_CHILDREN"):
+            yield above("EVO_MAX_CHILDREN")
+        if max(each.draws, each.confirm) > cap("EVO_MAX_DRAWS"):
+            yield above("EVO_MAX_DRAWS")
     if header.source.startswith("evo"):
         task = header.task
         if hash_of(task) != task.hash:
@@ -146,6 +149,15 @@ def _faults(log: Log) -> Iterator[str]:
     yield from _wrong_inheritance(log)
     if extra := [g for g in by_generation if g > len(log.generations) + 1]:
         yield f"children of generations {extra} whose predecessors are not complete"
+
+
+def _numbers(fields: Mapping[str, object]) -> Iterator[float]:
+    """The numbers among a search's fields, however deep: each may be a count of work to do."""
+    for value in fields.values():
+        if isinstance(value, int | float):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _numbers(value)
 
 
 def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:
