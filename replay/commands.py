@@ -252,29 +252,33 @@ def import_runs(
     path: Path,
     *,
     output: Annotated[Path, Parameter(name=("-o", "--output"))] = Path("logs/local"),
+    full: Flag = False,
+    task: str | None = None,
 ) -> int:
-    """Writes another tool's runs as compact logs.
+    """Writes other tools' runs as logs.
 
     Args:
-        format: openevolve, shinkaevolve, ...; auto recognises it.
-        path: File or folder, as the tool wrote it.
+        format: openevolve, shinkaevolve, codeevolve, skydiscover, paper, table; auto recognises it.
+        path: File or folder, as the tool wrote it, or a folder of many runs.
         output: Folder of the new logs.
+        full: Keep prompts, replies and programs, as far as the tool did.
+        task: What they were run on, a task's name or folder, for rescore and fork.
     """
-    from evo.journal import file_name
-    from replay.importers import read, write
+    from replay.importers import keep, read
 
     found = read(path, None if format == "auto" else format)
     rows = []
-    for run in found:
-        target = output / f"{file_name(run.name)}.jsonl"
-        write(run, target)
+    for run, target in zip(found, keep(found, output, full=full, task=task), strict=True):
         best = run.generations[-1].best_fitness if run.generations else None
         shown = "none" if best is None else f"{best:.5g}"
         rows.append((len(run.generations), run.header.children, shown, target))
     print(table(rows, ("T", "N", "best fitness", "log")))
     for lost in sorted({run.lost for run in found}):
         print(f"not carried over: {lost}")
-    print("compact logs: replies and programs are left out")
+    if not full:
+        print("compact logs: prompts, replies and programs are left out (--full keeps them)")
+    elif task is None:
+        print("without the task: `--task FOLDER` makes logs that can be rescored and forked")
     return 0
 
 
@@ -284,7 +288,7 @@ def export_runs(
     *,
     output: Annotated[Path, Parameter(name=("-o", "--output"))],
 ) -> int:
-    """Writes logs in another tool's layout.
+    """Writes logs in another tool's layout; of an allocation its choices as well.
 
     Args:
         format: The layout of the paper's code.
@@ -292,9 +296,14 @@ def export_runs(
         output: Folder of the files.
     """
     from evo.log import read_log
-    from replay.importers.paper_export import export_paper
+    from evo.rounds import ALLOCATION
+    from replay.importers.paper_export import export_bandit, export_paper
     from replay.reading import find_logs
 
-    for path in find_logs(*logs):
+    paths = find_logs(*logs)
+    for path in paths:
         print(export_paper(read_log(path), output))
+    for folder in dict.fromkeys(path.parent for path in paths):
+        if (folder / ALLOCATION).is_file():
+            print(export_bandit(folder / ALLOCATION, output))
     return 0

@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ from evo.records import (
     Status,
     TaskRecord,
 )
+from evo.task import hash_of
 
 T = TypeVar("T")
 
@@ -48,17 +50,44 @@ class LogFormatError(LogError):
     """Another tool's log cannot be read; the message names the file, and the line if it has any."""
 
 
+Failure = tuple[Status | None, str]
+"""How a child failed, None where the source does not say, and what it says in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """The choices that a bandit made among runs of one import.
+
+    Attributes:
+        name: Of the folder of its arms.
+        policy: As the source calls it.
+        seed: Of the policy.
+        picks: The arm of each round.
+        rewards: What the policy was told, by round.
+        best: Best fitness so far over the arms, by round; None while nothing is ok.
+    """
+
+    name: str
+    policy: str
+    seed: int
+    picks: Sequence[int]
+    rewards: Sequence[float]
+    best: Sequence[float | None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Imported:
     """A run of another tool in this package's records.
 
     Attributes:
         source: File or folder that it was read from.
-        name: Short name for its log, unique among the runs of one import.
+        name: Short name for its log, unique among the runs of one import; `/` makes folders.
         header: Its `lost` says in one line what the source did not hold.
         initial: Generation 0; None where the source has none.
         children: By generation and index; a call that left nothing is there as a failure.
         generations: All complete.
+        program: The initial program, where the source holds it.
+        pool: The choices of the bandit whose arm it is.
     """
 
     source: Path
@@ -67,42 +96,54 @@ class Imported:
     initial: Initial | None
     children: tuple[Child, ...]
     generations: tuple[Generation, ...]
+    program: str | None = None
+    pool: Pool | None = None
 
     @property
     def lost(self) -> str:
         """What the source did not hold, in one line."""
         return self.header.lost or "nothing"
 
-    def lines(self, *, compact: bool = True) -> Iterator[Line]:
-        """The run as the lines of a log; a compact one has no replies and no programs."""
-        yield msgspec.structs.replace(self.header, compact=compact)
+    def lines(self, *, compact: bool = True, task: TaskRecord | None = None) -> Iterator[Line]:
+        """The run as the lines of a log; a compact one has no replies, prompts and programs."""
+        record = self.header.task if task is None else task
+        if not compact and self.program is not None:
+            name = record.program_file or "initial_program.py"
+            files = {**record.files, name: self.program}
+            record = msgspec.structs.replace(record, program_file=name, files=files)
+            record = msgspec.structs.replace(record, hash=hash_of(record))
+        lost = self.lost if task is not None else f"the task's files; {self.lost}"
+        yield msgspec.structs.replace(self.header, compact=compact, task=record, lost=lost)
         if self.initial is not None:
             yield self.initial
         following = {record.generation: record for record in self.generations}
         for child, after in zip(self.children, (*self.children[1:], None), strict=True):
-            yield (
-                msgspec.structs.replace(child, reply=None, reasoning=None, program=None)
-                if compact
-                else child
-            )
+            if compact:
+                bare = {"reply": None, "reasoning": None, "program": None, "prompt": ()}
+                yield msgspec.structs.replace(child, **bare)
+            else:
+                yield child
             if after is None or after.generation != child.generation:
                 yield following[child.generation]
 
 
-def write(imported: Imported, target: Path, *, compact: bool = True) -> None:
+def write(
+    imported: Imported, target: Path, *, compact: bool = True, task: TaskRecord | None = None
+) -> None:
     """Writes an imported run as a log of this package.
 
     Args:
         imported: The run.
         target: New file, `.jsonl` or `.jsonl.gz`.
-        compact: Leave replies and programs out.
+        compact: Leave prompts, replies and programs out.
+        task: What it was run on, with its evaluator, so that it can be rescored and forked.
 
     Raises:
         LogFormatError: The source holds what no log can, such as numbers beyond 64 bits.
         LogError: The target exists already or cannot be written.
     """
     try:
-        data = b"".join(encode_line(line) for line in imported.lines(compact=compact))
+        data = b"".join(encode_line(line) for line in imported.lines(compact=compact, task=task))
     except (OverflowError, RecursionError, TypeError, UnicodeError, ValueError) as error:
         raise LogFormatError(
             f"{imported.source}: holds what a log cannot: {error or type(error).__name__}"
@@ -115,15 +156,18 @@ def assemble(
     tool: str,
     *,
     name: str,
-    task: str,
-    model: Model,
     children: Sequence[Sequence[Child]],
     initial: Evaluation | None,
     lost: Sequence[str],
+    model: Model,
+    task: str = "unknown",
     n: int = 1,
     seed: int = UNKNOWN_SEED,
     sampling: Sampling = UNKNOWN_SAMPLING,
     seconds: Sequence[float | None] = (),
+    program: str | None = None,
+    mixed: int | None = None,
+    pool: Pool | None = None,
 ) -> Imported:
     """Puts a run together: best so far and improvements follow from its own children.
 
@@ -131,16 +175,21 @@ def assemble(
         source: File or folder that it was read from.
         tool: Name of the tool that wrote it.
         name: Short name for the log.
-        task: Name of the task; its files are not in other tools' logs.
-        model: What the source says of the model.
         children: By generation, from 1. Calls that are missing below `n` become failures.
         initial: Evaluation of generation 0, if there is one.
         lost: What could not be carried over, phrase by phrase.
+        model: What the source says of the model.
+        task: Name of the task; its files are not in other tools' logs.
         n: Children per generation.
         seed: Seed of the run.
         sampling: What the source says of it.
         seconds: Wall time by generation; empty: unknown.
+        program: The initial program.
+        mixed: First generation that may descend from programs of other runs; None: none does.
+        pool: The choices of the bandit whose arm it is.
     """
+    if not children and initial is None:
+        raise LogFormatError(f"{source}: holds no call and no program of {tool}")
     if n * len(children) > _MOST_CHILDREN:
         raise LogFormatError(
             f"{source}: expected at most {_MOST_CHILDREN} children, got {n} x {len(children)}"
@@ -157,7 +206,7 @@ def assemble(
             raise LogFormatError(f"{source}: generation {number} holds a child twice")
         improved = False
         for index in range(n):
-            child = present.get(index) or failed(number, index, "no_reply", NOT_IN_SOURCE)
+            child = present.get(index) or failed(number, index, None, NOT_IN_SOURCE)
             all_children.append(child)
             fitness = child.evaluation.fitness
             if fitness is not None and (best is None or fitness > best):
@@ -185,38 +234,79 @@ def assemble(
             min_improvement=0.0,
             prompt_version=0,
             source=tool,
-            lost="; ".join(("the task's files", *lost)),
+            lost="; ".join(lost),
+            mixed=mixed,
         ),
         initial=None if initial is None else Initial(evaluation=initial),
         children=tuple(all_children),
         generations=tuple(generations),
+        program=program,
+        pool=pool,
+    )
+
+
+def born(
+    generation: int,
+    evaluation: Evaluation,
+    *,
+    attempts: tuple[Attempt, ...] = (),
+    parent: tuple[int, int] | None = None,
+    program: object = None,
+    reply: object = None,
+    prompt: Iterable[tuple[str, object]] = (),
+    **known: Any,
+) -> Child:
+    """A child; of the texts those that are text are kept, of the messages likewise."""
+    return Child(
+        generation=generation,
+        index=known.pop("index", 0),
+        seed=known.pop("seed", UNKNOWN_SEED),
+        prompt_hash="",
+        attempts=attempts,
+        evaluation=evaluation,
+        parents=() if parent is None else (parent,),
+        program=program if isinstance(program, str) else None,
+        reply=reply if isinstance(reply, str) else None,
+        prompt=tuple((role, text) for role, text in prompt if isinstance(text, str) and text),
+        **known,
     )
 
 
 def failed(
     generation: int,
     index: int,
-    status: Status,
+    status: Status | None,
     error: str,
     *,
     attempts: tuple[Attempt, ...] = (),
-    seed: int = UNKNOWN_SEED,
 ) -> Child:
     """A child of which the source says at most why it failed."""
-    return Child(
-        generation=generation,
-        index=index,
-        seed=seed,
-        prompt_hash="",
-        attempts=attempts,
-        evaluation=Evaluation(status=status, error=error, seconds=None),
-    )
+    evaluation = Evaluation(status=status, error=error, seconds=None)
+    return born(generation, evaluation, index=index, attempts=attempts)
+
+
+def told(words: str) -> Status | None:
+    """How a program failed, as far as what was said of it tells."""
+    if re.search(r"\btimed? ?out\b|TimeoutError|TimeoutExpired", words, re.IGNORECASE):
+        return "timeout"
+    return "error" if re.search(r"Traceback|\w(Error|Exception)\b", words) else None
+
+
+def named(models: Iterable[object]) -> Model:
+    """The models of a run as one; unknown without any name."""
+    return Model(name="+".join(sorted({str(name) for name in models if name})) or "unknown")
+
+
+def common(values: Iterable[object]) -> float | None:
+    """The number that all of them are; None where they differ or there is none."""
+    found = {finite(value) for value in values}
+    return found.pop() if len(found) == 1 else None
 
 
 def judged(
     fitness: object,
     *,
-    failure: tuple[Status, str] | None = None,
+    failure: Failure | None = None,
     metrics: Mapping[str, object] | None = None,
     seconds: float | None = None,
 ) -> Evaluation:
@@ -228,11 +318,8 @@ def judged(
         metrics: Finite numbers among them are kept.
         seconds: Time of the evaluation, if known.
     """
-    kept = {
-        str(key): number
-        for key, value in (metrics or {}).items()
-        if not math.isnan(number := _or_nan(value))
-    }
+    numbers = {str(key): finite(value) for key, value in (metrics or {}).items()}
+    kept = {key: number for key, number in numbers.items() if number is not None}
     value = finite(fitness)
     if failure is None and value is None:
         failure = ("invalid", f"expected a finite fitness, got {_short(fitness)}")
@@ -272,11 +359,6 @@ def finite(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _or_nan(value: object) -> float:
-    number = finite(value)
-    return math.nan if number is None else number
 
 
 def _short(value: object) -> str:

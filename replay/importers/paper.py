@@ -9,18 +9,22 @@ a failure or a legal zero.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evo.records import Attempt, Child, Evaluation, Model, Sampling, Status
+from evo.records import Attempt, Child, Model, Sampling
 from replay.importers.foreign import (
     UNKNOWN_SAMPLING,
+    UNKNOWN_SEED,
+    Failure,
     Imported,
     LogFormatError,
+    Pool,
     assemble,
+    born,
+    common,
     convert,
     finite,
     judged,
@@ -73,47 +77,57 @@ class _Bandit(msgspec.Struct):
     arm_results: list[_Greedy]
     task: str | None = None
     model: str | None = None
+    algo: str = "unknown"
+    seed: int = UNKNOWN_SEED
+    selections: list[int] = []
+    rewards: list[float] = []
+    running_best: list[float | None] = []
 
 
 def recognises(path: Path) -> bool:
-    """Whether the path looks like a result, or a folder with one in it or below."""
-    if path.is_dir():
-        return any(FILE_NAME.search(file.name) for file in path.rglob("*.json"))
-    return FILE_NAME.search(path.name) is not None
+    """Whether the path is called like a result."""
+    return FILE_NAME.search(path.name) is not None and path.is_file()
 
 
 def read(path: Path) -> list[Imported]:
-    """Reads one result, or every result in a folder and below.
+    """Reads one result.
 
     Raises:
-        LogFormatError: A file cannot be read as such a result, or the folder has none.
+        LogFormatError: The file cannot be read as such a result.
     """
-    if not path.is_dir():
-        return _read_file(path, path.stem)
-    files = [file for file in sorted(path.rglob("*.json")) if FILE_NAME.search(file.name)]
-    if not files:
-        raise LogFormatError(f"{path}: no result in this folder (*_C<C>_T<T>_N<N>_seed<seed>.json)")
+    found = parse_file(path, dict[str, Any])
+    if "arm_results" not in found:
+        return [_imported(convert(found, _Greedy, path), path, path.stem, None)]
+    bandit = convert(found, _Bandit, path)
+    rounds, arms = len(bandit.selections), len(bandit.arm_results)
+    if not len(bandit.rewards) == len(bandit.running_best) == rounds:
+        raise LogFormatError(f"{path}: expected as many rewards and running_best as selections")
+    for number, arm in enumerate(bandit.arm_results):
+        arm.task, arm.model = arm.task or bandit.task, arm.model or bandit.model
+        pulled, made = bandit.selections.count(number), len(arm.trajectory) - 1
+        if rounds and pulled != made:
+            raise LogFormatError(
+                f"{path}: arm {number} was selected {pulled} times but has {made} generations"
+            )
+    if rounds and not 0 <= min(bandit.selections) <= max(bandit.selections) < arms:
+        raise LogFormatError(f"{path}: expected selections among {arms} arms")
+    pool = None
+    if rounds:
+        pool = Pool(
+            name=path.stem,
+            policy=bandit.algo,
+            seed=bandit.seed,
+            picks=bandit.selections,
+            rewards=bandit.rewards,
+            best=bandit.running_best,
+        )
     return [
-        run
-        for file in files
-        for run in _read_file(file, file.relative_to(path).with_suffix("").as_posix())
+        _imported(arm, path, f"{path.stem}/arm-{number:02}", pool)
+        for number, arm in enumerate(bandit.arm_results)
     ]
 
 
-def _read_file(path: Path, name: str) -> list[Imported]:
-    found = parse_file(path, dict[str, Any])
-    if "arm_results" not in found:
-        return [_imported(convert(found, _Greedy, path), path, name, ())]
-    bandit = convert(found, _Bandit, path)
-    runs = []
-    for number, arm in enumerate(bandit.arm_results):
-        arm.task, arm.model = arm.task or bandit.task, arm.model or bandit.model
-        lost = ("which arm each round chose",)
-        runs.append(_imported(arm, path, f"{name}_arm{number}", lost))
-    return runs
-
-
-def _imported(run: _Greedy, path: Path, name: str, lost: Sequence[str]) -> Imported:
+def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Imported:
     numbers = [entry.generation for entry in run.trajectory]
     if not numbers or numbers != list(range(len(numbers))):
         raise LogFormatError(
@@ -127,9 +141,9 @@ def _imported(run: _Greedy, path: Path, name: str, lost: Sequence[str]) -> Impor
         for entry in later
         for child in entry.children
         for attempt in child.attempts
-    } - {None}
+    }
     # What a timed-out attempt was taken for is max_tokens, if it is one number throughout.
-    limit = finite(estimates.pop()) if len(estimates) == 1 else None
+    limit = common(estimates - {None})
     made = assemble(
         path,
         NAME,
@@ -146,8 +160,8 @@ def _imported(run: _Greedy, path: Path, name: str, lost: Sequence[str]) -> Impor
             "programs, replies and sampling settings",
             "why a child is not valid",
             "times of evaluations",
-            *lost,
         ),
+        pool=pool,
         n=run.N,
         seed=run.seed,
         sampling=UNKNOWN_SAMPLING
@@ -168,26 +182,21 @@ def _imported(run: _Greedy, path: Path, name: str, lost: Sequence[str]) -> Impor
 
 
 def _child(child: _Child, generation: int) -> Child:
-    return Child(
-        generation=generation,
-        index=child.idx,
-        seed=child.seed,
-        prompt_hash="",
-        attempts=tuple(_attempt(attempt) for attempt in child.attempts),
-        evaluation=_evaluation(child),
-    )
-
-
-def _evaluation(child: _Child) -> Evaluation:
-    failure: tuple[Status, str] | None = None
+    failure: Failure | None = None
     if not child.valid:
         if child.attempts and all(attempt.status != "ok" for attempt in child.attempts):
             failure = ("no_reply", f"attempts: {', '.join(a.status for a in child.attempts)}")
-        elif child.fitness is None:
+        elif child.fitness is None:  # what was not parsed has none, what failed has 0
             failure = ("no_program", "no fitness in the source")
         else:
-            failure = ("error", "not valid; the source does not say why")
-    return judged(child.fitness, failure=failure)
+            failure = (None, "not valid; the source does not say why")
+    return born(
+        generation,
+        judged(child.fitness, failure=failure),
+        index=child.idx,
+        seed=child.seed,
+        attempts=tuple(_attempt(attempt) for attempt in child.attempts),
+    )
 
 
 def _attempt(attempt: _Attempt) -> Attempt:

@@ -9,8 +9,9 @@ from typing import Any
 
 from evo.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
 from evo.journal import LogError, file_name, write_new
-from evo.log import Log
+from evo.log import Log, read_log
 from evo.records import Attempt, Outcome
+from evo.rounds import read_journal
 
 ALIASES = {
     "circle_packing": "cp",
@@ -36,16 +37,64 @@ def export_paper(log: Log, folder: Path) -> Path:
     Raises:
         LogError: The log has no evaluation of an initial program, or the file exists already.
     """
-    if log.initial is None:
-        raise LogError(f"{log.path}: has no generation 0, which the paper's layout begins with")
-    task = ALIASES.get(log.header.task.name, log.header.task.name)
-    total, n = len(log.generations), log.header.children
-    name = f"greedy_C{total * n}_T{total}_N{n}_seed{log.header.seed}.json"
-    model = file_name(log.header.model.name.replace("/", "_"))
-    target = folder / file_name(task) / model / name
-    result = _result(log, task)
+    _require_initial(log)
+    task, header, total = _task(log), log.header, len(log.generations)
+    name = f"greedy_C{total * header.children}_T{total}_N{header.children}_seed{header.seed}.json"
+    return _write(_result(log, task), folder, task, header.model.name, name)
+
+
+def export_bandit(journal: Path, folder: Path) -> Path:
+    """Writes `<folder>/bandit/<task>/<model>/<algo>_C<C>_T<T>_K<K>_seed<seed>.json`.
+
+    Args:
+        journal: The allocation.jsonl of an allocation; its arms' logs lie where it says.
+        folder: Folder of results, made if need be.
+
+    Returns:
+        The file.
+
+    Raises:
+        LogError: A file cannot be read or exists already, or an arm has no generation 0.
+    """
+    found = read_journal(journal)
+    header, told = found.header, [found.told[k] for k in sorted(found.told)]
+    logs = [read_log(journal.parent / arm.log) for arm in header.arms]
+    for log in logs:
+        _require_initial(log)
+    task, model, n = _task(logs[0]), logs[0].header.model.name, logs[0].header.children
+    pulls = [each.arm for each in told]
+    result = {
+        "algo": header.policy,
+        "task": task,
+        "model": model,
+        "T_total": len(told),
+        "N": n,
+        "n_arms": len(logs),
+        "seed": header.seed,
+        "arm_seeds": [arm.seed for arm in header.arms],
+        "selections": pulls,
+        "rewards": [each.reward for each in told],
+        "running_best": [each.best_fitness for each in told],
+        "arm_pulls": [pulls.count(arm) for arm in range(len(logs))],
+        "arm_results": [_result(log, task) for log in logs],
+    }
+    name = f"{header.policy}_C{len(told) * n}_T{len(told)}_K{len(logs)}_seed{header.seed}.json"
+    return _write(result, folder / "bandit", task, model, name)
+
+
+def _write(result: dict[str, Any], folder: Path, task: str, model: str, name: str) -> Path:
+    target = folder / file_name(task) / file_name(model.replace("/", "_")) / file_name(name)
     write_new(target, json.dumps(result, indent=1, allow_nan=False).encode() + b"\n")
     return target
+
+
+def _task(log: Log) -> str:
+    return ALIASES.get(log.header.task.name, log.header.task.name)
+
+
+def _require_initial(log: Log) -> None:
+    if log.initial is None:
+        raise LogError(f"{log.path}: has no generation 0, which the paper's layout begins with")
 
 
 def _result(log: Log, task: str) -> dict[str, Any]:

@@ -13,18 +13,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evo.records import Child, Evaluation, Model, Sampling, Status
+from evo.records import Child, Evaluation, Sampling, Status
 from replay.importers.foreign import (
     NOT_IN_SOURCE,
-    UNKNOWN_SEED,
+    Failure,
     Imported,
     LogFormatError,
     answered,
     assemble,
+    born,
+    common,
     failed,
     finite,
     judged,
+    named,
     parse,
+    told,
 )
 
 NAME = "ShinkaEvolve"
@@ -54,8 +58,8 @@ def read(path: Path) -> list[Imported]:
     if database is None:
         raise LogFormatError(f"{path}: expected {' or '.join(_FILES)}")
     programs, attempts = _tables(database)
-    copies = [row for row in programs if _metadata(row, database).get("_is_island_copy")]
-    own = [row for row in programs if row not in copies]
+    details = {row["id"]: _json(row, "metadata", database) for row in programs}
+    own = [row for row in programs if not details[row["id"]].get("_is_island_copy")]
     by_generation: dict[int, list[Row]] = {}
     for row in own:
         by_generation.setdefault(_generation(row, database), []).append(row)
@@ -65,44 +69,56 @@ def read(path: Path) -> list[Imported]:
             failures[_generation(row, database)] = row
     last = max([0, *by_generation, *failures])
     initial = by_generation.get(0, [])
-    lost = ["seeds, prompts and the times of calls"]
-    if copies:
-        lost.append(f"{len(copies)} copies of the initial program or between islands")
+    lost = ["seeds and the times of calls"]
+    if copies := len(programs) - len(own):
+        lost.append(f"{copies} copies of the initial program or between islands")
+    places = {row["id"]: (_generation(row, database), 0) for row in programs}
     generations = []
+    seconds: list[float | None] = []
     for number in range(1, last + 1):
         rows = by_generation.get(number, [])
         if len(rows) > 1:
             lost.append(f"{len(rows) - 1} further programs of generation {number}")
         if rows:
-            generations.append([_child(rows[-1], number, database)])
+            known = details[rows[-1]["id"]]
+            generations.append([_child(rows[-1], number, known, places, database)])
+            seconds.append(finite(known.get("pipeline_seconds")))
         else:
             generations.append([_failure(failures.get(number), number, database)])
+            seconds.append(None)
     absent = sum(group[0].evaluation.error == NOT_IN_SOURCE for group in generations)
     if absent:
         lost.append(f"{absent} of {last} proposals, counted as failed calls")
-    details = [_metadata(row, database) for row in own]
-    # "local/NAME@URL" is a model at an endpoint of one's own: where it listens is not its name.
-    named = (str(found["model_name"]) for found in details if found.get("model_name"))
-    models = sorted({name.partition("@http")[0] for name in named})
+    stated = [details[row["id"]] for row in own]
+    limit = common(found["max_tokens"] for found in stated if "max_tokens" in found)
     return [
         assemble(
             path,
             NAME,
             name=(path if path.is_dir() else path.parent).resolve().name,
-            task="unknown",
-            model=Model(name="+".join(models) or "unknown"),
+            # "local/NAME@URL" is a model at an endpoint of one's own: where is not its name.
+            model=named(
+                str(found.get("model_name") or "").partition("@http")[0] for found in stated
+            ),
             children=generations,
-            initial=_evaluation(initial[0], database) if initial else None,
+            initial=_evaluation(initial[0], details[initial[0]["id"]], database)
+            if initial
+            else None,
+            program=_text(initial[0], "code") if initial else None,
             lost=lost,
-            sampling=_sampling(details),
-            seconds=[
-                finite(_metadata(by_generation[number][-1], database).get("pipeline_seconds"))
-                if number in by_generation
-                else None
-                for number in range(1, last + 1)
-            ],
+            sampling=Sampling(
+                temperature=common(f["temperature"] for f in stated if "temperature" in f),
+                top_p=None,
+                max_tokens=None if limit is None else int(limit),
+            ),
+            seconds=seconds,
         )
     ]
+
+
+def _text(row: Row, column: str) -> str | None:
+    value = row.get(column)
+    return value if isinstance(value, str) else None
 
 
 def _tables(database: Path) -> tuple[list[Row], list[Row]]:
@@ -125,7 +141,7 @@ def _tables(database: Path) -> tuple[list[Row], list[Row]]:
         wanted = [
             name
             for name in ("id", "code", "parent_id", "generation", "combined_score", "correct",
-                         "public_metrics", "text_feedback", "metadata")
+                         "public_metrics", "text_feedback", "island_idx", "metadata")
             if name in columns
         ]  # fmt: skip
         programs: list[Row] = [
@@ -169,28 +185,31 @@ def _json(row: Row, column: str, database: Path) -> dict[str, Any]:
     return parse(text, dict[str, Any] | None, where) or {}  # type: ignore[arg-type]
 
 
-def _metadata(row: Row, database: Path) -> dict[str, Any]:
-    return _json(row, "metadata", database)
-
-
-def _child(row: Row, generation: int, database: Path) -> Child:
-    metadata = _metadata(row, database)
+def _child(
+    row: Row,
+    generation: int,
+    metadata: Row,
+    places: Mapping[str, tuple[int, int]],
+    database: Path,
+) -> Child:
+    """A child; `places` tells the generation of each program, copies between islands included."""
     result = metadata.get("llm_result")
     result = result if isinstance(result, Mapping) else {}
-    reply, code = result.get("content"), row.get("code")
-    return Child(
-        generation=generation,
-        index=0,
-        seed=UNKNOWN_SEED,
-        prompt_hash="",
+    island = row.get("island_idx")
+    return born(
+        generation,
+        _evaluation(row, metadata, database),
         attempts=answered(
             result.get("input_tokens"),
             _plus(result.get("output_tokens"), result.get("thinking_tokens")),
             cost=_cost(metadata),
         ),
-        evaluation=_evaluation(row, database),
-        reply=reply if isinstance(reply, str) else None,
-        program=code if isinstance(code, str) else None,
+        parent=places.get(str(row.get("parent_id"))),
+        island=island if type(island) is int else None,
+        program=row.get("code"),
+        reply=result.get("content"),
+        reasoning=_text(result, "thought") or None,
+        prompt=[("system", result.get("system_msg")), ("user", result.get("msg"))],
     )
 
 
@@ -210,13 +229,12 @@ def _cost(details: Row) -> float | None:
     return sum(known) if known else None
 
 
-def _evaluation(row: Row, database: Path) -> Evaluation:
-    metadata = _metadata(row, database)
-    failure: tuple[Status, str] | None = None
+def _evaluation(row: Row, metadata: Row, database: Path) -> Evaluation:
+    failure: Failure | None = None
     if row.get("correct") != 1:
         said = [row.get("text_feedback"), metadata.get("stderr_log")]
         words = "; ".join(text.strip()[-2000:] for text in said if isinstance(text, str) and text)
-        failure = ("error", words or "not correct; the source does not say why")
+        failure = (told(words), words or "not correct; the source does not say why")
     return judged(
         row.get("combined_score"),
         failure=failure,
@@ -228,7 +246,7 @@ def _evaluation(row: Row, database: Path) -> Evaluation:
 def _failure(row: Row | None, generation: int, database: Path) -> Child:
     """A failed proposal, as `attempt_log` tells it."""
     if row is None:
-        return failed(generation, 0, "no_reply", NOT_IN_SOURCE)
+        return failed(generation, 0, None, NOT_IN_SOURCE)
     details = _json(row, "details", database)
     kind, reason = details.get("failure_class"), str(details.get("failure_reason") or "failed")
     status: Status = "no_program"
@@ -237,18 +255,3 @@ def _failure(row: Row | None, generation: int, database: Path) -> Child:
     elif kind == "proposal_generation_failed" or "content was none" in reason.lower():
         status = "no_reply"
     return failed(generation, 0, status, reason)
-
-
-def _sampling(details: list[dict[str, Any]]) -> Sampling:
-    """Temperature and limit where all programs name the same."""
-
-    def common(name: str) -> float | None:
-        values = {finite(found[name]) for found in details if name in found}
-        return values.pop() if len(values) == 1 else None
-
-    limit = common("max_tokens")
-    return Sampling(
-        temperature=common("temperature"),
-        top_p=None,
-        max_tokens=None if limit is None else int(limit),
-    )

@@ -41,11 +41,8 @@ def recognises(path: Path) -> bool:
         return path.match(_STATISTICS)
     if any(path.glob(_STATISTICS)):
         return True
-    programs = next(path.rglob("checkpoint_*/programs/*.json"), None)
-    if programs is None:
-        return False
-    with programs.open("rb") as file:
-        return b'"solution"' in file.read()
+    programs = (*path.glob("checkpoint_*/programs/*.json"), *path.glob("*/checkpoint_*/programs/*"))
+    return any(b'"solution"' in file.read_bytes() for file in programs[:1])
 
 
 def read(path: Path) -> list[Imported]:
@@ -55,12 +52,10 @@ def read(path: Path) -> list[Imported]:
         LogFormatError: There is neither, or a file is damaged.
     """
     files = sorted(path.glob(_STATISTICS)) if path.is_dir() else [path]
-    try:
-        found = openevolve.gather(path) if path.is_dir() else openevolve.Found()
-    except LogFormatError:
-        if not files or openevolve.recognises(path):
-            raise
-        found = openevolve.Found()
+    others = path.is_dir() and openevolve.recognises(path)
+    found = openevolve.gather(path) if others else openevolve.Found()
+    if not files and not others:
+        raise LogFormatError(f"{path}: expected checkpoints/checkpoint_<n> or {_STATISTICS}")
     for file in files:
         _add_statistics(file, found)
     return [openevolve.finish(found, path, NAME)]

@@ -15,7 +15,8 @@ from backtests import backtest_arms, summarise_arms
 
 import replay
 from replay.claims import ledger
-from replay.importers import Imported, detect, read, tidy, write
+from replay.importers import Imported, detect, read, write
+from replay.importers import table as tables
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """Generations and children."""
@@ -34,12 +35,14 @@ ALGORITHMS = {
 
 def table(path: Path) -> dict[str, Tables]:
     """Tables of islands, one pair per algorithm."""
-    runs = tidy.read(
+    runs = tables.read(
         path,
-        run=["config", "island"],
-        generation="epoch",
-        fitness="child_fitness",
-        outcome="outcome",
+        columns={
+            "run": ["config", "island"],
+            "order": "epoch",
+            "fitness": "child_fitness",
+            "status": "outcome",
+        },
         task="circle_packing",
         model="gemini",
     )

@@ -156,6 +156,7 @@ def write_shinka(folder, *, old=False):
         f"timestamp REAL, combined_score REAL, correct BOOLEAN{extra})"
     )
     result = {"content": "reply", "input_tokens": 100, "output_tokens": 7, "thinking_tokens": 3}
+    result |= {"system_msg": "Be good.", "msg": "Improve."}
     metadata = {
         "api_costs": 0.25,
         "embed_cost": None,

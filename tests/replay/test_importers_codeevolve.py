@@ -9,7 +9,7 @@ import pytest
 from foreign_samples import DATA, statuses, trajectory, write_codeevolve
 
 import replay
-from replay.importers import LogFormatError, detect, read, write
+from replay.importers import LogFormatError, detect, keep, read
 
 REAL = DATA / "codeevolve"
 TABLE = DATA / "codeevolve_circle_packing_26.csv.gz"
@@ -19,8 +19,7 @@ def test_an_island_is_what_it_found_itself(tmp_path):
     write_codeevolve(tmp_path)
     assert detect(tmp_path) == "codeevolve"
     (run,) = read(tmp_path)
-    assert run.name == "0"
-    assert statuses(run) == ["error", "timeout", "ok", "no_program", "no_program"]
+    assert statuses(run) == ["error", "timeout", "ok", "no_program", None]
     assert trajectory(run) == [0.0, 0.0, 0.0, 0.7, 0.7, 0.7]
     assert run.children[3].evaluation.error == "no such block"
     assert run.children[2].evaluation.seconds == 0.5
@@ -39,6 +38,48 @@ def test_only_the_last_checkpoint_counts(tmp_path):
     (inside / "ckpt_9.pkl").write_bytes(b"garbage")
     (inside / "ckpt_5.pkl").write_bytes(b"garbage")
     assert len(read(tmp_path)) == 1
+
+
+def epoch_log(epochs, *, first=0, extra=""):
+    """The text log of a session: a child an epoch, fitness 0.1 x epoch, 10 + epoch tokens."""
+    head = "[island 3] 2026-01-01 00:{:02}:00,000 | INFO | 9 | {}\n"
+    stated = "Program(id={},fitness={:.8f},island_found=3,iteration_found={},returncode=0,"
+    stated += "eval_metrics={{'ratio': {}}})"
+    lines = [f"Starting from epoch {first} with evolve_config = {{'migration_interval': 2}}"]
+    if not first:
+        lines.insert(0, f"EVOLVE COMPONENTS\ninit_prog={stated.format('r', 0, 0, 0.0)}")
+    for epoch in range(first + 1, epochs + 1):
+        tokens = f"Successfully retrieved response, using 5 prompt tokens and {10 + epoch} "
+        lines += [f"========= EPOCH {epoch} =========", f"{tokens}completion tokens."]
+        made = stated.format(f"p{epoch}-{first}", epoch / 3, epoch, epoch / 3)
+        lines.append(f"Child solution -> {made}.")
+        lines += [extra] if extra and epoch == first + 2 else []
+    return "".join(head.format(k, line) for k, line in enumerate(lines))
+
+
+def test_a_text_log_alone_and_a_session_that_makes_epochs_again(tmp_path):
+    log = tmp_path / "3" / "results.log"
+    log.parent.mkdir()
+    log.write_text(epoch_log(4))
+    assert detect(tmp_path) == "codeevolve"
+    (run,) = read(tmp_path)
+    assert (run.name, statuses(run)) == ("3", ["ok"] * 4)
+    assert trajectory(run) == [0.0, 1 / 3, 2 / 3, 1.0, 4 / 3]  # exact, though printed short
+    assert run.children[0].island == 3
+    log.write_text(epoch_log(4) + epoch_log(3, first=2))
+    (again,) = read(tmp_path)
+    assert len(again.children) == 3
+    assert "2 epochs that a later session made again, with 27 completion tokens" in again.lost
+
+
+def test_from_the_first_migration_on_an_island_is_no_independent_run(tmp_path):
+    log = tmp_path / "results.log"
+    log.write_text(epoch_log(4, extra="Migration finished."))
+    (run,) = read(log)
+    assert run.header.mixed == 3
+    log.write_text(epoch_log(2, extra="Migration finished."))
+    (run,) = read(log)
+    assert run.header.mixed is None
 
 
 class Hostile:
@@ -115,7 +156,7 @@ def test_a_pickle_cannot_reserve_memory(tmp_path):
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not beside the project")
 def test_real_checkpoints_agree_with_the_table_made_from_the_logs(tmp_path):
     runs = read(REAL)
-    assert [run.name for run in runs] == ["gemini_insp_0", "gemini_insp_1"]
+    assert [run.name for run in runs] == ["gemini_insp/0", "gemini_insp/1"]
     with gzip.open(TABLE, "rt") as file:
         rows = [row for row in csv.DictReader(file) if row["config"] == "gemini_insp"]
     words = {"valid": "ok", "timeout": "timeout", "exception": "error", "sr_fail": "no_program"}
@@ -131,6 +172,23 @@ def test_real_checkpoints_agree_with_the_table_made_from_the_logs(tmp_path):
         )
         assert total == float(table[-1]["completion_tokens_cum"])
         assert run.generations[-1].best_fitness == float(table[-1]["best_local"])
-        write(run, tmp_path / f"{run.name}.jsonl")
-    frame = replay.load(tmp_path)
-    assert collections.Counter(frame["run"]) == {"gemini_insp_0": 101, "gemini_insp_1": 101}
+    frame = replay.load(keep(runs, tmp_path))
+    assert collections.Counter(frame["run"]) == {"0": 101, "1": 101}
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not beside the project")
+def test_the_real_text_logs_say_what_the_checkpoints_say(tmp_path):
+    for island in ("0", "1"):
+        (whole,) = read(REAL / "gemini_insp" / island)
+        (told,) = read(REAL / "gemini_insp" / island / "results.log.gz")
+        (kept,) = read(REAL / "gemini_insp" / island / "ckpt")
+        assert statuses(told) == statuses(kept) == statuses(whole)
+        assert trajectory(told) == pytest.approx(trajectory(kept), abs=1e-15)
+        usage = [[a.usage for a in child.attempts] for child in kept.children]
+        assert [[a.usage for a in child.attempts] for child in told.children] == usage
+        assert told.header.model == whole.header.model
+        assert whole.header.sampling.temperature == told.header.sampling.temperature == 0.7
+        assert [g.seconds for g in told.generations] == [g.seconds for g in whole.generations]
+        assert all(30 < g.seconds < 1500 for g in told.generations)
+        assert told.header.mixed is None  # the islands met after the last epoch
+        assert "6 epochs that a later session made again" in told.lost

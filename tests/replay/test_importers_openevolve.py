@@ -14,7 +14,7 @@ def test_the_union_of_checkpoints_trace_and_log(tmp_path):
     assert detect(tmp_path) == "openevolve"
     (run,) = read(tmp_path)
     assert statuses(run) == [
-        "ok", "ok", "timeout", "invalid", "no_program", "ok", "error", "no_reply",
+        "ok", "ok", "timeout", "invalid", "no_program", "ok", None, None,
     ]  # fmt: skip
     assert trajectory(run) == [0.1, 0.1, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
     assert run.children[5].evaluation.fitness == pytest.approx(0.3)  # the mean of numbers
@@ -35,14 +35,14 @@ def test_without_the_text_log_missing_iterations_are_failed_calls(tmp_path):
     write_openevolve(tmp_path)
     (tmp_path / "logs" / "openevolve_1.log").unlink()
     (run,) = read(tmp_path)
-    assert [statuses(run)[k] for k in (4, 6, 7)] == ["no_reply"] * 3
+    assert [statuses(run)[k] for k in (4, 6, 7)] == [None] * 3
     assert len(run.children) == 8
 
 
 def test_a_trace_alone(tmp_path):
     trace = write_openevolve(tmp_path) / "evolution_trace.jsonl"
     (run,) = read(trace)
-    assert statuses(run) == ["no_reply"] * 3 + ["invalid"]
+    assert statuses(run) == [None] * 3 + ["invalid"]
     assert trajectory(run)[0] == 0.4  # metrics of the parent that is nobody's child
     lines = trace.read_text()
     trace.write_text(lines + lines[: len(lines) // 2])
@@ -66,15 +66,56 @@ def test_checkpoints_come_in_order_of_number_and_only_the_newest_may_be_torn(tmp
         read(tmp_path)
 
 
-def test_iterations_repeated_by_a_resumed_run_count_once(tmp_path):
+def test_every_call_of_a_resumed_run_counts_in_the_order_of_its_sessions(tmp_path):
     write_openevolve(tmp_path)
     again = openevolve_program("a2", 1, {"combined_score": 0.2}) | {"timestamp": 5000.0}
     inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "a2.json"
     inside.write_text(json.dumps(again))
+    (tmp_path / "logs" / "openevolve_1.log").unlink()
+    (run,) = read(tmp_path)  # iterations 1 to 6, then 1 to 8 again
+    assert [child.program for child in run.children[:2]] == ["print('a')", "print('b')"]
+    assert run.children[6].program == "print('a2')"
+    assert len(run.children) == 6 + 8
+    log = "2026 - INFO - Starting process-based evolution from iteration {} for 9 iterations\n"
+    made = "2026 - INFO - Iteration {}: Program {} (parent: b) completed in 0.08s\n"
+    logs = tmp_path / "logs"
+    (logs / "openevolve_1.log").write_text(
+        log.format(1) + "".join(made.format(k + 1, key) for k, key in enumerate("abcd"))
+    )
+    (logs / "openevolve_2.log").write_text(log.format(1) + made.format(1, "a2"))
+    (run,) = read(tmp_path)  # iterations 1 to 4, then 1 to 8
+    assert len(run.children) == 4 + 8
+    assert run.children[4].program == "print('a2')"
+    assert run.children[9].evaluation.fitness == pytest.approx(0.3)  # iteration 6
+    assert "2 sessions follow one another" in run.lost
+    assert trajectory(run)[-1] == 0.4
+
+
+def test_iterations_from_0_are_calls_from_1(tmp_path):
+    write_openevolve(tmp_path)
+    zero = openevolve_program("z", 0, {"combined_score": 0.35})
+    inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "z.json"
+    inside.write_text(json.dumps(zero))
+    (tmp_path / "logs" / "openevolve_1.log").unlink()
     (run,) = read(tmp_path)
-    assert run.children[0].evaluation.fitness == 0.2
-    assert len(run.children) == 8
-    assert "1 children of iterations that a resumed run made again" in run.lost
+    assert [child.program for child in run.children[:3]] == [f"print('{key}')" for key in "zab"]
+    assert trajectory(run)[:4] == [0.1, 0.35, 0.35, 0.4]
+    assert len(run.children) == 9
+
+
+def test_prompts_islands_and_parents_through_migrants(tmp_path):
+    write_openevolve(tmp_path)
+    asked = {"system": "Be good.", "user": "Improve.", "responses": ["I did."]}
+    child = openevolve_program("g", 7, {"combined_score": 0.2}, "b-copy", island=1)
+    child["prompts"] = {"full_rewrite_user": asked}
+    inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "g.json"
+    inside.write_text(json.dumps(child))
+    (run,) = read(tmp_path)
+    found = run.children[6]
+    assert (found.reply, found.island) == ("I did.", 1)
+    assert found.prompt == (("system", "Be good."), ("user", "Improve."))
+    assert found.parents == ((2, 0),)  # of the program that the migrant is a copy of
+    assert run.program == "print('root')"
 
 
 @pytest.mark.parametrize(
@@ -90,8 +131,8 @@ def test_iterations_repeated_by_a_resumed_run_count_once(tmp_path):
         ({"error": 0.0}, "error", None),
         ({"x": 1.0, "y": float("nan")}, "invalid", None),
         ({"flag": True}, "invalid", None),
-        ({}, "error", None),
-        (None, "error", None),
+        ({}, None, None),
+        (None, None, None),
     ],
 )
 def test_failures_are_statuses_never_numbers(metrics, status, fitness):
@@ -118,7 +159,7 @@ def test_skydiscover_adds_failed_iterations(tmp_path):
     (run,) = read(tmp_path)
     assert run.header.source == "SkyDiscover"
     assert statuses(run) == [
-        "ok", "ok", "timeout", "no_program", "no_reply", "ok", "ok", "no_reply", "no_program",
+        "ok", "ok", "timeout", "no_program", None, "ok", "ok", None, "no_program",
     ]  # fmt: skip
     assert run.children[3].evaluation.error == "no code"
     assert run.children[1].program == "print('b')"

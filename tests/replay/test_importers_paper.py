@@ -7,8 +7,10 @@ from foreign_samples import DATA, paper_run, statuses, trajectory, write_paper
 import replay
 from evo.journal import LogError
 from evo.log import read_log
+from evo.rounds import read_journal
 from evo.upkeep import verify
-from replay.importers import LogFormatError, detect, read, write
+from replay.cli import main
+from replay.importers import LogFormatError, detect, keep, read, write
 from replay.importers.paper_export import export_paper
 
 REAL = DATA / "paper_format" / "results"
@@ -23,7 +25,7 @@ def test_what_the_source_says_and_no_more(tmp_path):
     assert run.header.model.active_parameters == 1_000_000
     assert run.header.sampling.max_tokens == 900  # what its timeout was taken for
     assert run.header.sampling.temperature is None
-    assert statuses(run) == ["error", "ok", "ok", "ok", "no_reply", "no_program"]
+    assert statuses(run) == [None, "ok", "ok", "ok", "no_reply", "no_program"]
     assert run.children[2].evaluation.fitness == 0  # a legal zero
     assert run.children[0].evaluation.fitness is None
     assert all(child.evaluation.seconds is None for child in run.children)
@@ -53,17 +55,52 @@ def test_tables_of_the_imported_log(tmp_path):
         write(run, target)
 
 
-def test_a_bandit_result_holds_its_arms(tmp_path):
+def bandit_run():
     arms = [paper_run() | {"seed": seed} for seed in (40, 41)]
     for arm in arms:
         del arm["task"]
-    path = tmp_path / "ucb_C12_T4_K2_seed3.json"
-    path.write_text(json.dumps({"algo": "ucb", "task": "mmd", "arm_results": arms}))
+    choices = {"selections": [0, 1, 1, 0], "rewards": [0.3, 0.3, 0.5, 0.5]}
+    best = {"running_best": [0.3, 0.3, 0.5, 0.5]}
+    return {"algo": "ucb", "task": "mmd", "seed": 3, "arm_results": arms} | choices | best
+
+
+def test_a_bandit_result_holds_its_arms_and_its_choices(tmp_path):
+    path = tmp_path / "in" / "ucb_C12_T4_K2_seed3.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(bandit_run()))
     runs = read(path, "paper")
     assert [run.header.seed for run in runs] == [40, 41]
-    assert [run.name for run in runs] == [f"{path.stem}_arm0", f"{path.stem}_arm1"]
+    assert [run.name for run in runs] == [f"{path.stem}/arm-{k:02}" for k in (0, 1)]
     assert {run.header.task.name for run in runs} == {"mmd"}
-    assert "which arm each round chose" in runs[0].lost
+    keep(read(tmp_path / "in"), tmp_path / "out")  # a folder of results
+    journal = read_journal(tmp_path / "out" / path.stem / "allocation.jsonl")
+    assert (journal.header.policy, journal.header.seed) == ("ucb", 3)
+    assert journal.asked == dict(enumerate([0, 1, 1, 0]))
+    assert [told.reward for told in journal.told.values()] == [0.3, 0.3, 0.5, 0.5]
+    frame = replay.load(tmp_path / "out" / path.stem / "allocation.jsonl")
+    assert frame["seed"].tolist() == [40] * 3 + [41] * 3
+    assert main(["export", "paper", str(tmp_path / "out"), "-o", str(tmp_path / "back")]) == 0
+    exported = tmp_path / "back" / "bandit" / "mmd" / "small" / path.name
+    stated = json.loads(exported.read_text())
+    for name in ("algo", "seed", "selections", "rewards", "running_best"):
+        assert stated[name] == bandit_run()[name]
+    assert stated["arm_pulls"] == [2, 2]
+    assert [statuses(run) for run in read(exported)] == [statuses(run) for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"selections": [0, 1, 1, 1]}, "arm 0 was selected 1 times but has 2 generations"),
+        ({"selections": [0, 1, 1, 0, 2]}, "as many rewards"),
+        ({"rewards": ["a", 1, 1, 1]}, "float"),
+    ],
+)
+def test_choices_that_do_not_fit_the_arms_are_refused(tmp_path, change, message):
+    path = tmp_path / "ucb_C12_T4_K2_seed3.json"
+    path.write_text(json.dumps(bandit_run() | change))
+    with pytest.raises(LogFormatError, match=message):
+        read(path)
 
 
 def test_missing_children_are_failed_calls_and_surplus_ones_an_error(tmp_path):
@@ -71,7 +108,7 @@ def test_missing_children_are_failed_calls_and_surplus_ones_an_error(tmp_path):
     run = paper_run()
     del run["trajectory"][1]["children"][0]
     path.write_text(json.dumps(run))
-    assert statuses(read(path)[0])[0] == "no_reply"
+    assert statuses(read(path)[0])[0] is None
     run["N"] = 2
     path.write_text(json.dumps(run))
     with pytest.raises(LogFormatError, match="expected children 0 to 1, got 2"):

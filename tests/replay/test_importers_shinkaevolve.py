@@ -11,7 +11,7 @@ def test_programs_failures_and_missing_work_items(tmp_path):
     assert detect(tmp_path / "results") == "shinkaevolve"
     (run,) = read(tmp_path / "results")
     assert run.name == "results"
-    assert statuses(run) == ["ok", "error", "no_program", "no_reply", "ok"]
+    assert statuses(run) == ["ok", None, "no_program", None, "ok"]
     assert trajectory(run) == [0.1, 0.2, 0.2, 0.2, 0.2, 0.9]
     first, wrong, told, absent, _ = run.children
     assert first.attempts[0].usage == {
@@ -19,7 +19,9 @@ def test_programs_failures_and_missing_work_items(tmp_path):
         "completion_tokens": 10,  # the reasoning included
         "cost": pytest.approx(0.3),
     }
-    assert (first.reply, first.program) == ("reply", "# a")
+    assert (first.reply, first.program, run.program) == ("reply", "# a", "# r")
+    assert first.prompt == (("system", "Be good."), ("user", "Improve."))
+    assert [child.parents for child in run.children] == [((0, 0),), ((1, 0),), (), (), ((1, 0),)]
     assert first.evaluation.metrics == {"area": 2.0}
     assert first.evaluation.seconds == 1.25
     assert (wrong.evaluation.fitness, wrong.evaluation.error) == (None, "wrong shape")
@@ -34,9 +36,25 @@ def test_programs_failures_and_missing_work_items(tmp_path):
 def test_an_old_database_without_the_newer_columns(tmp_path):
     write_shinka(tmp_path, old=True)
     (run,) = read(tmp_path)
-    assert statuses(run) == ["ok", "error", "no_reply", "no_reply", "ok"]
+    assert statuses(run) == ["ok", None, None, None, "ok"]
     assert all(child.attempts == () for child in run.children)
     assert all(generation.seconds is None for generation in run.generations)
+
+
+def test_the_last_program_of_a_generation_counts(tmp_path):
+    database = write_shinka(tmp_path) / "programs.sqlite"
+    connection = sqlite3.connect(database)
+    columns = "id, code, generation, timestamp, combined_score, correct"
+    for key, when, score in (("late", 99.0, 0.3), ("early", 1.0, 0.4)):
+        connection.execute(
+            f"INSERT INTO programs ({columns}) VALUES (?, ?, 1, ?, ?, 1)", (key, key, when, score)
+        )
+    connection.commit()
+    connection.close()
+    (run,) = read(tmp_path)
+    assert run.children[0].program == "late"
+    assert trajectory(run)[:3] == [0.1, 0.3, 0.3]
+    assert "2 further programs of generation 1" in run.lost
 
 
 def test_reading_leaves_the_database_alone(tmp_path):

@@ -1,0 +1,128 @@
+import gzip
+import json
+
+import numpy as np
+import pytest
+from foreign_samples import DATA, statuses, trajectory
+
+import replay
+from replay.importers import LogFormatError, detect, keep, read, table
+
+COLUMNS = {"run": ["config", "island"], "generation": "epoch", "fitness": "child"}
+MORE = {"status": "outcome", "prompt_tokens": "prompt", "completion_tokens": "completion"}
+TEXT = """config,island,epoch,child,outcome,prompt,completion
+a,0,1,,timeout,10,5
+a,0,2,0.5,valid,10,5
+a,0,4,0.0,valid,,
+a,1,1,nan,valid,10,5
+"""
+REAL = DATA / "codeevolve_circle_packing_26.csv.gz"
+ROWS = [
+    {"generation": 0, "fitness": 0.1, "program": "first"},
+    {"generation": 1, "index": 0, "fitness": 0.3, "status": "ok", "program": "second"},
+    {"generation": 1, "index": 1, "status": "exploded", "fitness": None},
+    {"generation": 2, "index": 1, "fitness": 0.2, "parent_generation": 1, "parent_index": 0,
+     "island": 2, "prompt_tokens": 10, "completion_tokens": 4, "cached_tokens": 3, "dollars": 0.5,
+     "seconds": 1.5},
+]  # fmt: skip
+
+
+def test_rows_of_other_names_are_calls(tmp_path):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(TEXT.encode()))
+    first, second = table.read(path, columns=COLUMNS | MORE)
+    assert (first.name, second.name) == ("a_0", "a_1")
+    assert statuses(first) == ["timeout", "ok", None, "ok"]
+    assert statuses(second) == ["invalid"]
+    assert first.children[3].evaluation.fitness == 0
+    assert first.children[3].attempts == ()
+    assert first.initial is None
+    keep([first], tmp_path / "out")
+    frame = replay.load(tmp_path / "out")
+    np.testing.assert_array_equal(frame["best_fitness"], [np.nan, np.nan, 0.5, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_every_documented_column_is_kept_and_what_is_missing_stays_missing(tmp_path, ending):
+    rows = [{"run": "r", "task": "t", "model": "m", "seed": 7, "fitness": None} | r for r in ROWS]
+    path = tmp_path / f"table.{ending}"
+    if ending == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        import pandas as pd
+
+        pd.DataFrame(rows).to_csv(path, index=False)
+    assert detect(path) == "table"
+    (run,) = read(path)
+    header = run.header
+    assert (run.name, header.task.name, header.model.name, header.seed) == ("r", "t", "m", 7)
+    assert header.children == 2
+    assert statuses(run) == ["ok", None, None, "ok"]
+    assert trajectory(run) == [0.1, 0.3, 0.3]
+    assert run.children[1].evaluation.error == "status 'exploded'"
+    last = run.children[-1]
+    assert (last.parents, last.island, last.evaluation.seconds) == (((1, 0),), 2, 1.5)
+    assert last.attempts[0].usage == {
+        "prompt_tokens": 10,
+        "completion_tokens": 4,
+        "cost": 0.5,
+        "prompt_tokens_details": {"cached_tokens": 3},
+    }
+    assert (run.program, run.children[0].program) == ("first", "second")
+    assert run.children[0].attempts == ()
+
+
+def test_without_generations_the_order_makes_them(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("order,fitness\n30,0.3\n10,0.1\n20,\n")
+    (run,) = read(path)
+    assert trajectory(run) == [0.1, 0.1, 0.3]
+    assert statuses(run) == ["ok", None, "ok"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "at least one row"),
+        ("config,island,child\na,0,1\n", r"missing \['epoch'\]"),
+        (TEXT.split("\n", maxsplit=1)[0] + "\n", "at least one row"),
+        (TEXT + "a,0,x,1,valid,,\n", r":6: .*'x'"),
+        (TEXT + "a,0,1.5,1,valid,,\n", r":6: .*1.5"),
+        (TEXT + "a,0,9999999,1,valid,,\n", "from 0 to 100000"),
+        (TEXT + "a,0\n", r":6: .*None"),
+    ],
+)
+def test_damage_names_file_and_line(tmp_path, text, message):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(LogFormatError, match=message) as caught:
+        table.read(path, columns=COLUMNS)
+    assert str(path) in str(caught.value)
+
+
+def test_a_child_that_stands_there_twice_is_refused(tmp_path):
+    path = tmp_path / "table.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (ROWS[1], ROWS[1])))
+    with pytest.raises(LogFormatError, match=r":2: .*\(1, 0\) twice"):
+        read(path)
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="the real table is not beside the project")
+def test_the_real_table(tmp_path):
+    import pandas as pd
+
+    stated = pd.read_csv(REAL)
+    columns = {"run": ["config", "island"], "order": "epoch", "fitness": "child_fitness"}
+    runs = table.read(REAL, columns=columns | {"status": "outcome"}, task="circle_packing")
+    assert len(runs) == 25
+    assert {len(run.children) for run in runs} == {100}
+    frame = replay.load(keep(runs, tmp_path / "logs"))
+    matrix = replay.fitness_matrix(frame)
+    assert matrix.shape == (25, 101)
+    assert np.isnan(matrix[:, 0]).all()
+    stated["run"] = stated["config"] + "_" + stated["island"].astype(str)
+    best = stated.pivot(index="run", columns="epoch", values="best_local")
+    ours = pd.DataFrame(matrix[:, 1:], index=frame["run"].unique()).fillna(0.0)
+    pd.testing.assert_frame_equal(
+        ours.loc[best.index], best, check_names=False, check_column_type=False
+    )
