@@ -26,7 +26,7 @@ from replay.ancestry import Place, parent_of, program_of
 from replay.logs import Tables, load_tables
 from replay.markup import clean, difference, page, program
 from replay.pages import Panel, best_construction, draw_page
-from replay.plots.hits import Hits, pack, still
+from replay.plots.hits import hits_of, pack, still
 from replay.reading import Source
 from replay.report import FORMATS, OFFLINE_NOTE, Group, groups, sections
 from replay.style import Theme
@@ -208,7 +208,7 @@ def _picture(panel: Panel, theme: Theme) -> str:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=2 * DPI)
     label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
-    return still(stream.getvalue(), pack(figure, Hits(), serial=1, dpi=DPI), label)
+    return still(stream.getvalue(), pack(figure, hits_of(figure), serial=1, dpi=DPI), label)
 
 
 def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:

@@ -122,6 +122,8 @@ def rerun(
     """
     logged = read_log(path)
     _require_texts(logged)
+    if logged.header.source != "evo":
+        raise LogError(f"{path}: written by {logged.header.source}; only runs of evo are played")
     if logged.initial is None:
         raise LogError(f"{path}: holds no evaluation yet; `evo resume` continues it")
     model = RecordedModel(
@@ -162,8 +164,11 @@ def _not_ours(logged: Log) -> list[Made]:
 def _require_texts(log: Log) -> None:
     if log.header.compact:
         raise LogError(f"{log.path}: a compact log holds no programs to evaluate again")
-    if log.header.source != "evo":
-        raise LogError(f"{log.path}: written by {log.header.source}; only runs of evo are played")
+    if not log.header.task.evaluator_file:
+        raise LogError(
+            f"{log.path}: imported without its task: `replay import {log.header.source.lower()} "
+            "PATH --full --task FOLDER` makes a log that can be evaluated again"
+        )
     require_whole(log)
 
 

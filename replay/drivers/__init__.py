@@ -163,8 +163,8 @@ def _run(
             last = said[-1] if said else "nothing"
             raise DriverError(f"{tool.PACKAGE} made no call; {output} ends with: {last}")
     (run,) = read(folder / "out", tool.FORMAT)
-    header = msgspec.structs.replace(run.header, task=task.record, model=found, seed=seed)
-    write(replace(run, header=header), path, compact=False)
+    header = msgspec.structs.replace(run.header, model=found, seed=seed)
+    write(replace(run, header=header), path, compact=False, task=task.record)
 
 
 def _watch(process: subprocess.Popen[bytes], gate: Gate) -> None:

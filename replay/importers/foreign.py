@@ -107,7 +107,8 @@ class Imported:
     def lines(self, *, compact: bool = True, task: TaskRecord | None = None) -> Iterator[Line]:
         """The run as the lines of a log; a compact one has no replies, prompts and programs."""
         record = self.header.task if task is None else task
-        if not compact and self.program is not None:
+        own = record.files.get(record.program_file)
+        if not compact and self.program is not None and _plain(self.program) != _plain(own or ""):
             name = record.program_file or "initial_program.py"
             files = {**record.files, name: self.program}
             record = msgspec.structs.replace(record, program_file=name, files=files)
@@ -125,6 +126,12 @@ class Imported:
                 yield child
             if after is None or after.generation != child.generation:
                 yield following[child.generation]
+
+
+def _plain(program: str) -> list[str]:
+    """A program's lines without the marks of what may evolve, which tools add and take away."""
+    lines = (line.rstrip() for line in program.strip().splitlines())
+    return [line for line in lines if "EVOLVE-BLOCK-" not in line]
 
 
 def write(

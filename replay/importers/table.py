@@ -12,8 +12,9 @@
 | `prompt_tokens`, `completion_tokens`, `cached_tokens`, `dollars`, `seconds` | of its call; `seconds` of its evaluation |
 | `program` | its text; of generation 0 the initial program |
 
-`generation` (or `order`) and `fitness` are needed. What is missing stays missing. A child that a
-generation lacks, up to the most that any of the run has, is a failed call.
+`generation` (or `order`) and `fitness` are needed. What is missing stays missing; further columns
+are kept as metrics where they are numbers. A child that a generation lacks, up to the most that any
+of the run has, is a failed call.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ _NUMBERS = {
     *("seed", "generation", "order", "index", "fitness", "parent_generation", "parent_index"),
     *("island", "prompt_tokens", "completion_tokens", "cached_tokens", "dollars", "seconds"),
 }
+_COLUMNS = _NUMBERS | {"run", "task", "model", "status", "program"}
 _STATUSES = frozenset(get_args(Status))
 
 Row = Mapping[str, Any]
@@ -254,4 +256,6 @@ def _evaluation(row: Row, ok: Collection[str]) -> Evaluation:
         failure = (None, f"status {word!r}")
     elif word is None and finite(row.get("fitness")) is None:
         failure = (None, "no fitness and no status in the source")
-    return judged(row.get("fitness"), failure=failure, seconds=finite(row.get("seconds")))
+    others = {name: _number(row[name]) for name in row.keys() - _COLUMNS}
+    seconds = finite(row.get("seconds"))
+    return judged(row.get("fitness"), failure=failure, seconds=seconds, metrics=others)

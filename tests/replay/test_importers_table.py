@@ -22,8 +22,8 @@ ROWS = [
     {"generation": 1, "index": 0, "fitness": 0.3, "status": "ok", "program": "second"},
     {"generation": 1, "index": 1, "status": "exploded", "fitness": None},
     {"generation": 2, "index": 1, "fitness": 0.2, "parent_generation": 1, "parent_index": 0,
-     "island": 2, "prompt_tokens": 10, "completion_tokens": 4, "cached_tokens": 3, "dollars": 0.5,
-     "seconds": 1.5},
+     "area": 2.5, "colour": "red", "island": 2, "prompt_tokens": 10, "completion_tokens": 4,
+     "cached_tokens": 3, "dollars": 0.5, "seconds": 1.5},
 ]  # fmt: skip
 
 
@@ -68,6 +68,7 @@ def test_every_documented_column_is_kept_and_what_is_missing_stays_missing(tmp_p
         "cost": 0.5,
         "prompt_tokens_details": {"cached_tokens": 3},
     }
+    assert last.evaluation.metrics == {"area": 2.5}
     assert (run.program, run.children[0].program) == ("first", "second")
     assert run.children[0].attempts == ()
 
