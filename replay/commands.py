@@ -274,7 +274,7 @@ def import_runs(
         rows.append((len(run.generations), run.header.children, shown, target))
     print(table(rows, ("T", "N", "best fitness", "log")))
     for lost in sorted({run.lost for run in found}):
-        print(f"not carried over: {lost}")
+        print(f"not carried over: {lost if task else f'files of the task; {lost}'}")
     if not full:
         print("compact logs: prompts, replies and programs are left out (--full keeps them)")
     elif task is None:

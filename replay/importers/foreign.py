@@ -113,7 +113,7 @@ class Imported:
             files = {**record.files, name: self.program}
             record = msgspec.structs.replace(record, program_file=name, files=files)
             record = msgspec.structs.replace(record, hash=hash_of(record))
-        lost = self.lost if task is not None else f"the task's files; {self.lost}"
+        lost = self.lost if task is not None else f"files of the task; {self.lost}"
         yield msgspec.structs.replace(self.header, compact=compact, task=record, lost=lost)
         if self.initial is not None:
             yield self.initial

@@ -297,7 +297,7 @@ def test_export_and_import_of_the_papers_layout_agree(here, capsys):
     assert run("export", "paper", path, "-o", "paper") == 2
     assert "exists already" in capsys.readouterr().err
     assert run("import", "paper", "paper", "-o", "back") == 0
-    assert "not carried over: the task's files" in capsys.readouterr().out
+    assert "not carried over: files of the task" in capsys.readouterr().out
     [back] = (here / "back").rglob("*.jsonl")
     # The layout has no max_tokens, which is what the default takes a timeout for.
     before, after = (replay.load(log, timeouts="exclude") for log in (path, back))
