@@ -37,15 +37,7 @@ class Opened(Record, frozen=True, kw_only=True, tag_field="kind", tag="gate"):
 
 
 class Sent(Record, frozen=True, kw_only=True, tag_field="kind", tag="sent"):
-    """A request is about to be forwarded.
-
-    Attributes:
-        number: From 0.
-        at: Seconds since 1970, UTC.
-        client: Name that it sent as its key, or a hash of that.
-        body: SHA-256 (hex) of what the client sent.
-        worst: What it may cost, by unit; units without a bound are left out.
-    """
+    """A request is about to be forwarded; `worst` leaves out the units that have no bound."""
 
     number: int
     at: float
@@ -77,29 +69,19 @@ _decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
 
 
 class Refused(Exception):  # noqa: N818
-    """A request is not forwarded.
+    """A request is not forwarded: for good, or for some seconds of waiting."""
 
-    Args:
-        words: Why.
-        code: `insufficient_quota` for good, else `rate_limit_exceeded`.
-        wait: Seconds after which it may pass.
-    """
-
-    def __init__(self, words: str, code: str, wait: float | None = None) -> None:
+    def __init__(self, words: str, wait: float | None = None) -> None:
         super().__init__(words)
-        self.code, self.wait = code, wait
+        self.wait = wait
+        self.code = "insufficient_quota" if wait is None else "rate_limit_exceeded"
 
 
 class Account:
-    """The requests of one gate; thread-safe.
-
-    Args:
-        model: Its prices and parameters say what usage costs.
-        limits: Budget by unit; see `evo.budget.check_budget`.
-        requests_per_minute: In any sliding minute; None: no limit.
-        tokens_per_minute: Of prompts and replies, likewise.
+    """The requests of one gate, to a model at its prices; thread-safe.
 
     Attributes:
+        bounded: Whether a request has to have a bound of tokens.
         used_up: The unit of the budget that does not suffice any more; None while all do.
         repeats: How often each client sent each body.
     """
@@ -109,17 +91,15 @@ class Account:
         model: Model,
         limits: Mapping[str, float],
         *,
-        requests_per_minute: int | None = None,
-        tokens_per_minute: int | None = None,
+        rpm: int | None = None,
+        tpm: int | None = None,
     ) -> None:
+        for unit in limits.keys() - set(UNITS):
+            raise BudgetError(f"budget: a gate counts in {', '.join(UNITS)}, got {unit!r}")
         self._model = model
         self._ledger = Ledger(limits)
-        self._rates = Rates(
-            sys.maxsize,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-        )
-        self.bounded = bool(limits.keys() - {"calls"}) or tokens_per_minute is not None
+        self._rates = Rates(sys.maxsize, requests_per_minute=rpm, tokens_per_minute=tpm)
+        self.bounded = bool(limits.keys() - {"calls"}) or tpm is not None
         self._under_way: dict[int, tuple[Sent, Lease]] = {}
         self._next = 0
         self._writer: Writer | None = None
@@ -139,12 +119,7 @@ class Account:
         return len(self._under_way)
 
     def open_log(self, path: Path, opened: contextlib.ExitStack) -> None:
-        """Begins a log, or goes on with one: its requests count.
-
-        Raises:
-            LogError: It is damaged, busy, no log of a gate, or that of another model.
-            BudgetError: What its requests cost in the unit of a limit is unknown.
-        """
+        """Begins a log, or goes on with one of the same model: its requests count."""
         if not path.exists():
             header = Opened(model=self._model, began=time.time())
             self._writer = opened.enter_context(Writer.create(path, header))
@@ -173,8 +148,7 @@ class Account:
 
     def _restore(self, requests: list[tuple[Sent, Settled | None]]) -> None:
         """Counts requests of earlier sessions, and those of the last minute in the rates."""
-        wall, clock = time.time(), time.monotonic()
-        recent = []
+        wall, clock, recent = time.time(), time.monotonic(), []
         for sent, settled in requests:
             attempt = None if settled is None else settled.attempt
             self._ledger.settle(self._cost(sent, attempt))
@@ -188,16 +162,11 @@ class Account:
             self._rates.release(lease, now=ended)
 
     def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
-        """Counts a request that is forwarded next, and logs it.
-
-        Args:
-            client: Its name.
-            body: Hash of what it sent.
-            worst: What it may cost, by unit; infinite where nothing bounds it.
+        """Counts and logs a request that is forwarded next.
 
         Raises:
-            Refused: The budget or the rates leave no room for it.
-            OSError: It cannot be logged.
+            Refused: The budget or the rates leave no room for its worst case.
+            OSError: It cannot be logged, and is not counted.
         """
         with self._lock:
             self._check_budget(worst)
@@ -206,26 +175,20 @@ class Account:
             lease = Lease(math.ceil(known.get("tokens", 0)))
             if wait := self._rates.wait(lease.tokens, now=now):
                 wait = wait if math.isfinite(wait) else MOMENT
-                words = f"over the limit per minute of this gate; retry in {wait:.2f} s"
-                raise Refused(words, "rate_limit_exceeded", wait)
+                raise Refused(f"over this gate's limit a minute; retry in {wait:.2f} s", wait)
             sent = Sent(number=self._next, at=time.time(), client=client, body=body, worst=known)
             if self._writer is not None:
                 self._writer.append(sent)
             self._next += 1
             self._under_way[sent.number] = (sent, lease)
             self._rates.admit(lease, now=now)
-            if self._settled("calls") + len(self._under_way) >= self._ledger.limits.get(
-                "calls", math.inf
-            ):
+            calls = self._settled("calls") + len(self._under_way)
+            if calls >= self._ledger.limits.get("calls", math.inf):
                 self.used_up = "calls"
         return sent
 
     def settle(self, sent: Sent, attempt: Attempt) -> None:
-        """Notes what became of a request.
-
-        Raises:
-            OSError: That cannot be logged; it counts all the same.
-        """
+        """Notes what became of a request; it counts even where an OSError keeps it from the log."""
         with self._lock:
             _, lease = self._under_way.pop(sent.number)
             self._ledger.settle(self._cost(sent, attempt))
@@ -234,8 +197,7 @@ class Account:
             if not attempt.sent and self.used_up == "calls":
                 self.used_up = None
             if self._writer is not None:
-                record = Settled(number=sent.number, at=time.time(), attempt=attempt)
-                self._writer.append(record)
+                self._writer.append(Settled(number=sent.number, at=time.time(), attempt=attempt))
 
     def keep(self, client: str, body: str) -> None:
         """Logs a request that was answered from the cache."""
@@ -264,11 +226,10 @@ class Account:
                 raise Refused(
                     f"the budget of this gate is used up: {settled:.10g} of {limit:.10g} {unit} "
                     f"are spent, and this request may take {worst[unit]:.10g}",
-                    "insufficient_quota",
                 )
             if settled + reserved + worst[unit] > limit:
                 words = f"requests under way may take the {unit} that are left; retry in a moment"
-                raise Refused(words, "rate_limit_exceeded", MOMENT)
+                raise Refused(words, MOMENT)
 
     def _settled(self, unit: str) -> float:
         return self._ledger.total.get(unit, 0.0)
@@ -302,9 +263,3 @@ def cost_of_tokens(
         "flops": flops_of_tokens(prompt, cached, completion, model=model),
         "dollars": price_of_tokens(prompt, cached, completion, model=model),
     }
-
-
-def check_units(limits: Mapping[str, float]) -> None:
-    """Raises BudgetError for a unit that a gate cannot hold."""
-    for unit in limits.keys() - set(UNITS):
-        raise BudgetError(f"budget: a gate counts in {', '.join(UNITS)}, got {unit!r}")

@@ -46,13 +46,7 @@ class Answer:
 
 
 def read_success(content: bytes, http_status: int, latency: float) -> Answer:
-    """Reads the body of a chat completion; one that is malformed is an error to retry.
-
-    Args:
-        content: The body.
-        http_status: 2xx.
-        latency: Seconds.
-    """
+    """Reads the body of a chat completion; one that is malformed is an error to retry."""
     try:
         body = json.loads(content)
         usage = body.get("usage")

@@ -71,17 +71,7 @@ class ResponseCache:
 
     @classmethod
     def open(cls, path: Path, *, max_bytes: int = MAX_BYTES) -> ResponseCache:
-        """Opens a cache, or makes one.
-
-        Args:
-            path: Of the file; its folder is made if need be.
-            max_bytes: Size beyond which the replies least recently used are dropped, at least
-                64 KiB.
-
-        Raises:
-            ValueError: The file is something else, which stays as it is, or the size too small.
-            OSError: The file cannot be had.
-        """
+        """Opens a cache or makes one; ValueError if the file is something else, which stays."""
         if max_bytes < SMALLEST_BYTES:
             raise ValueError(f"max_bytes: expected at least {SMALLEST_BYTES}, got {max_bytes!r}")
         cache = cls(path, max_bytes)
@@ -101,11 +91,7 @@ class ResponseCache:
         return cache
 
     def find(self, key: bytes) -> Call | None:
-        """Returns the kept call of a request, marked as cached; None if there is none.
-
-        Args:
-            key: From `ModelClient.request_key`.
-        """
+        """Returns the kept call of a request key, marked as cached; None if there is none."""
         content = self.get(key)
         try:
             kept = None if content is None else _kept_decoder.decode(content)
@@ -225,11 +211,7 @@ class ResponseCache:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a cache by its first bytes, or none yet.
-
-    Raises:
-        ValueError: It is something else.
-    """
+    """Whether a file is a cache by its first bytes, or none yet; ValueError if something else."""
     if not path.exists():
         return True
     if not path.is_file():

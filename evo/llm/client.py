@@ -64,16 +64,7 @@ class CallCancelled(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Call:
-    """What became of one child's request to the model.
-
-    Attributes:
-        attempts: Every HTTP request made for it, in order.
-        reply: The model's text, maybe empty; None if no attempt was answered.
-        reasoning: The model's reasoning, where the endpoint gives it apart from the reply.
-        finish_reason: Of the reply, the endpoint's own word.
-        rejected: Why the endpoint refuses this very request for good (a prompt beyond its
-            context window, say); None if it does not.
-    """
+    """What became of one child's request to the model; no reply, or `rejected` for good: why."""
 
     attempts: tuple[Attempt, ...]
     reply: str | None = None
@@ -88,24 +79,19 @@ class Caller(Protocol):
     @property
     def model(self) -> Model:
         """The model."""
-        ...
 
     @property
     def sampling(self) -> Sampling:
         """How it samples."""
-        ...
 
     def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
         """Asks for one reply; `generation` and `index` say for which child."""
-        ...
 
     def cancel(self) -> None:
         """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
-        ...
 
     def close(self) -> None:
         """Lets go of connections."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -230,17 +216,7 @@ class ModelClient:
         self._alive = False  # whether this endpoint ever gave a proper answer
 
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
-        """Asks for one reply, over as many attempts as it takes and `retries` allows.
-
-        Args:
-            messages: The prompt.
-            seed: Sent with the request; also keys the jitter of the pauses.
-            generation: With `index`, the priority of the call: older generations first.
-            index: Position in the generation.
-
-        Returns:
-            The call; without a reply if every attempt failed, or if the endpoint rejects the
-            request itself.
+        """Asks for one reply, over as many attempts as it takes; older generations come first.
 
         Raises:
             EndpointDown: No attempt got through, or none of this client ever got an answer.
@@ -389,10 +365,7 @@ class ModelClient:
         )
 
     def _pause(self, seed: int, number: int, asked: float | None) -> None:
-        """Waits before the next attempt: exponential back-off with full jitter, or as asked.
-
-        The jitter is keyed by (seed, number), so that it is the same in every run.
-        """
+        """Waits before the next attempt, as asked or with jitter keyed by (seed, number)."""
         jitter = random.Random(f"{seed}/{number}").random()
         if asked is None:
             seconds = jitter * min(LONGEST_BACK_OFF, self._back_off * 2**number)
@@ -402,11 +375,7 @@ class ModelClient:
             raise CallCancelled("the call was cancelled")
 
     def _is_down(self, attempts: Sequence[Attempt]) -> bool:
-        """Whether a call that failed shows that no other would do better.
-
-        So it is if no attempt met anyone, or if all were errors and there never was an answer. An
-        endpoint that is slow (timeouts) or busy (429) is not down.
-        """
+        """Whether no other call would do better; an endpoint that is slow or busy is not down."""
         if any(a.status == "timeout" or a.http_status in (408, 429) for a in attempts):
             return False
         return not self._alive or all(a.http_status is None for a in attempts)

@@ -21,7 +21,7 @@ import msgspec
 
 from evo.budget import check_budget
 from evo.journal import file_name, unused
-from evo.llm.account import Account, Refused, Sent, check_units, cost_of_tokens
+from evo.llm.account import Account, Refused, Sent, cost_of_tokens
 from evo.llm.answer import read_failure, read_refusal, read_success
 from evo.llm.client import find_endpoint
 from evo.llm.listening import Listener, Request, has_left
@@ -38,16 +38,6 @@ if TYPE_CHECKING:
 LONGEST_NAME = 32  # characters of a key that may be a client's name
 LOOK = 0.1  # seconds between looks at whether clients are still there
 _EXTRA = 64  # tokens that an endpoint's template may add, and as many for each message
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """An answer as the cache keeps it."""
-
-    kind: str
-    content: bytes
-
-
-_answer_decoder = msgspec.msgpack.Decoder(_Answer)
 
 
 class Gate(Listener):
@@ -101,13 +91,7 @@ class Gate(Listener):
             raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
         self._model = find_model(model)
         limits = check_budget(budget, [self])
-        check_units(limits)
-        self.account = Account(
-            self._model,
-            limits,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-        )
+        self.account = Account(self._model, limits, rpm=requests_per_minute, tpm=tokens_per_minute)
         self.log = log
         if log is None and limits:
             self.log = unused(Path("logs/local"), f"gate-{file_name(self._model.name)}", ".jsonl")
@@ -116,9 +100,8 @@ class Gate(Listener):
         self._cache: ResponseCache | None = None
         self._timeout = timeout
         self._transport = transport
-        key = self._endpoint.key
-        told = {key, key.replace("/", "\\/")} - {"none"}
-        self._secrets = [form.encode() for form in told if len(form) > 3]
+        key = self._endpoint.key.encode()
+        self._secrets = {key, key.replace(b"/", b"\\/")} - {b"none"}
         self._watched: dict[Flight, Any] = {}
         self._over = threading.Event()
 
@@ -191,12 +174,13 @@ class Gate(Listener):
             ).digest()
             if known := self._cache.get(key):
                 self.account.keep(client, digest)
-                answer = _answer_decoder.decode(known)
-                return Response(200, answer.content, answer.kind)
+                kind, _, content = known.partition(b"\n")
+                return Response(200, content, kind.decode())
         try:
             sent = self.account.admit(client, digest, worst)
         except Refused as no:
-            self.account.forget(client, digest)
+            if key is not None:
+                self.account.forget(client, digest)
             final = no.wait is None
             return error_response(429, str(no), no.code, retry_after=no.wait, final=final)
         except OSError as error:
@@ -266,7 +250,7 @@ class Gate(Listener):
     def remember(self, key: bytes | None, kind: str, content: bytes) -> None:
         """Puts an answer into the cache, if there is one."""
         if key is not None and self._cache is not None:
-            self._cache.put(key, msgspec.msgpack.encode(_Answer(kind, content)))
+            self._cache.put(key, kind.encode() + b"\n" + content)
 
     def hide(self, content: bytes) -> bytes:
         """Returns an endpoint's words without the key, which some quote."""
@@ -329,15 +313,8 @@ class _Passing:
 
     def _settle_as_whole(self) -> None:
         latency = time.monotonic() - self._started
-        self._settle(
-            Attempt(
-                status="ok",
-                latency=latency,
-                usage=self._usage,
-                finish_reason=self._finish,
-                http_status=200,
-            )
-        )
+        known: dict[str, Any] = {"usage": self._usage, "finish_reason": self._finish}
+        self._settle(Attempt(status="ok", latency=latency, http_status=200, **known))
 
     def _settle(self, attempt: Attempt) -> None:
         """Settles, once."""
@@ -371,11 +348,7 @@ _LEFT = Attempt(status="error", latency=None, error="the client left")
 
 
 def client_name(key: str) -> str:
-    """Returns the name of a client that sends this key.
-
-    It is the key itself where that can be no secret: at most 32 plain characters that do not begin
-    with `sk-` and are no value of this process's environment. Otherwise it is a hash.
-    """
+    """Returns the key that a client sends as its name where that can be no secret, else a hash."""
     plain = len(key) <= LONGEST_NAME and key.isascii() and key.isprintable()
     if plain and not key.startswith("sk-") and key not in os.environ.values():
         return key
@@ -383,14 +356,9 @@ def client_name(key: str) -> str:
 
 
 def worst_case(body: Mapping[str, Any], size: int, model: Model) -> dict[str, float]:
-    """Returns what a request may cost at most, by unit; infinite where nothing bounds it.
+    """Returns what a request of so many bytes may cost, by unit; infinite where nothing bounds it.
 
     A token is at least one byte of text, and neither prompt nor reply exceeds the context window.
-
-    Args:
-        body: Of the request.
-        size: Its bytes.
-        model: Its context window and prices.
     """
     whole = math.inf if model.context is None else float(model.context)
     messages = body.get("messages")

@@ -48,22 +48,13 @@ class _Waiter:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """How slots were used so far, seconds.
-
-    Attributes:
-        slots: Slots in all.
-        open: Time during which any request waited or flew.
-        busy: Slots taken, summed over that time: slot-seconds.
-        queued: Time that requests waited for a slot, summed over requests.
-        limited: Time during which requests waited although a slot was free, because of a limit
-            per minute, or of the endpoint's own wish (429, Retry-After).
-    """
+    """How slots were used so far, seconds."""
 
     slots: int
-    open: float = 0.0
-    busy: float = 0.0
-    queued: float = 0.0
-    limited: float = 0.0
+    open: float = 0.0  # while any request waited or flew
+    busy: float = 0.0  # slots taken, summed over that time
+    queued: float = 0.0  # waiting for a slot, summed over requests
+    limited: float = 0.0  # waiting with a slot free, for a limit or the endpoint's own wish
 
     @property
     def utilisation(self) -> float:
@@ -162,13 +153,7 @@ class Slots:
             priority: Lowest first.
             owner: Whom `cancel` can name; hashable.
             endpoint: Whose limits hold.
-            tokens: Of prompt and reply, estimated from above; see `Lease.settle`.
-
-        Yields:
-            The lease, to be told what became of the request.
-
-        Raises:
-            SlotCancelled: The wait was given up.
+            tokens: Of prompt and reply, estimated from above; the lease is told the real ones.
         """
         with self._lock:
             door = self._doors.get(endpoint) or self._doors.setdefault(endpoint, self._new_door())
@@ -180,10 +165,7 @@ class Slots:
             self._give_back(waiter)
 
     def cancel(self, owner: object) -> None:
-        """Makes every waiter of `owner`, now and later, raise `SlotCancelled`.
-
-        Slots in use are left alone.
-        """
+        """Makes all waiters of `owner`, now and later, raise `SlotCancelled`."""
         with self._lock:
             self._gone.add(owner)
             self._dismiss(lambda waiter: waiter.owner is owner)

@@ -22,15 +22,7 @@ LARGEST_BODY = 64 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent.
-
-    Attributes:
-        method: HTTP method.
-        path: With or without a prefix such as `/v1`.
-        headers: By name, whatever its case.
-        body: Whole.
-        connection: Where the client waits.
-    """
+    """What a client sent, and the connection on which it waits."""
 
     method: str
     path: str

@@ -73,19 +73,7 @@ def fetch(folder: Path, *, wheels: Path | None = None, sha256: str = SHA256) -> 
 def serve(
     gguf: Path, *, port: int = PORT, slots: int = 1, threads: int = 1, context: int = CONTEXT
 ) -> None:
-    """Serve the weights on 127.0.0.1 until interrupted.
-
-    Args:
-        gguf: The weights.
-        port: TCP port.
-        slots: Requests answered at once. They share the threads, so more slots raise the latency
-            of each and hardly the throughput.
-        threads: Threads of the computation.
-        context: Tokens of prompt and reply together, per slot.
-
-    Raises:
-        LocalModelError: The runtime is not installed or the file is missing.
-    """
+    """Serve the weights on 127.0.0.1 until interrupted; slots share the threads."""
     if not gguf.is_file():
         raise LocalModelError(
             f"no weights at {str(gguf)!r}: get them by `python -m evo.llm.local fetch FOLDER`"
@@ -152,24 +140,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--port", type=int, default=PORT)
     run.add_argument("--slots", type=int, default=1, help="requests answered at once")
     run.add_argument("--threads", type=int, default=1)
-    run.add_argument("--ctx", type=int, default=CONTEXT, help="tokens per slot")
-    options = parser.parse_args(arguments)
+    run.add_argument("--ctx", dest="context", type=int, default=CONTEXT, help="tokens per slot")
+    options = vars(parser.parse_args(arguments))
     try:
-        if options.command == "fetch":
-            print(fetch(options.folder, wheels=options.wheels))
+        if options.pop("command") == "fetch":
+            print(fetch(**options))
         else:
-            serve(
-                options.gguf,
-                port=options.port,
-                slots=options.slots,
-                threads=options.threads,
-                context=options.ctx,
-            )
+            serve(**options)
     except LocalModelError as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        return 0
+        pass
     return 0
 
 

@@ -212,14 +212,7 @@ def http_client(
     transport: httpx2.BaseTransport | None = None,
     follow_redirects: bool = False,
 ) -> httpx2.Client:
-    """Returns a client for one endpoint.
-
-    Args:
-        base_url: The endpoint; that of the offline model is answered in this process.
-        seconds: For the whole of a request.
-        transport: Instead of the network.
-        follow_redirects: On the same host: the transport knows no other.
-    """
+    """Returns a client for one endpoint; that of the offline model is answered in this process."""
     if transport is None and base_url == OFFLINE_URL:
         from evo.llm.transport import OfflineTransport
 

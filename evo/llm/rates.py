@@ -16,25 +16,15 @@ DECREASE = 0.7  # factor of RFC 9438, gentler than a half: not every 429 means t
 
 @dataclass(eq=False)
 class Lease:
-    """One request that was let through, and what of the limits it holds.
+    """One request that was let through, and what of the limits it holds."""
 
-    Attributes:
-        tokens: Prompt and reply: an estimate from above, in the end what it was.
-        granted: When it was let through.
-        ended: When it was over; infinite before.
-        used: What `settle` was told, as are the next three.
-        answered: Whether the endpoint served it.
-        turned_away: Whether the endpoint said that it was one request too many.
-        pause: Seconds that the endpoint asks to wait.
-    """
-
-    tokens: int
+    tokens: int  # of prompt and reply: an estimate from above, in the end what it was
     granted: float = math.inf
     ended: float = math.inf
-    used: int | None = None
+    used: int | None = None  # what `settle` was told, as are the next three
     answered: bool = False
-    turned_away: bool = False
-    pause: float = 0.0
+    turned_away: bool = False  # the endpoint said that it was one request too many
+    pause: float = 0.0  # seconds that the endpoint asks to wait
 
     def settle(
         self,
@@ -44,14 +34,7 @@ class Lease:
         turned_away: bool = False,
         pause: float | None = None,
     ) -> None:
-        """Says what became of the request; what was reserved in excess is free once it ends.
-
-        Args:
-            tokens: What it really used; None: unknown, the estimate stands.
-            answered: Whether the endpoint served it.
-            turned_away: Whether the endpoint said that it was one request too many (429).
-            pause: Seconds that the endpoint asks to wait.
-        """
+        """Says what became of the request; tokens unknown: the estimate stands."""
         self.used, self.answered, self.turned_away = tokens, answered, turned_away
         self.pause = pause or 0.0
 
@@ -95,14 +78,7 @@ class Rates:
         self.allowance = float(max_concurrent)
 
     def wait(self, tokens: int, *, now: float) -> float:
-        """Returns the seconds until a request may pass if no other does; 0: now.
-
-        Infinite if it has to wait for the end of another, however long that takes.
-
-        Args:
-            tokens: Estimate for the request.
-            now: The time.
-        """
+        """Returns the seconds until so many tokens may pass; infinite: once another ends."""
         if self._in_flight >= int(self.allowance):
             return math.inf
         return max(0.0, self._paused_until - now, self._wait_for_window(tokens, now))

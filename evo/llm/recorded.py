@@ -22,17 +22,7 @@ class ReplyMissing(Exception):  # noqa: N818
 
 
 class RecordedModel:
-    """Answers each call with what the log holds for that child.
-
-    Args:
-        children: Of one log.
-        model: The log's model.
-        sampling: The log's sampling.
-        compact: The log was made without replies, so it cannot answer.
-
-    Attributes:
-        differing: (generation, index) of children whose prompt is not the logged one, in order.
-    """
+    """Answers each call with what the children of one log hold; `compact`: it has no replies."""
 
     def __init__(
         self,
@@ -57,18 +47,7 @@ class RecordedModel:
             return sorted(self._differing)
 
     def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
-        """Returns the logged attempts and reply.
-
-        Args:
-            messages: The prompt; one that differs from the logged one is noted in `differing`.
-            seed: Not looked at.
-            generation: From 1.
-            index: From 0.
-
-        Raises:
-            ReplyMissing: The log is compact or has no such child.
-            CallCancelled: `cancel` was called.
-        """
+        """Returns the logged attempts and reply; a prompt that differs is noted in `differing`."""
         if self._cancelled:
             raise CallCancelled("the call was cancelled")
         if self._compact:

@@ -50,15 +50,7 @@ def load_models(extra: str | os.PathLike[str] | None = None) -> dict[str, Model]
 
 
 def find_model(model: str | Model, *, models: Mapping[str, Model] | None = None) -> Model:
-    """Returns the model of a name; a Model is returned as it is.
-
-    Args:
-        model: A name, or the thing itself.
-        models: Where to look; None: `load_models()`.
-
-    Raises:
-        ModelError: The name is unknown; the message says how to add it.
-    """
+    """Returns the model of a name, a Model as it is; ModelError says how to add an unknown one."""
     if isinstance(model, Model):
         return model
     known = load_models() if models is None else models

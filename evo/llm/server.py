@@ -33,11 +33,7 @@ SIMULATED_WAIT = 0.2  # seconds of Retry-After of a simulated rate limit
 
 
 def parse_faults(text: str | None) -> dict[Fault, float]:
-    """Parses `rate_limit:0.1,server_error:0.05`: the probability of each fault of a request.
-
-    Raises:
-        ValueError: An unknown fault, a number outside [0, 1], or a sum above 1.
-    """
+    """Parses `rate_limit:0.1,drop:0.05`: the probability of each fault; ValueError otherwise."""
     found: dict[Fault, float] = {}
     for part in (text or "").split(","):
         if not part.strip():

@@ -11,12 +11,7 @@ from evo.llm.offline.latency import Latency
 
 
 class OfflineTransport(httpx2.BaseTransport):
-    """Answers requests of an httpx2 client as the offline model, which is not an LLM.
-
-    Args:
-        latency: Simulated latency; None: none. A request whose read timeout is shorter ends as
-            it would over a network.
-    """
+    """Answers an httpx2 client as the offline model (no LLM), in the latency's time if any."""
 
     def __init__(self, *, latency: Latency | None = None) -> None:
         self._latency = latency
