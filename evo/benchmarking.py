@@ -36,25 +36,15 @@ def _messages() -> list[Message]:
 
 @dataclass(frozen=True)
 class Level:
-    """What an endpoint gave at one concurrency.
-
-    Attributes:
-        concurrency: Calls in flight.
-        calls: Calls made.
-        seconds: They took.
-        replies: Calls that were answered.
-        limited: Calls that met a 429.
-        completion_tokens: Of all replies, as far as reported.
-        latency: Median of the answered calls, seconds; NaN without any.
-    """
+    """What an endpoint gave at one concurrency."""
 
     concurrency: int
     calls: int
     seconds: float
-    replies: int
-    limited: int
-    completion_tokens: int
-    latency: float
+    replies: int  # calls that were answered
+    limited: int  # calls that met a 429
+    completion_tokens: int  # as far as reported
+    latency: float  # median of the answered calls, seconds; NaN without any
 
     @property
     def rate(self) -> float:
@@ -63,15 +53,7 @@ class Level:
 
 
 def named_model(name: str, endpoint: str | None) -> Model:
-    """Returns a model of the registry, or any other at a given endpoint.
-
-    Args:
-        name: In the registry, or the endpoint's own.
-        endpoint: Base URL; None: the registry's or the environment's.
-
-    Raises:
-        ValueError: The name is unknown and there is no endpoint.
-    """
+    """Returns a model of the registry, or any other at a given endpoint."""
     try:
         model = find_model(name)
     except ModelError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from evo.cost import flops_of_tokens, price_of_tokens
-from evo.records import Header, Model, Sampling
+from evo.records import Header, Model
 
 if TYPE_CHECKING:
     from evo.policies.base import Bools, Floats
@@ -50,11 +50,11 @@ class Calling(Protocol):
 def check_budget(
     budget: Mapping[str, float] | None, headers: Iterable[Calling] = (), *, more: Sequence[str] = ()
 ) -> dict[str, float]:
-    """Returns the limits of a budget; empty: none.
+    """Returns the limits of a budget, whose units have to be known for all runs; empty: none.
 
     Args:
         budget: Limits by unit out of `UNITS`.
-        headers: Of the runs that are to keep it: each unit has to be known for every one.
+        headers: Of the runs that are to keep it.
         more: Units that are understood besides.
 
     Raises:
@@ -85,13 +85,7 @@ def check_budget(
 
 @dataclass(frozen=True)
 class Worst:
-    """What a run may cost at worst, by unit; infinite where nothing bounds it.
-
-    Attributes:
-        initial: Generation 0.
-        generation: Each further one.
-        generations: T.
-    """
+    """What generation 0 and each of T further ones may cost at worst, by unit; maybe infinite."""
 
     initial: Mapping[str, float]
     generation: Mapping[str, float]
@@ -107,14 +101,7 @@ class Worst:
 
 
 def worst_of(header: Header, generations: int, *, instances: int, retries: int) -> Worst:
-    """Returns what a run may cost at worst.
-
-    Args:
-        header: Of the run.
-        generations: T.
-        instances: Calls that one evaluation makes.
-        retries: Attempts of a call beyond the first.
-    """
+    """Returns what T generations may cost at worst, where an evaluation makes so many calls."""
     call = _most_of_call(header, retries)
     return Worst(
         initial={unit: instances * most if instances else 0.0 for unit, most in call.items()},
@@ -124,9 +111,10 @@ def worst_of(header: Header, generations: int, *, instances: int, retries: int) 
 
 
 def _most_of_call(header: Header, retries: int) -> dict[str, float]:
-    model, sampling = header.model, header.sampling
-    prompt, completion = _most_of_attempt(model, sampling)
-    attempts = 1 + retries
+    model, most, attempts = header.model, header.sampling.max_tokens, 1 + retries
+    # Tokens of prompt and reply: together they are within the context window.
+    prompt = math.inf if model.context is None else float(model.context)
+    completion = prompt if most is None else min(prompt, float(most))
     amounts = {
         "tokens": attempts * (prompt + completion),
         "flops": attempts * flops_of_tokens(prompt, 0.0, completion, model=model),
@@ -136,13 +124,6 @@ def _most_of_call(header: Header, retries: int) -> dict[str, float]:
     return {"calls": 1.0, **known, "seconds": 0.0}
 
 
-def _most_of_attempt(model: Model, sampling: Sampling) -> tuple[float, float]:
-    """Tokens of prompt and reply at most: together they are within the context window."""
-    whole = math.inf if model.context is None else float(model.context)
-    reply = whole if sampling.max_tokens is None else min(whole, float(sampling.max_tokens))
-    return whole, reply
-
-
 class Ledger:
     """What is spent, against limits; every verb counts with it.
 
@@ -150,12 +131,9 @@ class Ledger:
         while ledger.open().all():
             ledger.settle(cost_of_one_more)
 
-    Args:
+    Attributes:
         limits: By unit; see `check_budget`.
         replicates: Independent accounts side by side; a live one is a single account.
-
-    Attributes:
-        limits: By unit.
         spent: By unit of what was settled, limited or not, (replicates,).
         settled: Generations settled by run, generation 0 included: none is counted twice.
     """
@@ -246,12 +224,7 @@ class Turns:
         self._deadline = self._began + seconds
 
     def may_begin(self, place: int, stopped: Callable[[], bool]) -> bool:
-        """Whether the next generation of a run may begin; waits until that is certain.
-
-        Args:
-            place: Of the run in the order.
-            stopped: Ends the wait, which then says no.
-        """
+        """Whether a run's next generation may begin; waits until that is certain, or stopped."""
         with self._changed:
             while not stopped():
                 if time.monotonic() >= self._deadline or not self._leaves_room(place, worst=False):

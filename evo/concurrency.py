@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Preset:
     """How hard a session goes at an endpoint.
 
@@ -27,30 +25,15 @@ class Preset:
     configurations_in_flight: int
 
 
-PRESETS: Mapping[str, Preset] = MappingProxyType(
-    {
-        name: Preset(
-            max_concurrent=slots,
-            requests_per_minute=rate,
-            problems_per_batch=problems,
-            configurations_per_batch=proposed,
-            configurations_in_flight=in_flight,
-        )
-        for name, slots, rate, problems, proposed, in_flight in (
-            ("conservative", 5, 2000, 10, 5, 3),
-            ("balanced", 10, 3500, 20, 10, 5),
-            ("aggressive", 15, 3500, 30, 15, 8),
-        )
-    }
-)
+PRESETS = {
+    "conservative": Preset(5, 2000, 10, 5, 3),
+    "balanced": Preset(10, 3500, 20, 10, 5),
+    "aggressive": Preset(15, 3500, 30, 15, 8),
+}
 
 
 def find_preset(name: str) -> Preset:
-    """Returns the preset of a name.
-
-    Raises:
-        ValueError: There is none; lists those that there are.
-    """
+    """Returns the preset of a name; raises a ValueError that lists them if there is none."""
     if name not in PRESETS:
         raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
     return PRESETS[name]
@@ -83,12 +66,10 @@ class ConcurrencyPlan:
 def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
     """Returns the split of slots between arms and the children of one of them.
 
-    As many children at once as a batch has, and as many such batches as fit. Nothing in this
-    package splits its slots so: `Slots` hands each to whichever call is next. The split says how
-    many arms are needed to fill the slots, and what a limit per level would waste.
-
-        plan_concurrency(20, 5)      # 4 x 5
-        plan_concurrency(20, 11)     # 1 x 11, 9 slots wasted
+    As many children at once as a batch has, and as many such batches as fit: 20 slots and batches
+    of 11 make 1 x 11 and waste 9. Nothing in this package splits its slots so: each goes to
+    whichever call is next. The split says how many arms are needed to fill the slots, and what a
+    limit per level would waste.
 
     Args:
         max_concurrent: Slots, at least 1.

@@ -43,12 +43,9 @@ class Tokens(NamedTuple):
 
 
 def usage_tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
-    """Reads an endpoint's usage; None unless it states prompt and completion.
+    """Reads an endpoint's usage, in either dialect; None unless it states prompt and completion.
 
-    Args:
-        usage: With `prompt_tokens`, `completion_tokens` and maybe
-            `prompt_tokens_details.cached_tokens`; the names with `input` and `output` instead
-            are read as well. An endpoint that says nothing of a cache has none.
+    An endpoint that says nothing of a cache has none.
     """
     if usage is None:
         return None
@@ -59,6 +56,12 @@ def usage_tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
     details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
     cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
     return Tokens(prompt, min(cached or 0, prompt), completion)
+
+
+def _count(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value < math.inf else None
 
 
 def lacks_usage(attempt: Attempt) -> bool:
@@ -73,25 +76,20 @@ def lacks_usage(attempt: Attempt) -> bool:
 
 
 class Answered(Protocol):
-    """What `is_turned_away` looks at."""
+    """What `is_turned_away` looks at, as in `Attempt`."""
 
     @property
-    def status(self) -> str:
-        """As in `Attempt`."""
+    def status(self) -> str: ...  # noqa: D102
 
     @property
-    def http_status(self) -> int | None:
-        """As in `Attempt`."""
+    def http_status(self) -> int | None: ...  # noqa: D102
 
 
 def is_turned_away(attempt: Answered) -> bool:
     """Whether the endpoint answered an attempt with an error and so computed nothing for it."""
-    return (
-        attempt.status == "error"
-        and attempt.http_status is not None
-        and attempt.http_status >= 400
-        and attempt.http_status not in _GATEWAY_TIMEOUTS
-    )
+    code = attempt.http_status
+    failed = attempt.status == "error" and code is not None and code >= 400
+    return failed and code not in _GATEWAY_TIMEOUTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,32 +119,16 @@ class Cost:
     seconds: float | None = 0.0
 
     def by_unit(self, seconds: float | None) -> dict[str, float]:
-        """Returns what budgets are counted in; NaN where unknown.
-
-        Args:
-            seconds: Wall time, which the calls do not tell.
-        """
-        known = {
-            "calls": float(self.calls),
-            "tokens": self.tokens,
-            "flops": self.flops,
-            "dollars": self.dollars,
-            "seconds": seconds,
-        }
-        return {unit: math.nan if value is None else value for unit, value in known.items()}
+        """Returns what budgets are counted in, NaN where unknown; the wall time is given."""
+        known = (float(self.calls), self.tokens, self.flops, self.dollars, seconds)
+        units = ("calls", "tokens", "flops", "dollars", "seconds")
+        pairs = zip(units, known, strict=True)
+        return {unit: math.nan if value is None else value for unit, value in pairs}
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            calls=self.calls + other.calls,
-            attempts=self.attempts + other.attempts,
-            without_usage=self.without_usage + other.without_usage,
-            prompt_tokens=_plus(self.prompt_tokens, other.prompt_tokens),
-            cached_tokens=_plus(self.cached_tokens, other.cached_tokens),
-            completion_tokens=_plus(self.completion_tokens, other.completion_tokens),
-            flops=_plus(self.flops, other.flops),
-            dollars=_plus(self.dollars, other.dollars),
-            seconds=_plus(self.seconds, other.seconds),
-        )
+        its = vars(other)
+        sums: dict[str, Any] = {name: _plus(mine, its[name]) for name, mine in vars(self).items()}
+        return Cost(**sums)
 
     @property
     def tokens(self) -> float | None:
@@ -156,9 +138,13 @@ class Cost:
     @property
     def cache_hit_rate(self) -> float | None:
         """Cached share of the prompt tokens, in [0, 1]; None: unknown or no prompt."""
-        if self.prompt_tokens is None or self.cached_tokens is None or self.prompt_tokens == 0:
+        if not self.prompt_tokens or self.cached_tokens is None:
             return None
         return self.cached_tokens / self.prompt_tokens
+
+
+def _plus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 def cost_of_attempts(
@@ -181,29 +167,30 @@ def cost_of_attempts(
     """
     attempts = tuple(attempts)
     counted = [usage_tokens(attempt.usage) for attempt in attempts if not attempt.cached]
-    lacking = [attempt for attempt in attempts if lacks_usage(attempt)]
     known = [tokens for tokens in counted if tokens is not None]
-    prompt = math.fsum(tokens.prompt for tokens in known)
-    cached = math.fsum(tokens.cached for tokens in known)
-    completion = math.fsum(tokens.completion for tokens in known)
-    if lacking:
-        assumed = assumed_completion(
+    prompt, cached, completion = (
+        math.fsum(each) for each in zip(*(known or [Tokens(0, 0, 0)]), strict=True)
+    )
+    if lacking := [attempt for attempt in attempts if lacks_usage(attempt)]:
+        completion += len(lacking) * assumed_completion(
             rule, max_tokens=sampling.max_tokens, bounded_completion=bounded_completion
         )
-        completion += len(lacking) * assumed
         if rule == "exclude" and any(attempt.status == "ok" for attempt in lacking):
             prompt = cached = completion = math.nan
-    worked = bool(lacking or known)
+    flops = dollars = 0.0
+    if lacking or known:
+        flops = flops_of_tokens(prompt, cached, completion, model=model)
+        dollars = price_of_tokens(prompt, cached, completion, model=model)
+    seconds = math.fsum(math.nan if a.latency is None else a.latency for a in attempts)
+    amounts = {
+        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion,
+        "flops": flops, "dollars": dollars, "seconds": seconds,
+    }  # fmt: skip
     return Cost(
         calls=1,
         attempts=len(attempts),
         without_usage=len(lacking),
-        prompt_tokens=_known(prompt),
-        cached_tokens=_known(cached),
-        completion_tokens=_known(completion),
-        flops=_known(flops_of_tokens(prompt, cached, completion, model=model)) if worked else 0.0,
-        dollars=_known(price_of_tokens(prompt, cached, completion, model=model)) if worked else 0.0,
-        seconds=_known(math.fsum(math.nan if a.latency is None else a.latency for a in attempts)),
+        **{name: None if math.isnan(amount) else amount for name, amount in amounts.items()},
     )
 
 
@@ -225,18 +212,12 @@ def cost_of_children(
         bounded_completion: For the rule `bounded`; None: the median over these children, which
             should then be those of the whole run.
     """
-    children = tuple(children)
-    if rule == "bounded" and bounded_completion is None:
-        bounded_completion = median_limited_completion(a for c in children for a in c.attempts)
-    return sum(
-        (
-            cost_of_attempts(
-                child.attempts, model, sampling, rule=rule, bounded_completion=bounded_completion
-            )
-            for child in children
-        ),
-        Cost(),
-    )
+    calls = [child.attempts for child in children]
+    median = bounded_completion
+    if rule == "bounded" and median is None:
+        median = median_limited_completion(attempt for call in calls for attempt in call)
+    how: dict[str, Any] = {"rule": rule, "bounded_completion": median}
+    return sum((cost_of_attempts(call, model, sampling, **how) for call in calls), Cost())
 
 
 def cost_of_calls(calls: Iterable[Outcome | InstanceCall | Reply], header: Header) -> Cost:
@@ -263,35 +244,30 @@ def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:
 def assumed_completion(
     rule: TimeoutRule, *, max_tokens: int | None, bounded_completion: float | None = None
 ) -> float:
-    """Returns the completion tokens that a rule takes an attempt without usage for.
+    """Returns the completion tokens that a rule takes an attempt without usage for; NaN: unknown.
 
     Args:
         rule: One of `TIMEOUT_RULES`.
         max_tokens: Of the sampling settings; None: unknown.
         bounded_completion: Median for the rule `bounded`; None: unknown.
-
-    Returns:
-        Tokens; NaN where unknown.
     """
-    if rule == "worst_case":
-        return math.nan if max_tokens is None else float(max_tokens)
-    if rule == "exclude":
-        return 0.0
-    if rule == "bounded":
-        return math.nan if bounded_completion is None else bounded_completion
-    raise ValueError(f"timeout rule must be one of {', '.join(TIMEOUT_RULES)}, got {rule!r}")
+    taken = {"worst_case": max_tokens, "exclude": 0.0, "bounded": bounded_completion}
+    if rule not in taken:
+        raise ValueError(f"timeout rule must be one of {', '.join(TIMEOUT_RULES)}, got {rule!r}")
+    tokens = taken[rule]
+    return math.nan if tokens is None else float(tokens)
 
 
 def flops_of_tokens(
     prompt: Numbers, cached: Numbers, completion: Numbers, *, model: Model
 ) -> Numbers:
-    """Returns 2 * active parameters * (prompt - cached + completion).
+    """Returns 2 * active parameters * (prompt - cached + completion); NaN if these are unknown.
 
     Args:
         prompt: Tokens, cached ones included; a number or an array, as the next two.
         cached: Prompt tokens from a prompt cache.
         completion: Tokens.
-        model: Its active parameters; all is NaN without.
+        model: Whose they are.
     """
     active = math.nan if model.active_parameters is None else model.active_parameters
     return 2.0 * active * (prompt - cached + completion)
@@ -305,18 +281,3 @@ def price_of_tokens(
     cheap = paid if model.cached_price is None else model.cached_price
     output = math.nan if model.output_price is None else model.output_price
     return ((prompt - cached) * paid + cached * cheap + completion * output) / 1e6
-
-
-def _count(value: object) -> int | None:
-    """Returns a token count; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if 0 <= value < math.inf else None
-
-
-def _plus(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, ParamSpec, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
 
 from evo.log import Log, read_log
 
@@ -24,6 +24,8 @@ Outcome = TypeVar("Outcome")
 class Control:
     """What may be wished of work under way, and what it says of itself; thread-safe.
 
+    As a context it is that of one piece of work: an error ends what is still under way.
+
     Attributes:
         stopping: Set once no further call may begin.
         ended: Set once calls and evaluations under way were ended.
@@ -33,33 +35,24 @@ class Control:
     def __init__(self) -> None:
         self.stopping, self.ended = threading.Event(), threading.Event()
         self.note = ""
-        self._at_stop: list[Callable[[], None]] = []
-        self._at_end: list[Callable[[], None]] = []
+        self._heeding: dict[threading.Event, list[Callable[[], None]]] = {
+            self.stopping: [],
+            self.ended: [],
+        }
         self._alarm: threading.Timer | None = None
         self._lock = threading.Lock()
 
     def at_stop(self, hold: Callable[[], None]) -> None:
         """Has this called once no further call may begin, at once if that is so already."""
-        with self._lock:
-            self._at_stop.append(hold)
-        if self.stopping.is_set():
-            hold()
+        self._heed(self.stopping, hold)
 
     def at_end(self, end: Callable[[], None]) -> None:
         """Has this called where work under way is to end at once."""
-        with self._lock:
-            self._at_end.append(end)
-        if self.ended.is_set():
-            end()
+        self._heed(self.ended, end)
 
     def pause(self) -> None:
         """Lets no further call begin; what is under way may finish, however long it takes."""
-        with self._lock:
-            first, holds = not self.stopping.is_set(), list(self._at_stop)
-            self.stopping.set()
-        if first:
-            for hold in holds:
-                hold()
+        self._set(self.stopping)
 
     def stop(self) -> None:
         """Likewise, but what is under way has a moment to finish and is then ended."""
@@ -73,15 +66,27 @@ class Control:
     def end(self) -> None:
         """Ends what is under way at once."""
         self.pause()
-        with self._lock:
-            first, ends = not self.ended.is_set(), list(self._at_end)
-            self.ended.set()
-        if first:
-            for end in ends:
-                end()
+        self._set(self.ended)
 
-    def close(self) -> None:
-        """Forgets the moment that a stop allowed: the work is over."""
+    def _heed(self, wish: threading.Event, act: Callable[[], None]) -> None:
+        with self._lock:
+            self._heeding[wish].append(act)
+        if wish.is_set():
+            act()
+
+    def _set(self, wish: threading.Event) -> None:
+        with self._lock:
+            acts = [] if wish.is_set() else list(self._heeding[wish])
+            wish.set()
+        for act in acts:
+            act()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.end()
         with self._lock:
             if self._alarm is not None:
                 self._alarm.cancel()
@@ -105,14 +110,8 @@ class Plan(Generic[Result]):
 
     def do(self) -> Result:
         """Does the work here and now; after Ctrl-C a moment is left to what is under way."""
-        control = Control()
-        try:
+        with Control() as control:
             return self.work(control)
-        except BaseException:
-            control.end()
-            raise
-        finally:
-            control.close()
 
 
 class Handle(Generic[Result]):
@@ -122,8 +121,7 @@ class Handle(Generic[Result]):
     """
 
     def __init__(self, plan: Plan[Result]) -> None:
-        self._plan = plan
-        self._control = Control()
+        self._plan, self._control = plan, Control()
         self._outcome: Result | None = None
         self._error: BaseException | None = None
         self._wish: Wish | None = None
@@ -137,13 +135,13 @@ class Handle(Generic[Result]):
     @property
     def log(self) -> Log | list[Log]:
         """The log as it stands now; of several runs, the list of those that have begun."""
-        if not self._plan.many:
-            while (log := read_begun(self._plan.paths[0])) is None and self.running:
-                self._done.wait(0.02)
-            if log is None:
-                raise RuntimeError(f"stopped before the log {self._plan.paths[0]} was begun")
-            return log
-        return [log for path in self._plan.paths if (log := read_begun(path)) is not None]
+        if self._plan.many:
+            return [log for path in self._plan.paths if (log := read_begun(path)) is not None]
+        while (log := read_begun(self._plan.paths[0])) is None and self.running:
+            self._done.wait(0.02)
+        if log is None:
+            raise RuntimeError(f"stopped before the log {self._plan.paths[0]} was begun")
+        return log
 
     @property
     def running(self) -> bool:
@@ -181,8 +179,11 @@ class Handle(Generic[Result]):
         return asyncio.to_thread(self.wait).__await__()
 
     def __repr__(self) -> str:
-        asked = {"pause": "pausing", "stop": "stopping", None: "running"}[self._wish]
-        ended = {"pause": "paused", "stop": "stopped", None: "done"}[self._wish]
+        asked, ended = {
+            "pause": ("pausing", "paused"),
+            "stop": ("stopping", "stopped"),
+            None: ("running", "done"),
+        }[self._wish]
         state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
         note = f", {self._control.note}" if self._control.note else ""
         first, *rest = self._plan.paths or [Path()]
@@ -190,14 +191,16 @@ class Handle(Generic[Result]):
         return f"<Handle {state}{note}: {first}{more}>"
 
     def _run(self, carried: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
-        try:
-            with carried():
-                self._outcome = self._plan.work(self._control)
-        except BaseException as error:  # raised again by wait()
-            self._error = error
-        finally:
-            self._control.close()
-            self._done.set()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._done.set)
+            stack.push(self._keep)
+            stack.enter_context(self._control)
+            stack.enter_context(carried())
+            self._outcome = self._plan.work(self._control)
+
+    def _keep(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        self._error = error
+        return True  # `wait` raises it
 
 
 def begin(plan: Plan[Result]) -> Handle[Result]:
@@ -222,24 +225,20 @@ def read_begun(path: Path) -> Log | None:
 
 def in_foreground(name: str, plan: Callable[P, Plan[Result]]) -> Callable[P, Result]:
     """Returns the verb of this name that does what a function plans, arguments as there."""
-
-    @functools.wraps(plan)
-    def verb(*arguments: P.args, **options: P.kwargs) -> Result:
-        return plan(*arguments, **options).do()
-
-    return _named(name, verb)
+    return _verb(name, plan, Plan.do)
 
 
 def in_background(name: str, plan: Callable[P, Plan[Result]]) -> Callable[P, Handle[Result]]:
     """Returns the verb that begins it in the background; a mistake is raised before it begins."""
+    return _verb(name, plan, begin)
 
+
+def _verb(
+    name: str, plan: Callable[P, Plan[Result]], act: Callable[[Plan[Result]], Outcome]
+) -> Callable[P, Outcome]:
     @functools.wraps(plan)
-    def verb(*arguments: P.args, **options: P.kwargs) -> Handle[Result]:
-        return begin(plan(*arguments, **options))
+    def verb(*arguments: P.args, **options: P.kwargs) -> Outcome:
+        return act(plan(*arguments, **options))
 
-    return _named(name, verb)
-
-
-def _named(name: str, verb: Callable[P, Outcome]) -> Callable[P, Outcome]:
     verb.__name__ = verb.__qualname__ = name
     return verb

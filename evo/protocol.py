@@ -20,7 +20,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from evo.configuration import LOCAL, Settings, differences, make_header, split_settings
+from evo.configuration import (
+    LOCAL,
+    Settings,
+    differences,
+    make_header,
+    seeds_of,
+    split_settings,
+)
 from evo.cost import price_of_tokens
 from evo.handle import Control, read_begun
 from evo.log import Log, Logs
@@ -67,14 +74,12 @@ class Condition(_Part, frozen=True, kw_only=True):
     copies: int = 1
 
     @property
-    def numbers(self) -> range:
+    def numbers(self) -> tuple[int, ...]:
         """The seeds."""
-        first, _, end = self.seeds.partition(":")
-        if not (first.isdecimal() and end.isdecimal() and int(first) < int(end)):
-            raise ProtocolError(
-                f"condition {self.name!r}: seeds: expected such as '40:50', got {self.seeds!r}"
-            )
-        return range(int(first), int(end))
+        try:
+            return seeds_of(self.seeds)
+        except ValueError as error:
+            raise ProtocolError(f"condition {self.name!r}: {error}") from None
 
     @property
     def runs(self) -> int:
@@ -115,7 +120,6 @@ class Protocol(_Part, frozen=True, kw_only=True):
     """A protocol as its file states it.
 
     Attributes:
-        name: Names the folder of its logs.
         tasks: Hash of each task, by name.
         options: What identifies all runs: model, sampling, limits; see `make_header`.
         measures: What is measured of a run, in words, by name.
@@ -181,10 +185,6 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
 
 def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[Job]:
     """Returns the runs of a protocol, so ordered that any beginning of them is balanced.
-
-    Args:
-        protocol: Of `load_protocol`.
-        folder: Of its logs; None: logs/local/NAME.
 
     Raises:
         ProtocolError: A task is not the one that the protocol was written for.
@@ -291,12 +291,7 @@ def run_protocol(
 
 
 def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = None) -> str:
-    """Returns what a protocol costs, and what of it is still to be paid, in a few lines.
-
-    Args:
-        protocol: Of `load_protocol`.
-        logs: What was made of it, see `logs_of`.
-    """
+    """Returns what a protocol costs, and what of it is left after some logs, in a few lines."""
     made = sum(_paid(log) for each in (logs or {}).values() for log in each)
     left, estimate = protocol.calls - made, protocol.estimate
     prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
@@ -342,12 +337,7 @@ def _begun(job: Job) -> Log | None:
 def status_rows(
     protocol: Protocol, logs: Mapping[str, Sequence[Log]]
 ) -> list[tuple[str, str, str, int]]:
-    """Returns of each condition its name, runs completed and calls made of those planned, and ok.
-
-    Args:
-        protocol: Of `load_protocol`.
-        logs: What was made of it, see `logs_of`.
-    """
+    """Returns of each condition its name, runs completed, calls made of those planned, and ok."""
     rows = []
     for condition in protocol.conditions:
         own = logs[condition.name]

@@ -22,7 +22,7 @@ import numpy as np
 from evo import parallel
 from evo.budget import UNITS, Ledger, Turns, Worst
 from evo.configuration import Settings
-from evo.cost import cost_of_children
+from evo.cost import cost_of_calls
 from evo.handle import Control
 from evo.journal import Reader, Writer
 from evo.llm.client import CallCancelled, EndpointRefused
@@ -236,7 +236,7 @@ class _Text:
             self._evaluated = True
         made = []
         for instance, call in tried:
-            cost = cost_of_children([call], header.model, header.sampling)
+            cost = cost_of_calls([call], header)
             score = math.nan if instance.score is None else instance.score
             made.append(Sample(score, cost.by_unit(cost.seconds), 1.0))
         return made

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evo.cost import Cost, cost_of_children
+from evo.cost import Cost, cost_of_calls
 from evo.handle import read_begun
 from evo.log import Log
 from evo.sweeping.design import RUNS, read_design
@@ -141,4 +141,4 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
 def cost_of_log(log: Log, generations: int | None = None) -> Cost:
     """Returns what the calls of a log's first so many generations cost; None: of all."""
     chosen = [each for each in log.calls if generations is None or each.generation <= generations]
-    return cost_of_children(chosen, log.header.model, log.header.sampling)
+    return cost_of_calls(chosen, log.header)
