@@ -28,6 +28,7 @@ from evo.searches import Search, record_of
 from evo.task import Task, load_task
 
 MOST_SEEDS = 1_000_000
+MOST_CONCURRENT, MOST_WORKERS, MOST_RETRIES = 10_000, 1_000, 1_000
 MOST_SECONDS = 1_000_000
 """No attempt is waited for longer, seconds: some twelve days."""
 
@@ -140,12 +141,14 @@ def make_header(
     )
 
 
-def at_least(name: str, value: SupportsIndex, low: int) -> int:
-    """Returns a whole number, NumPy's included, as an int; raises if it is below `low`."""
+def at_least(name: str, value: SupportsIndex, low: int, *, most: int | None = None) -> int:
+    """Returns a whole number, NumPy's included, as an int; raises if it is out of range."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{name}: expected a whole number, got {value!r}")
     if (number := operator.index(value)) < low:
         raise ValueError(f"{name}: expected at least {low}, got {number}")
+    if most is not None and number > most:
+        raise ValueError(f"{name}: expected at most {most:,}, got {number}")
     return number
 
 
@@ -238,10 +241,10 @@ class Settings:
         for name in ("requests_per_minute", "tokens_per_minute"):
             if (value := getattr(self, name)) is not None:
                 at_least(name, value, 1)
-        at_least("max_concurrent", self.max_concurrent, 1)
-        at_least("retries", self.retries, 0)
+        at_least("max_concurrent", self.max_concurrent, 1, most=MOST_CONCURRENT)
+        at_least("retries", self.retries, 0, most=MOST_RETRIES)
         if self.workers is not None:
-            at_least("workers", self.workers, 1)
+            at_least("workers", self.workers, 1, most=MOST_WORKERS)
         if not 0 < self.timeout <= MOST_SECONDS:
             raise ValueError(
                 f"timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {self.timeout!r}"

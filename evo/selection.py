@@ -26,6 +26,7 @@ from evo.journal import LogError, unused, write_new
 from evo.log import Log
 from evo.policies import Draws
 from evo.records import Evaluation
+from evo.rewards import default_reward
 from evo.runs.options import takes_options
 from evo.selectors import (
     BaseSelector,
@@ -111,7 +112,7 @@ def plan_selection(
             as the preset says, else 10.
         bounds: Least and largest outcome there is; the closer, the fewer samples. Fitness above,
             as 1.0 is but the best published, is clipped and counted in `clipped`. None: [0, 1],
-            in which most outcomes then have to lie.
+            which tasks have to declare, and in which most scores of an agent have to lie.
         failure_value: What a run counts in which nothing is ok, or a problem or row without a
             score; None: the lower bound.
         interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
@@ -135,11 +136,9 @@ def plan_selection(
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
     settings, shared = split_settings(settings, options)
-    shared = {
-        **({} if generations is None else {"generations": generations}),
-        **(base or {}),
-        **shared,
-    }
+    depth = {} if generations is None else {"generations": generations}
+    shared = {**depth, **(base or {}), **shared}
+    seed = at_least("seed", seed, 0)
     if evaluate is not None or data is not None:
         if extra := [*(["task"] if task is not None else []), *shared]:
             raise TypeError(f"{extra[0]}: evaluate and data take choices alone")
@@ -151,14 +150,11 @@ def plan_selection(
     else:
         raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     limits = _limits(budget, found)
-    if batch is None:
-        usual = find_preset(settings.preset or "conservative").problems_per_batch
-        batch = _begun_batch(log_dir) or (1 if found.kind == "seeds" else usual)
-    low, high = (0.0, 1.0) if bounds is None else bounds
+    low, high = _bounds_of(found) if bounds is None else bounds
     varied = [_varied(each, found.values) for each in found.values]
     terms = Terms(
         size=len(found.sampled),
-        batch=at_least("batch", batch, 1),
+        batch=_batch(settings, found, log_dir) if batch is None else at_least("batch", batch, 1),
         delta=delta,
         low=float(low),
         high=float(high),
@@ -168,23 +164,24 @@ def plan_selection(
     )
     rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
     build = find_selector(selector, **(parameters or {}))
-    name, seed = selector_name(build), at_least("seed", seed, 0)
+    name = selector_name(build)
     folder = Path(log_dir) if log_dir is not None else unused(LOCAL, f"{found.name}-select-{name}")
-    stated = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
+    held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
     identity = {
         "selector": name,
         "parameters": dict(getattr(build, "keywords", {})),
         "seed": seed,
         "failure_value": failure_value,
-        **stated,
+        **held,
         "orders": {key: list(order) for key, order in (orders or {}).items()},
     }
     _keep(folder / SELECTION, identity, found, varied)
 
     def work(control: Control) -> Selection:
         with contextlib.ExitStack() as stack:
+            stated = bounds is not None or found.kind != "rows"
             session = Session(
-                folder, terms, failure_value, bounds is not None, limits, settings, control, stack
+                folder, terms, failure_value, stated, limits, settings, control, stack
             )
             chooser = build((1, len(found.ids)), terms, rng=Draws(seed, 1))
             labels = tuple(labelled(mine) for mine in varied)
@@ -244,10 +241,27 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _begun_batch(folder: str | os.PathLike[str] | None) -> int | None:
+def _bounds_of(found: Choices) -> tuple[float, float]:
+    """Returns the scale that tasks declare; of an agent's rows [0, 1], in which most have to lie.
+
+    Raises:
+        ValueError: A task declares none: nothing can be said of a mean without bounds.
+    """
+    for task in (header.task for header in found.headers if found.kind == "seeds"):
+        if default_reward(task) != "best_fitness":
+            raise ValueError(
+                f"bounds: the task {task.name!r} declares no scale; give bounds=(low, high), the "
+                'least and the largest fitness there is, or scale = "unit" in its task.toml'
+            )
+    return 0.0, 1.0
+
+
+def _batch(settings: Settings, found: Choices, folder: str | os.PathLike[str] | None) -> int:
     """Returns the batch with which a folder's selection began, whatever the preset says now."""
-    path = None if folder is None else Path(folder) / SELECTION
-    return _read(path)["batch"] if path is not None and path.exists() else None
+    if folder is not None and (path := Path(folder) / SELECTION).exists():
+        return at_least("batch", _read(path).get("batch", 1), 1)
+    usual = find_preset(settings.preset or "conservative").problems_per_batch
+    return 1 if found.kind == "seeds" else usual
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from evo.commands.options import Arms, Count, Flag, Making, Number, Parameters, Varied, made_from
+from evo.commands.outlook import header_of, outlook, outlook_of_sweep
 from evo.commands.tables import FAILURE, read_text, table
 from evo.live import allocate_live
 from evo.selection import select_best
-from evo.sweeping.driver import sweep as run_sweep
+from evo.sweeping.design import read_design
+from evo.sweeping.driver import plan_sweep
 
 if TYPE_CHECKING:
     from evo.sweeping.summary import Sweep
@@ -45,7 +47,13 @@ def allocate(
         raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
     known: Any = find_policy(policy)
     build = functools.partial(known, **parameters) if parameters else policy
-    allocation = make(policy=build, arms=own_arms or arms or 10)
+    given, count = make.keywords, arms or 10
+    if not own_arms:
+        # Rounds are spread over the arms: as long, together, as one run of all of them.
+        first = header_of(given)
+        runs = [(first, given.get("rounds", 64)), *[(first, 0)] * (count - 1)]
+        print(outlook(runs, given.get("budget")), flush=True)
+    allocation = make(policy=build, arms=own_arms or count)
     pulls = allocation.pulls.tolist()
     rows = []
     for k, log in enumerate(allocation.arms):
@@ -58,7 +66,7 @@ def allocate(
 
 
 @made_from(
-    run_sweep, without=["space", "on_event", "strategy", "base", "task", "generations", "children"]
+    plan_sweep, without=["space", "on_event", "strategy", "base", "task", "generations", "children"]
 )
 def sweep(make: Making, file: str) -> int:
     """Tries many configurations on the same seeds.
@@ -67,12 +75,17 @@ def sweep(make: Making, file: str) -> int:
         file: sweep.toml, or the folder of a sweep to go on with.
     """
     given = {name: value for name, value in make.keywords.items() if value is not None}
-    return print_sweep(run_sweep(file, **given))
+    return go_on([file], given)
 
 
-def go_on(folders: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Goes on with sweeps by their folders, and returns the exit code."""
-    return max(print_sweep(run_sweep(folder, **options)) for folder in folders)
+def go_on(sweeps: Sequence[str], options: Mapping[str, Any]) -> int:
+    """Begins sweeps, or goes on with them by their folders, and returns the exit code."""
+    codes = []
+    for each in sweeps:
+        plan = plan_sweep(each, **options)
+        print(outlook_of_sweep(read_design(plan.paths[0]), options.get("budget")), flush=True)
+        codes.append(print_sweep(plan.do()))
+    return max(codes)
 
 
 def print_sweep(done: Sweep) -> int:

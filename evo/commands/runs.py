@@ -16,11 +16,12 @@ from evo.commands.options import (
     Seeds,
     made_from,
 )
+from evo.commands.outlook import header_of, outlook, too_few
 from evo.commands.tables import FAILURE, number, print_logs, read_text, table
 from evo.runs.fork import fork as fork_log
 from evo.runs.playback import rescore as rescore_log
 from evo.runs.verbs import evaluate as evaluate_program
-from evo.runs.verbs import resume_many, run_grid, run_many
+from evo.runs.verbs import powers_of_two, resume_many, run_grid, run_many
 from evo.runs.verbs import run as run_one
 
 if TYPE_CHECKING:
@@ -53,13 +54,15 @@ def run(
         return _run_protocol(protocol, make.keywords)
     if task is None:
         raise ValueError("expected a TASK, or --protocol FILE (see `evo run --help`)")
-    if log is None:
-        print_logs(make(seeds=seeds or [seed]))
-        return 0
     given = dict(make.keywords)
-    if seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None:
+    several = seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None
+    if log is not None and several:
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
-    print_logs([run_one(seed=seed, log=log, **given)])
+    runs = [(header_of(given), given.get("generations", 8))] * len(seeds or [seed])
+    print(outlook(runs, given.get("budget")), flush=True)
+    print_logs(
+        make(seeds=seeds or [seed]) if log is None else [run_one(seed=seed, log=log, **given)]
+    )
     return 0
 
 
@@ -136,6 +139,13 @@ def grid(make: Making, *, budget: Limits = None) -> int:
     Args:
         budget: C, calls of each run, as a number; or limits of all runs together, by unit.
     """
+    given, shared = make.keywords, None if isinstance(budget, int) else budget
+    calls = budget if isinstance(budget, int) else given.get("calls", 512)
+    seeds, sizes = given.get("seeds") or range(40, 50), powers_of_two(calls)
+    cells = [(header_of(given, children=n), calls // n) for n in sizes]
+    print(outlook([cell for cell in cells for _ in seeds], shared))
+    if note := too_few(len(seeds), sum(n * (calls // n) for n in sizes), shared):
+        print(note, flush=True)
     by_children: dict[int, list[Log]] = {}
     for log in make(budget=budget):
         by_children.setdefault(log.header.children, []).append(log)

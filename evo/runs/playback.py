@@ -269,7 +269,7 @@ def evaluated_again(
     """
     first = header.task.files[header.task.program_file]
     programs = [first, *(child.program for child in logged.children if child.program)]
-    with contextlib.closing(open_evaluator(workers)) as sandbox:
+    with contextlib.closing(open_evaluator(Settings(workers=workers).workers)) as sandbox:
         evaluator = DrawnEvaluator(header, _player(logged, header, sandbox))
         evaluated = _evaluate_all(evaluator, header, list(dict.fromkeys(programs)))
     if metric:

@@ -45,6 +45,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "mmd", "--temperature", "-1"], "temperature"),
         (["run", "mmd", "--timeout", "0"], "timeout"),
         (["run", "mmd", "--timeout", "1e30"], "at most 1,000,000"),
+        (["run", "mmd", "--workers", "1000000"], "workers: expected at most 1,000, got 1000000"),
+        (["run", "mmd", "--max-concurrent", "99999"], "expected at most 10,000"),
         (["verify", "nowhere.jsonl"], "no such file"),
         (["run", "mmd", "--seeds", "1:3", "--log", "x.jsonl"], "goes with one seed"),
         (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
@@ -107,6 +109,28 @@ def test_verify_show_best_and_compact(
     assert call("compact", str(log), "-o", str(tmp_path / "small.jsonl.gz")) == 0
     assert call("rerun", str(log)) == 0
     assert "all the same" in capsys.readouterr().out
+
+
+def test_what_it_may_cost_is_said_before_the_first_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["-q", "--log-dir", str(tmp_path)]
+    assert (
+        call("run", "mmd", "-T", "2", "-N", "3", "--seeds", "1:3", "--max-tokens", "900", *place)
+        == 0
+    )
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "2 runs, at most 12 calls, 10,800 completion tokens" in first
+    assert call("grid", "mmd", "--budget", "2", "--seeds", "1:3", *place) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "4 runs, at most 8 calls" in said[0]
+    assert "note: 2 whole runs of each split fit in: too few to tell splits apart" in said[1]
+    assert sum(len(evo.read_log(p).calls) for p in tmp_path.glob("*.jsonl")) == 12 + 8
+    wp = ["run", "wp", "--instances", "3", "-T", "1", "-N", "1", "--budget", "calls=3", *place]
+    assert call(*wp) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "1 run, at most 7 calls" in first
+    assert first.endswith("the budget ends it at 3 calls")
 
 
 def test_resume_extends(log: Path, tmp_path: Path) -> None:

@@ -130,7 +130,11 @@ def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
     (task / "initial_program.py").write_text("def make():\n    raise ValueError\n")
     (task / "evaluator.py").write_text("def score(value):\n    return {'fitness': value}\n")
     given: dict[str, Any] = {**COMMON, "task": task, "seeds": [1, 2], "failure_value": 0.25}
-    failed = evo.select_best([{"children": 1}, {"children": 2}], **given, log_dir=tmp_path / "a")
+    two = [{"children": 1}, {"children": 2}]
+    with pytest.raises(ValueError, match="'task' declares no scale; give bounds"):
+        evo.select_best(two, **given, log_dir=tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+    failed = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0.0, 1.0))
     assert (failed.failures.tolist(), failed.mean.tolist()) == ([2, 2], [0.25, 0.25])
     assert failed.winner == 0  # equal, and it made fewer calls
     assert "4 failed" in repr(failed)
@@ -280,6 +284,19 @@ def test_an_agent_may_be_a_coroutine_and_fail(tmp_path: Path) -> None:
     made = evo.select_best(choices, **given)
     assert (made.winner, made.failures.tolist()) == (1, [1, 1])
     assert made.mean.tolist() == [0.375, 0.5625]
+
+
+def test_the_scale_of_scores_decides_nothing(tmp_path: Path) -> None:
+    one, other = (
+        best(
+            tmp_path / str(a),
+            evaluate=lambda row, a=a, b=b, **models: a * agent(row, **models)[0] + b,
+            bounds=(b, a + b),
+        )
+        for a, b in ((1.0, 0.0), (128.0, -5.0))
+    )
+    assert (one.winner, one.survivors, one.end) == (other.winner, other.survivors, other.end)
+    assert one.samples.tolist() == other.samples.tolist()
 
 
 RUNS, ROW = (evo.select_best, [{"children": 1}], COMMON), (best, None, {})

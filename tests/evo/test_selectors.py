@@ -325,6 +325,26 @@ def test_scale_and_sign_decide_nothing(selector: str, a: float, b: float) -> Non
     assert other.lower == pytest.approx(a * one.lower + b)
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**31), st.sampled_from(sorted(SELECTORS)),
+    st.sampled_from([1 / 128, 1.0, 128.0]), st.sampled_from([-5.0, 0.0, 5.0]),
+)  # fmt: skip
+def test_any_outcomes_on_any_scale_give_the_same_choice(
+    seed: int, selector: str, a: float, b: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    outcomes = rng.integers(0, 65, (rng.integers(1, 6), rng.integers(1, 40))) / 64.0  # exact
+    outcomes[rng.random(outcomes.shape) < 0.1] = np.nan
+    own = {"threshold": {"threshold": 0.5}, "epsilon_lucb": {"epsilon": 0.125}}.get(selector, {})
+    moved = {k: v * a + (b if k == "threshold" else 0.0) for k, v in own.items()}
+    one = replay.select(outcomes, selector=selector, parameters=own, bounds=(0.0, 1.0))
+    other = replay.select(outcomes * a + b, selector=selector, parameters=moved, bounds=(b, a + b))
+    assert (one.winner, one.survivors, one.end) == (other.winner, other.survivors, other.end)
+    assert one.samples.tolist() == other.samples.tolist()
+    assert one.failures.tolist() == other.failures.tolist()
+
+
 def test_a_scale_that_nobody_stated_is_a_mistake_where_it_does_not_fit() -> None:
     for outcomes in (np.full((2, 3), -4.0), np.full((2, 3), 60.0)):
         with pytest.raises(ValueError, match=r"in \[0.0, 1.0\], but most do not.*give bounds"):

@@ -1,0 +1,80 @@
+"""What work may cost, said before its first call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from evo.configuration import make_header
+
+if TYPE_CHECKING:
+    from evo.records import Header
+    from evo.sweeping.design import Design
+
+FEWEST = 5
+"""Runs below which no interval is shown, see `replay.interval`."""
+
+
+def header_of(given: Mapping[str, Any], **more: Any) -> Header:
+    """Returns what the options of a command say of its runs; raises as the verb itself would."""
+    known = make_header.__kwdefaults__ or {}
+    plain = {name: value for name, value in given.items() if name in known}
+    return make_header(given["task"], **{**plain, **more})
+
+
+def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
+    """Returns what runs of so many generations may cost, in one line; retries come on top.
+
+    Args:
+        runs: Header and T of each.
+        budget: Limits by unit of all together; None: none.
+    """
+    from evo.budget import worst_of
+    from evo.cost import price_of_tokens
+    from evo.task import read_instances
+
+    count, calls, tokens, dollars = 0, 0.0, 0.0, 0.0
+    for header, generations in runs:
+        task, most = header.task, header.sampling.max_tokens
+        instances = len(read_instances(task)) if task.asks_model else 0
+        worst = worst_of(header, generations, instances=instances, retries=0)
+        own, count = worst.left(0)["calls"], count + 1
+        completion = math.nan if most is None else own * most
+        calls, tokens = calls + own, tokens + completion
+        dollars += price_of_tokens(0.0, 0.0, completion, model=header.model)
+    said = f"{count} {'run' if count == 1 else 'runs'}, at most {calls:,.0f} calls"
+    if not math.isnan(tokens):
+        paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"
+        said += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
+    if isinstance(budget, Mapping) and budget:
+        limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
+        said += f"; the budget ends it at {limits}"
+    return said
+
+
+def outlook_of_sweep(design: Design, budget: object = None) -> str:
+    """Returns the same of a sweep; of one that is no grid, at its costliest single values."""
+    from evo.sweeping.space import SpaceError
+
+    try:
+        made = [design.configure(values) for values in design.parsed_space().grid()]
+    except (SpaceError, ValueError, TypeError):
+        made = design.tried_values()
+    planned = design.build_strategy().planned
+    if design.strategy != "grid" or len(made) != planned:
+        costliest = max(made, key=lambda each: each.header.children * each.generations)
+        made = [costliest] * planned
+    return outlook([(each.header, each.generations) for each in made for _ in design.seeds], budget)
+
+
+def too_few(seeds: int, calls_a_seed: int, budget: object) -> str | None:
+    """Returns a warning where fewer runs of each split fit in than an interval needs."""
+    limit = budget.get("calls") if isinstance(budget, Mapping) else None
+    runs = seeds if limit is None else min(seeds, int(limit // calls_a_seed))
+    if runs >= FEWEST:
+        return None
+    return (
+        f"note: {runs} whole runs of each split fit in: too few to tell splits apart, since "
+        f"intervals begin at {FEWEST} runs ({FEWEST * calls_a_seed:,} calls)"
+    )
