@@ -22,7 +22,7 @@ from replay.plots.policies import (
     race,
     threshold_times,
 )
-from replay.plots.runs import COSTS, Cost, construction, trajectories
+from replay.plots.runs import COSTS, Cost, construction, trajectories, worth
 from replay.plots.shapes import estimates, lines
 from replay.plots.sweeps import (
     cost_and_fitness,
@@ -59,4 +59,5 @@ __all__ = [
     "threshold_times",
     "trajectories",
     "value_of_knowing",
+    "worth",
 ]

@@ -108,6 +108,45 @@ def trajectories(
     return ax
 
 
+def worth(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] | None = None,
+    x: Cost = "calls",
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw what the next calls are worth from one state: the gain of its forks over it.
+
+    Intervals are over the copies, so they hold given this state; `replay.judge` pairs copies.
+
+    Args:
+        frame: Rows of `replay.load`, of forks of one state; those of other runs are left out.
+        by: Column or columns that make groups, such as condition or search; see `trajectories`.
+        x: One of `COSTS`, counted from the fork on.
+        ax: Axes to draw on.
+        theme: See `replay.style`.
+
+    Raises:
+        ValueError: There are no forks, or of several states.
+    """
+    style.require(frame, "run", "generation", "best_fitness", "forked_from", "n_calls")
+    forks = frame[frame["forked_from"] != ""].sort_values(["run", "generation"])
+    if (states := forks["forked_from"].nunique()) != 1:
+        raise ValueError(f"expected forks of one state (column forked_from), got {states} states")
+    paid = forks["generation"].where(forks["n_calls"] > 0)
+    after = forks[forks["generation"] >= paid.groupby(forks["run"]).transform("min") - 1]
+    start = after.groupby("run")[["generation", "best_fitness"]].transform("first")
+    moved = after.assign(
+        generation=after["generation"] - start["generation"],
+        best_fitness=after["best_fitness"] - start["best_fitness"],
+    )
+    ax = trajectories(moved, x=x, by=by, ax=ax, theme=theme)
+    ax.set_xlabel(f"{ax.get_xlabel()}, from the fork on")
+    ax.set_ylabel("gain over the state, given it")
+    return ax
+
+
 def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """Position and best fitness of one run after each generation."""
     run = run.sort_values("generation")

@@ -249,6 +249,22 @@ def test_costs_add_up_over_generations(x, columns):
     assert sorted(ends) == pytest.approx(sorted(totals))
 
 
+def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
+    frame = made_runs(6, generations=8, children=4)
+    frame = frame.assign(
+        forked_from="a state", n_calls=frame["n_calls"] * (frame["generation"] > 3)
+    )
+    ax = plots.worth(frame)
+    wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
+    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
+    for run in wide:
+        assert any(np.array_equal(run[3:] - run[3], line) for line in drawn)
+    assert max(line.get_xdata()[-1] for line in ax.lines) == 5 * 4
+    others = frame.assign(forked_from=frame["run"].str[-1])
+    with pytest.raises(ValueError, match="forks of one state"):
+        plots.worth(others)
+
+
 def test_an_unknown_cost_is_not_drawn_as_none():
     with pytest.raises(ValueError, match="does not say its dollars in 16 generations"):
         plots.trajectories(made_runs(), x="dollars")
