@@ -77,15 +77,6 @@ def probe(model: Model, *, calls: int, max_tokens: int, timeout: float = 600.0) 
     """Yields what an endpoint gives at 1, 2, 4, ... calls in flight, while more gives more.
 
     It ends after a level that met a 429 or was hardly faster than one before.
-
-    Args:
-        model: Whose endpoint is asked.
-        calls: Made at each level, at least 1; also the highest concurrency.
-        max_tokens: Of a reply.
-        timeout: Of a call, seconds.
-
-    Raises:
-        EndpointError: The endpoint does not answer, or refuses.
     """
     sampling = resolve_sampling(model, max_tokens=max_tokens)
     messages, best = _messages(), 0.0

@@ -145,15 +145,7 @@ class Ledger:
         self.settled: dict[Hashable, int] = {}
 
     def settle(self, costs: Mapping[str, Any], made: Bools | None = None) -> None:
-        """Adds what something cost.
-
-        Args:
-            costs: By unit, a number or (replicates,); NaN where unknown.
-            made: (replicates,), the accounts that it was made on; None: all.
-
-        Raises:
-            BudgetError: What it cost in the unit of a limit is unknown.
-        """
+        """Adds what something cost."""
         self.check(costs, made)
         for unit, cost in costs.items():
             paid = np.where(True if made is None else made, cost, 0.0)
@@ -235,15 +227,7 @@ class Turns:
         return False
 
     def settle(self, place: int, costs: Sequence[Mapping[str, float]]) -> None:
-        """Counts a run's generations that were not counted yet.
-
-        Args:
-            place: Of the run in the order.
-            costs: By generation, generation 0 first, and by unit; those beyond T are not its own.
-
-        Raises:
-            BudgetError: What one cost in the unit of a limit is unknown.
-        """
+        """Counts a run's generations that were not counted yet."""
         name, worst = self._runs[place]
         done = self._ledger.settled.get(name, 0)
         new = costs[done : worst.generations + 1]

@@ -62,15 +62,7 @@ def dispatch(
     arguments: Sequence[str] | None,
     stopped: Mapping[str, str],
 ) -> int:
-    """Runs one command of a program and returns its exit code.
-
-    Args:
-        name: Of the program.
-        text: What it is.
-        commands: Module and function of each command, by name.
-        arguments: As the shell gives them; None: those of this process.
-        stopped: What a command says after Ctrl-C or SIGTERM, by name.
-    """
+    """Runs one command of a program and returns its exit code."""
     import cyclopts
 
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -102,13 +94,7 @@ def _version() -> str:
 
 
 def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> int:
-    """Runs a command's work; mistakes and failures become one line and an exit code.
-
-    Args:
-        name: Of the program.
-        work: Returns the exit code.
-        stopped: What to say after Ctrl-C or SIGTERM.
-    """
+    """Runs a command's work; mistakes and failures become one line and an exit code."""
     from cyclopts import CycloptsError
 
     def show(message: Warning | str, *_: object, **__: object) -> None:

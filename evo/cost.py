@@ -202,16 +202,7 @@ def cost_of_children(
     rule: TimeoutRule = "worst_case",
     bounded_completion: float | None = None,
 ) -> Cost:
-    """Returns the cost of a generation or a run; arguments as for `cost_of_attempts`.
-
-    Args:
-        children: Whose calls are added up; calls that evaluations made count alike.
-        model: Its active parameters and prices.
-        sampling: Its `max_tokens` is what `worst_case` assumes.
-        rule: For attempts without usage.
-        bounded_completion: For the rule `bounded`; None: the median over these children, which
-            should then be those of the whole run.
-    """
+    """Returns the cost of a generation or a run; arguments as for `cost_of_attempts`."""
     calls = [child.attempts for child in children]
     median = bounded_completion
     if rule == "bounded" and median is None:
@@ -261,14 +252,7 @@ def assumed_completion(
 def flops_of_tokens(
     prompt: Numbers, cached: Numbers, completion: Numbers, *, model: Model
 ) -> Numbers:
-    """Returns 2 * active parameters * (prompt - cached + completion); NaN if these are unknown.
-
-    Args:
-        prompt: Tokens, cached ones included; a number or an array, as the next two.
-        cached: Prompt tokens from a prompt cache.
-        completion: Tokens.
-        model: Whose they are.
-    """
+    """Returns 2 * active parameters * (prompt - cached + completion); NaN if these are unknown."""
     active = math.nan if model.active_parameters is None else model.active_parameters
     return 2.0 * active * (prompt - cached + completion)
 

@@ -164,11 +164,7 @@ class Protocol(_Part, frozen=True, kw_only=True):
 
 
 def load_protocol(file: str | os.PathLike[str]) -> Protocol:
-    """Returns a protocol: a TOML file, or the name of a shipped one.
-
-    Raises:
-        ProtocolError: There is none, or it states something that is not understood.
-    """
+    """Returns a protocol: a TOML file, or the name of a shipped one."""
     shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
     path = shipped.get(os.fspath(file), Path(file))
     try:
@@ -184,11 +180,7 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
 
 
 def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[Job]:
-    """Returns the runs of a protocol, so ordered that any beginning of them is balanced.
-
-    Raises:
-        ProtocolError: A task is not the one that the protocol was written for.
-    """
+    """Returns the runs of a protocol, so ordered that any beginning of them is balanced."""
     place = LOCAL / protocol.name if folder is None else Path(folder)
     found: list[tuple[float, int, Job]] = []
     for order, condition in enumerate(protocol.conditions):

@@ -242,11 +242,7 @@ def _plain(value: Any) -> Any:
 
 
 def _bounds_of(found: Choices) -> tuple[float, float]:
-    """Returns the scale that tasks declare; of an agent's rows [0, 1], in which most have to lie.
-
-    Raises:
-        ValueError: A task declares none: nothing can be said of a mean without bounds.
-    """
+    """Returns the scale that tasks declare; of other samples [0, 1]."""
     for task in (header.task for header in found.headers if found.kind == "seeds"):
         if default_reward(task) != "best_fitness":
             raise ValueError(

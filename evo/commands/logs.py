@@ -90,11 +90,7 @@ def stats(logs: LogPaths) -> int:
 
 
 def find_logs(paths: Sequence[str]) -> list[str]:
-    """Returns the logs that paths mean: logs themselves, and those in folders of allocations.
-
-    Raises:
-        ValueError: A folder holds no log.
-    """
+    """Returns the logs that paths mean: logs themselves, and those in folders of allocations."""
     from evo.rounds import ALLOCATION
 
     found: list[str] = []

@@ -212,10 +212,6 @@ def made_from(
 
     The command is called with the function, its arguments filled in, and its own arguments. Where
     the command line says things in other words than Python, `of_task` and `of_session` translate.
-
-    Args:
-        source: Makes what the command shows.
-        without: Parameters that have no place on a command line.
     """
     takes = inspect.signature(source).parameters.keys()
     spoken: list[Callable[..., dict[str, Any]]] = []

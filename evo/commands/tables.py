@@ -62,11 +62,7 @@ def print_logs(logs: Sequence[Log]) -> None:
 
 
 def writable(path: Path) -> Path:
-    """Returns the path of a file to write, once its folder is there.
-
-    Raises:
-        ValueError: The folder cannot be made, or the path is a folder.
-    """
+    """Returns the path of a file to write, once its folder is there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -77,11 +73,7 @@ def writable(path: Path) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """Returns a file's text, without a byte order mark.
-
-    Raises:
-        ValueError: It cannot be read as text, or is too large.
-    """
+    """Returns a file's text, without a byte order mark."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(_MAX_LENGTH + 1)

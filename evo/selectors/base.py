@@ -137,13 +137,7 @@ class BaseSelector(ABC):
         return np.asarray(np.maximum(wanted - self.count, 0))
 
     def tell(self, take: Ints, values: Floats, cost: Floats) -> None:
-        """Learn the samples, of which there may be fewer than were asked for, then retire.
-
-        Args:
-            take: (replicates, configurations), how many there are.
-            values: (replicates, configurations, width), rewards; the first `take` of each count.
-            cost: (replicates, configurations), what they cost.
-        """
+        """Learn the samples, of which there may be fewer than were asked for, then retire."""
         low, high = self.terms.low, self.terms.high
         taken = np.arange(values.shape[2]) < take[:, :, None]
         outside = taken & ~((values >= low) & (values <= high))

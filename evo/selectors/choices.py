@@ -166,11 +166,7 @@ def _configured(
 
 
 def _with_text(configuration: Configuration, text: str | None) -> Configuration:
-    """Returns a configuration of which a sample is a problem: its text, and no generations.
-
-    Raises:
-        ValueError: The task is another kind, or the text is empty.
-    """
+    """Returns a configuration of which a sample is a problem: its text, and no generations."""
     header = configuration.header
     task = header.task
     if not (task.asks_model and task.instances_file):

@@ -41,13 +41,7 @@ class Sequence:
         self._count: Ints = np.zeros(rows, dtype=np.intp)
 
     def add(self, rows: Ints, x: Floats, taken: Bools) -> None:
-        """Take in samples.
-
-        Args:
-            rows: (n,), which sequences.
-            x: (n, width), their next samples, the first ones from the left.
-            taken: (n, width), which of `x` are samples; a row begins with them.
-        """
+        """Take in samples (n, width) of some sequences (n,); a row begins with those taken."""
         total, squares, bets, staked, paid = self._sums[:, rows, None]
         x = np.where(taken, x, 0.0)
         t = self._count[rows, None] + np.arange(1, x.shape[1] + 1)

@@ -310,15 +310,7 @@ Agent = Callable[..., Any]
 
 
 class Scored(Record, frozen=True, kw_only=True):
-    """A line of agent.jsonl: what an agent made of a row.
-
-    Attributes:
-        choice: Place of the choice.
-        row: Position of the row.
-        score: None for a failure.
-        cost: As the agent says; 0 where it says nothing.
-        seconds: Wall time.
-    """
+    """A line of agent.jsonl: what an agent made of a row."""
 
     choice: int
     row: int

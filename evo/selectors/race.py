@@ -99,13 +99,7 @@ def race(
     *,
     watcher: Callable[[Standing], None] | None = None,
 ) -> Races:
-    """Let a selector sample configurations until it is certain, out of samples or out of budget.
-
-    Args:
-        selector: Made for `samples.shape`.
-        samples: Live or logged; they keep the budget.
-        watcher: Told where it stands after each round.
-    """
+    """Let a selector sample configurations until it is certain, out of samples or out of budget."""
     spent: dict[str, Floats] = {"samples": np.zeros(samples.shape)}
     broke = np.zeros(samples.shape[0], dtype=bool)
     over = broke.copy()
@@ -335,16 +329,7 @@ def selection_of(
     more: Sequence[Races] = (),
     **rest: Any,
 ) -> Selection:
-    """The selection that replicate 0 of a race makes; all other replicates are other orders.
-
-    Args:
-        races: How the races ended.
-        rounds: Where they stood after each round.
-        outcomes: (configurations, size), NaN for failures.
-        terms: What it was held to.
-        more: Races of further orders.
-        **rest: Fields of the selection that the race does not know.
-    """
+    """The selection that replicate 0 of a race makes; all other replicates are other orders."""
     counts, mean = races.standing.count[0], races.standing.mean[0]
     taken = np.arange(outcomes.shape[1]) < counts[:, None]
     winner, left = int(races.winner[0]), np.flatnonzero(races.survivors[0])

@@ -60,11 +60,7 @@ class Design(Record, frozen=True, kw_only=True):
         )
 
     def tried_values(self) -> list[Configuration]:
-        """Returns a configuration for each value of the space by itself.
-
-        Raises:
-            ValueError: One will not do; the message names the field.
-        """
+        """Returns a configuration for each value of the space by itself."""
         made = [self.configure({})]
         for dimension in self.parsed_space().dimensions:
             for value in dimension.ends():
@@ -89,11 +85,7 @@ def make_design(
     seeds: Iterable[int] | str = "40:45",
     seed: int = 0,
 ) -> Design:
-    """Returns a sweep, once its arguments were checked.
-
-    Raises:
-        ValueError: A mistake; the message names the field and lists what exists.
-    """
+    """Returns a sweep, once its arguments were checked."""
     tasks: dict[str, SweepTask] = {}
 
     def plain(value: Any) -> Any:
@@ -151,11 +143,7 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Reads a sweep.toml; a task that is a folder beside it is found there.
-
-    Raises:
-        ValueError: It cannot be read, or says something else.
-    """
+    """Reads a sweep.toml; a task that is a folder beside it is found there."""
     try:
         known = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SweepFile)
     except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
@@ -190,11 +178,7 @@ def is_sweep(path: str | os.PathLike[str]) -> bool:
 
 
 def read_design(folder: Path) -> Design:
-    """Reads sweep.json.
-
-    Raises:
-        LogError: The folder holds none, or it is damaged.
-    """
+    """Reads sweep.json."""
     path = folder / DESIGN
     try:
         return _decoder.decode(path.read_bytes())
@@ -206,12 +190,7 @@ def read_design(folder: Path) -> Design:
 
 
 def keep_design(folder: Path, design: Design) -> None:
-    """Writes sweep.json, whole or not at all; one that is there must say the same.
-
-    Raises:
-        ValueError: The folder holds another sweep; the message names what differs.
-        LogError: It cannot be written.
-    """
+    """Writes sweep.json, whole or not at all; one that is there must say the same."""
     check_folder(folder / RUNS)
     with contextlib.suppress(LogError):  # it is there already
         write_new(folder / DESIGN, msgspec.json.encode(design))

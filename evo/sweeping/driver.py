@@ -232,11 +232,7 @@ def log_name(configuration: Configuration, seed: int) -> str:
 def _configured(
     folder: Path, design: Design, values: dict[str, Any], hash_: str
 ) -> Configuration | str:
-    """Returns what was proposed under a hash; where there can be no such configuration, why.
-
-    Raises:
-        ValueError: It is another today than when it was proposed.
-    """
+    """Returns what was proposed under a hash; where there can be no such configuration, why."""
     try:
         configuration = design.configure(values)
     except (ValueError, TypeError) as error:

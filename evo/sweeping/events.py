@@ -177,11 +177,7 @@ class EventLog:
         self._lock = threading.RLock()
 
     def refresh(self) -> list[Event]:
-        """Reads what was added, by whom ever, and returns it.
-
-        Raises:
-            LogError: A line is damaged; names file and line.
-        """
+        """Reads what was added, by whom ever, and returns it."""
         with self._lock:
             new = [line.record for line in self._reader.follow()] if self.path.exists() else []
             for event in new:
@@ -217,11 +213,7 @@ def read_events(folder: Path) -> EventLog:
 
 
 def request(folder: Path, wish: Literal["pause", "stop"]) -> None:
-    """Asks every process that works on a sweep to pause or to stop.
-
-    Raises:
-        LogError: The folder holds no sweep.
-    """
+    """Asks every process that works on a sweep to pause or to stop."""
     if not is_sweep(folder):
         raise LogError(f"{folder}: not the folder of a sweep: it holds no {DESIGN}")
     EventLog(folder).append("pause_requested" if wish == "pause" else "stop_requested")

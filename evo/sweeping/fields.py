@@ -74,11 +74,7 @@ def configuration_of(header: Header, generations: int) -> Configuration:
 
 
 def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
-    """Returns the configuration of some values; `task` is one of `tasks`, or is loaded.
-
-    Raises:
-        ValueError: A value is out of range, or the task or model is unknown.
-    """
+    """Returns the configuration of some values; `task` is one of `tasks`, or is loaded."""
     plain = {canonical(name): value for name, value in values.items()}
     task = tasks.get(str(plain["task"])) or load_task(plain["task"])
     generations = at_least("generations (T)", plain.pop("generations", GENERATIONS), 1)

@@ -183,12 +183,7 @@ class Space:
 
 
 def parse_space(space: Mapping[str, Any]) -> Space:
-    """Reads a space; see the head of this module for its form.
-
-    Raises:
-        SpaceError: No table, an unknown field, an impossible range, or a condition that cannot
-            hold.
-    """
+    """Reads a space; see the head of this module for its form."""
     if not isinstance(space, Mapping):
         raise SpaceError(f"space: expected a table of fields and their values, got {space!r}")
     short: dict[str, str] = {}

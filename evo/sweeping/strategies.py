@@ -30,15 +30,10 @@ TRIALS = 100
 
 @dataclass(frozen=True)
 class Trial:
-    """A trial whose runs are over.
-
-    Attributes:
-        values: By field of the space.
-        fitness: Mean over its seeds of the best fitness; None if a run failed or had none.
-    """
+    """A trial whose runs are over."""
 
     values: Mapping[str, Any]
-    fitness: float | None
+    fitness: float | None  # mean over its seeds of the best; None if a run failed or had none
 
 
 Batch = list[dict[str, Any]]
@@ -244,12 +239,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
 def build_strategy(
     name: str, options: Mapping[str, Any], space: Space, *, seed: int, trials: int | None
 ) -> Strategy:
-    """Returns a strategy; `trials` None: 100, or the whole of a grid.
-
-    Raises:
-        ValueError: An unknown name or value; the message lists what exists.
-        TypeError: An unknown option, likewise.
-    """
+    """Returns a strategy; `trials` None: 100, or the whole of a grid."""
     if name not in STRATEGIES:
         raise ValueError(f"unknown strategy {name!r} (known: {', '.join(STRATEGIES)})")
     common = ("space", "seed", "trials")
