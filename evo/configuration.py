@@ -84,8 +84,8 @@ def make_header(
         feedback: Say in the prompt what went wrong lately, and the parent's public metrics.
         inspirations: How many of the best other programs the prompt shows, at least 0.
         draws: Evaluations of a program whose mean is its fitness; more than 1 for noisy ones.
-        confirm: Fresh evaluations of a child and its parent before the child replaces it, by a
-            paired test at 5 %; at least 2, or 0: none.
+        confirm: Fresh evaluations of a child and the best so far, a greedy run's parent, before the
+            child replaces it, by a paired test at 5 %; at least 2, or 0: none.
         spending: All those tests of a run share the 5 %.
         protocol: SHA-256 (hex) of the protocol that the run belongs to; see `evo.protocol`.
         condition: Name of its condition in the protocol.
@@ -112,11 +112,6 @@ def make_header(
     if loaded.record.asks_model and (draws, confirm) != (1, 0):
         raise ValueError("draws, confirm: a text's evaluation makes calls and has one draw")
     searched = record_of(search)
-    if searched is not None and confirm:
-        raise ValueError(
-            f"confirm: replaces the parent of a greedy run after a test; the search {search!r} "
-            "has no such parent: leave it 0 and take draws"
-        )
     sampling = resolve_sampling(known, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     return Header(
         schema=SCHEMA,

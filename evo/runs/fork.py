@@ -14,7 +14,7 @@ from evo.configuration import Settings, at_least, make_header
 from evo.journal import LogError, read_bytes
 from evo.llm.registry import own_model, resolve_sampling
 from evo.log import Log, Logs, read_log
-from evo.prompt import TOLD_VERSION
+from evo.prompt import PROMPT_VERSION, TOLD_VERSION
 from evo.records import Fork, Header, Made, Model, Segment
 from evo.runs.options import takes_options
 from evo.runs.playback import evaluated_again
@@ -132,11 +132,12 @@ def copies_of(
 ) -> tuple[list[Header], tuple[Made, ...]]:
     """Returns the headers of the copies of one state, and the lines that all of them inherit."""
     inherited = tuple(msgspec.structs.replace(line, inherited=True) for line in lines)
+    fork = _fork_of(parent, at, inherited)
     own = [
         msgspec.structs.replace(
             header,
             seed=fork_seed(header.seed, at, copy),
-            fork=_fork_of(parent, at, copy, inherited),
+            fork=msgspec.structs.replace(fork, copy=copy),
         )
         for copy in range(copies)
     ]
@@ -172,17 +173,15 @@ def changed(
         told["inspirations"] = at_least("inspirations", changes["inspirations"], 0)
     if "search" in changes:
         told["search"] = record_of(changes["search"])
-        if told["search"] is not None and header.confirm:
-            raise ValueError("confirm: goes with greedy alone, so a fork of this run keeps that")
     header = msgspec.structs.replace(
         header, model=own, sampling=resolve_sampling(own, **sampling), **told
     )
-    if header.feedback or header.inspirations or header.search:
-        header = msgspec.structs.replace(header, prompt_version=TOLD_VERSION)
-    return known_search(header)
+    tells = header.feedback or header.inspirations or header.search
+    version = TOLD_VERSION if tells else PROMPT_VERSION
+    return known_search(msgspec.structs.replace(header, prompt_version=version))
 
 
-def _fork_of(parent: Log, at: int, copy: int, lines: Sequence[Made]) -> Fork:
+def _fork_of(parent: Log, at: int, lines: Sequence[Made]) -> Fork:
     data, header = read_bytes(parent.path), parent.header
     digest = hashlib.sha256(data[: data.find(b"\n")]).hexdigest()
     segments = [each for each in header.segments if each.first <= at]
@@ -192,7 +191,7 @@ def _fork_of(parent: Log, at: int, copy: int, lines: Sequence[Made]) -> Fork:
         segments.append(Segment(first=header.fork.at + 1 if header.fork else 0, header=bare))
     return Fork(
         at=at,
-        copy=copy,
+        copy=0,
         parent=digest,
         through=digest_of(lines),
         root=header.fork.root if header.fork else digest,

@@ -291,3 +291,32 @@ def test_it_goes_on_after_kill_9(name: str, kept: int, task: Path, tmp_path: Pat
     subprocess.run([*run, "--log", str(whole)], check=True, stdout=subprocess.DEVNULL)
     same(evo.read_log(path), evo.read_log(whole))
     assert len(evo.read_log(path).children) == 9
+
+
+NOISY = """\
+import random
+
+def score(value):
+    return {"fitness": 1 - abs(1 - value) + random.gauss(0, 0.05)}
+"""
+
+
+@pytest.mark.parametrize("name", ["greedy", "population"])
+def test_a_best_program_is_confirmed_whatever_the_search(name: str, tmp_path: Path) -> None:
+    task = make_task(tmp_path / "noisy")
+    (task / "evaluator.py").write_text(NOISY)
+    path = tmp_path / "a.jsonl"
+    options: dict[str, Any] = {"draws": 2, "confirm": 3, "children": N, "seed": 3, **TELLS}
+    log = evo.run(task, search=SEARCHED[name], generations=3, log=path, **options, **QUIET)
+    assert log.confirmations
+    assert evo.rerun(log).same
+    assert not evo.verify(log).faults
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines) // 2, len(lines), 4):
+        part = tmp_path / f"{kept}.jsonl"
+        part.write_bytes(b"".join(lines[:kept]))
+        again = evo.resume(part, generations=3, **QUIET)
+        same(again, log)
+        assert [g.best_fitness for g in again.generations] == [
+            g.best_fitness for g in log.generations
+        ]
