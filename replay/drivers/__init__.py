@@ -27,11 +27,12 @@ import msgspec
 
 from evo.journal import file_name, unused
 from evo.llm.gate import Gate
+from evo.llm.offline import OFFLINE_MODELS
 from evo.llm.registry import find_model
 from evo.records import Model
 from evo.task import Task, load_task
 from replay.drivers import openevolve, shinka
-from replay.drivers.job import Job, Judge
+from replay.drivers.job import Job, Judge, resampled
 from replay.importers import read, write
 
 if TYPE_CHECKING:
@@ -134,12 +135,14 @@ def _run(
         warnings.warn(f"an interrupted run is set aside as {aside}", stacklevel=3)
     folder.mkdir(parents=True)
     found = find_model(model)
-    if not found.is_llm:  # it answers the same program and seed alike, and a tool's seed is fixed
-        found = msgspec.structs.replace(found, extra_body={"seed": None})
-    with (
-        Judge(task) as judge,
-        Gate(found, budget={"calls": calls}, log=folder / "gate.jsonl") as gate,
-    ):
+    offline = found.name in OFFLINE_MODELS and found.base_url is None
+    gate = Gate(
+        found,
+        budget={"calls": calls},
+        log=folder / "gate.jsonl",
+        transport=resampled(seed) if offline else None,
+    )
+    with Judge(task) as judge, gate:
         job = Job(folder, task, gate.model.name, gate.url, judge.url, calls, seed)
         output = folder / "output.txt"
         arguments = tool.prepare(job)
@@ -163,7 +166,10 @@ def _run(
             last = said[-1] if said else "nothing"
             raise DriverError(f"{tool.PACKAGE} made no call; {output} ends with: {last}")
     (run,) = read(folder / "out", tool.FORMAT)
-    header = msgspec.structs.replace(run.header, model=found, seed=seed)
+    lost = [run.header.lost] if run.header.lost else []
+    if silent := int(gate.account.spent["calls"]) - len(run.children):
+        lost.append(f"{silent} of {calls} calls, which left no program")
+    header = msgspec.structs.replace(run.header, model=found, seed=seed, lost="; ".join(lost))
     write(replace(run, header=header), path, compact=False, task=task.record)
 
 

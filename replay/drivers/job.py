@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from evo.keyed import KeyedStream
 from evo.llm.listening import Listener, Request
 from evo.llm.offline.endpoint import Response
 from evo.task import Task
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,27 @@ def judge(program_path):
 def in_block(program: str) -> str:
     """Returns a program of which all may be rewritten, in the marks that these tools know."""
     return f"# EVOLVE-BLOCK-START\n{program.rstrip()}\n# EVOLVE-BLOCK-END\n"
+
+
+def resampled(seed: int) -> httpx2.BaseTransport:
+    """Returns a way to the offline model on which each request draws anew, as of a sampled model.
+
+    It answers equal requests alike, and tools send one seed with all of theirs, or none.
+    """
+    import httpx2
+
+    from evo.llm.transport import OfflineTransport
+
+    numbers = itertools.count()
+
+    class Resampled(OfflineTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            body = msgspec.json.decode(request.read())
+            body["seed"] = KeyedStream("driver", seed, next(numbers)).integer(0, 2**31 - 1)
+            content = msgspec.json.encode(body)
+            return super().handle_request(httpx2.Request("POST", request.url, content=content))
+
+    return Resampled()
 
 
 class Judge(Listener):
