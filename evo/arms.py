@@ -221,12 +221,7 @@ def open_threads(arms: LiveArms, told: Iterable[int], in_flight: int) -> Generat
 
 
 def open_arm(
-    path: Path,
-    header: Header,
-    resources: Resources,
-    stack: contextlib.ExitStack,
-    *,
-    free: int,
+    path: Path, header: Header, resources: Resources, stack: contextlib.ExitStack, *, free: int
 ) -> LiveArm:
     """Opens an arm's log for writing, new or old; what costs no calls is known at once.
 

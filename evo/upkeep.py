@@ -17,26 +17,9 @@ import msgspec
 
 from evo.caps import above, cap
 from evo.folder import TaskError
-from evo.journal import (
-    PREFIX,
-    LogError,
-    check_line,
-    check_size,
-    encode_line,
-    raw_pieces,
-    write_new,
-)
+from evo.journal import PREFIX, LogError, check_line, check_size, encode_line, raw_pieces, write_new
 from evo.log import Log, read_log
-from evo.records import (
-    Child,
-    Confirmation,
-    Header,
-    Initial,
-    Line,
-    Made,
-    Outcome,
-    Record,
-)
+from evo.records import Child, Confirmation, Header, Initial, Line, Made, Outcome, Record
 from evo.task import SHIPPED, hash_of, load_task
 
 TOLERANCE = 1e-9  # rounding of a mean over instances

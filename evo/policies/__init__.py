@@ -11,14 +11,7 @@
 from __future__ import annotations
 
 from evo.plugins import plugged_in
-from evo.policies.base import (
-    BasePolicy,
-    IndexPolicy,
-    Policy,
-    PolicyClass,
-    PolicyWarning,
-    Rng,
-)
+from evo.policies.base import BasePolicy, IndexPolicy, Policy, PolicyClass, PolicyWarning, Rng
 from evo.policies.draws import Draws
 from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
 from evo.policies.horizon import SuccessiveHalving, ThresholdAscent

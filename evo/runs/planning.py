@@ -143,9 +143,7 @@ class Planner:
         texts = [self._text(place, best).program for place in parents]
         chosen = inspire(self._ranked, texts, self._header.inspirations)
         return Planned(
-            parents=parents,
-            operator=operator,
-            inspirations=tuple(shown.place for shown in chosen),
+            parents=parents, operator=operator, inspirations=tuple(shown.place for shown in chosen)
         )
 
     def _check(self, planned: Sequence[Planned], best: Best) -> None:

@@ -17,16 +17,7 @@ from evo.configuration import Settings, at_least
 from evo.journal import LogError, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogWriter, keep_value, read_log
-from evo.records import (
-    Child,
-    Evaluation,
-    Generation,
-    Header,
-    Initial,
-    Limits,
-    Line,
-    Made,
-)
+from evo.records import Child, Evaluation, Generation, Header, Initial, Limits, Line, Made
 from evo.runs.arm import Arm, choose_child
 from evo.runs.evaluations import Draws, Evaluates
 from evo.runs.instances import InstanceEvaluator
