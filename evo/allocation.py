@@ -80,11 +80,7 @@ class Flights(Protocol):
 
 
 class InOrder:
-    """Rounds land in an order laid down, then in the order asked: as if each took as long.
-
-    Args:
-        told: Rounds in the order told.
-    """
+    """Rounds land in an order laid down, then in the order asked: as if each took as long."""
 
     def __init__(self, told: Iterable[int] = ()) -> None:
         self._told = deque(told)
@@ -93,11 +89,7 @@ class InOrder:
         """Nothing to do before it lands."""
 
     def land(self, flying: Sequence[int]) -> int:
-        """The next round of the order, or the first to be complete.
-
-        Raises:
-            ValueError: The next round of the order is not in flight.
-        """
+        """The next round of the order, which has to be in flight, or the first to be complete."""
         index = self._told.popleft() if self._told else self.first(flying)
         if index not in flying:
             raise ValueError(
@@ -189,16 +181,10 @@ def allocate(
 class _Game:
     """An allocation under way.
 
-    Attributes:
-        asked: Rounds asked.
-        alive: (replicates,), those that may be asked for another pull.
-        apart: See `Allocations`.
-        flying: By round: arms asked for, and in which replicates; in the order asked.
-        told: Rounds in the order told.
-        best: (replicates,), best fitness told so far.
-        lowest: (replicates,), lowest generation 0 of any arm, as far as known.
-        seen: (replicates, arms), where generation 0 is known; None: everywhere.
-        pulls, rewards, bests, spent: What `Allocations` gives, a row for each round.
+    `alive` (replicates,) may be asked for another pull; `flying` are by round the arms asked for,
+    and in which replicates; `best` and `lowest` (replicates,) are the best fitness told, and the
+    lowest generation 0 known, of the arms that are `seen` (None: all). What `Allocations` gives has
+    a row for each round.
     """
 
     policy: Policy
@@ -335,11 +321,9 @@ def _finish(game: _Game) -> Allocations:
 
 
 def state_digest(policy: Policy) -> str:
-    """SHA-256 (hex) of what a policy knows: its public arrays and numbers.
+    """SHA-256 (hex) of what a policy knows, by which a resumed allocation is checked.
 
-    Two allocations that made the same pulls and got the same rewards have the same digest, so a
-    resumed one can be checked against its log. Last bits of exp and log may differ between
-    processors, and with them digests between machines.
+    Last bits of exp and log may differ between processors, and with them digests between machines.
     """
     digest = hashlib.sha256()
     for name, value in sorted(vars(policy).items()):

@@ -83,11 +83,9 @@ class LiveArms:
     """Live runs as the arms of one replicate; see `evo.allocation.Arms`.
 
     Attributes:
-        arms: The arms.
         cap: Generations of an arm at most; None: no cap.
         initial: Whether generation 0 is charged, at an arm's first pull.
-        control: Says when no further call may begin.
-        stopped: Whether an arm gave up its generation for it.
+        stopped: Whether an arm gave up its generation because the control says so.
     """
 
     arms: list[LiveArm]
@@ -156,13 +154,7 @@ class LiveArms:
 
 @dataclass
 class Threads(InOrder):
-    """Arms advance on threads of their own; rounds land as they are complete.
-
-    Attributes:
-        arms: The arms.
-        pool: The threads; None: arms advance in turn, on the caller's own.
-        pulls: Rounds in flight.
-    """
+    """Arms advance on a pool's threads, if there is one; rounds land as they are complete."""
 
     arms: LiveArms
     pool: ThreadPoolExecutor | None
@@ -200,13 +192,7 @@ class Threads(InOrder):
 
 @contextlib.contextmanager
 def open_threads(arms: LiveArms, told: Iterable[int], in_flight: int) -> Generator[Threads]:
-    """Yields the flights of live arms, and ends what is still in flight.
-
-    Args:
-        arms: The arms.
-        told: Rounds in the order told by the journal.
-        in_flight: Pulls at once at most.
-    """
+    """Yields the flights of live arms, and ends what is still in flight."""
     with contextlib.ExitStack() as stack:
         pool = None
         if in_flight > 1:
@@ -225,16 +211,8 @@ def open_arm(
 ) -> LiveArm:
     """Opens an arm's log for writing, new or old; what costs no calls is known at once.
 
-    Args:
-        path: The log.
-        header: Of the arm's run.
-        resources: Of the session.
-        stack: Closes what is opened.
-        free: Generations that were logged before the allocation and cost nothing.
-
-    Raises:
-        LogError: The log is damaged, busy or of another run.
-        EvaluatorClosed: A stop was asked for before the initial program was evaluated.
+    So many generations were logged before the allocation and are free. Raises LogError where the
+    log is damaged, busy or of another run.
     """
     asked = len(read_instances(header.task)) if header.task.asks_model else 0
     most = (asked, header.children * (1 + asked))

@@ -36,13 +36,7 @@ class Message(TypedDict):
 
 @dataclass(frozen=True)
 class Shown:
-    """A program that a prompt may show besides the one to rewrite.
-
-    Attributes:
-        place: Its generation and index.
-        fitness: Of its evaluation; None while it has none.
-        program: Its text.
-    """
+    """A program, its place and fitness, that a prompt may show besides the one to rewrite."""
 
     place: tuple[int, int]
     fitness: float | None
@@ -56,12 +50,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Tried:
-    """An evaluation that feedback may tell of.
-
-    Attributes:
-        evaluation: How it ended.
-        replies: What a model said under an evolving text, by the instance's id.
-    """
+    """An evaluation that feedback may tell of, and a model's replies under a text, by instance."""
 
     evaluation: Evaluation
     replies: Mapping[str, str] = field(default_factory=dict)
@@ -128,10 +117,7 @@ def _stated(fitness: float | None) -> str:
 def inspire(archive: Iterable[Shown], parents: Collection[str], count: int) -> list[Shown]:
     """Returns the best programs other than the parents, from worse to better; each text once.
 
-    Args:
-        archive: Programs with a fitness, generation 0 and complete generations alone, by rank.
-        parents: Texts that the prompt shows anyway.
-        count: How many at most.
+    The archive holds programs with a fitness, sorted by rank.
     """
     seen, found = {parent.strip() for parent in parents}, list[Shown]()
     for each in archive:
@@ -151,14 +137,8 @@ def feedback(
 ) -> str:
     """Returns what the prompt says of the parent's metrics and of what went wrong lately.
 
-    It depends on logged evaluations alone: no paths, addresses or durations, numbers to six
-    digits. What is private or held out is left out.
-
-    Args:
-        task: Names the private metrics.
-        parent: Evaluation of the program to rewrite.
-        latest: Of the latest complete generation, by index.
-        instances: The task's data set.
+    It depends on logged evaluations alone, the parent's and those of the latest generation: no
+    paths, addresses or durations, numbers to six digits, nothing private or held out.
     """
     metrics = public_metrics(task, parent.metrics)
     lines = [f"Its metrics: {', '.join(f'{k} {v:.6g}' for k, v in metrics.items())}."]

@@ -72,14 +72,12 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """What an evaluator found about one program.
 
     Attributes:
-        status: How it ended; the fitness is None unless this is `ok`. None: an import does not say.
-        fitness: Higher is better; 1.0 is the best published construction.
+        status: The fitness is None unless this is `ok`; None: an import does not say.
+        fitness: Higher is better, 1.0 is the best published construction; the mean over `draws`.
         metrics: Named finite numbers besides the fitness, for instance `objective`.
         error: Why it is not `ok`, with captured output; or a warning if it is.
         seconds: Wall time; None where an imported log does not say.
-        draws: How many draws the fitness is the mean of, and `fitness_sd` the deviation over.
-        value: The construction that the program returned, as nested lists, for pictures; only on
-            request, never in a log.
+        value: What the program returned, as nested lists, on request for pictures; never in a log.
     """
 
     status: Status | None
@@ -129,18 +127,11 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class TaskRecord(Record, frozen=True, kw_only=True):
     """A task as a log embeds it, so that any machine can rerun and rescore the log.
 
-    Attributes:
-        hash: SHA-256 (hex) over everything below.
-        files: Text files of the task's folder by relative path.
-        encoded: Files that are not UTF-8 text, base64, by relative path.
-        program_file: Which file is the initial program; likewise the next.
-        statement: What the prompt says the program is for.
-        entry: Names of the function that is called, in order of preference (isolation `separate`).
-        picture: How a returned construction is drawn: `circles`, `points`, `triangle` or empty.
-        instances_file: The data set, one instance a line; empty: there is none.
-        harness_file: Run after the program, defines the entry; likewise.
-        private: Names of metrics that no prompt, policy or search may see.
-        score: What scores replies on instances; a `critic` by this `rubric`, if nothing else says.
+    `hash` is the SHA-256 (hex) over all below; `files` are text by relative path, `encoded` others
+    in base64, too large ones `omitted`. The function out of `entry` is called (isolation
+    `separate`); `picture` says how its value is drawn; `harness_file` runs after the program and
+    may define it; `instances_file` is the data set, one instance a line, whose replies a `critic`
+    scores by this `rubric` if `score` says so. No prompt, policy or search sees `private` metrics.
     """
 
     name: str
@@ -360,12 +351,9 @@ class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
 class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     """One child without its texts: what analysis reads from a log.
 
-    Attributes:
-        generation: From 1; `index`, its position in it, from 0.
-        prompt_hash: SHA-256 (hex) of the messages sent.
-        parents: As in `Planned`; empty in schema 1, where it is the best before the generation.
-        operator: What was done with them.
-        draft: Which of its drafts was evaluated; `island`: of another tool's run.
+    `seed` is its own, below 2**31, `prompt_hash` the SHA-256 (hex) of its messages, `attempts` all
+    HTTP requests in order, `parents` as in `Planned` (empty in schema 1: the best before it),
+    `draft` which of its drafts was evaluated, `island` where another tool's run made it.
     """
 
     generation: int
@@ -381,14 +369,11 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
 
 
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
-    """One rewrite and what became of it.
+    """One rewrite and what became of it; without a reply in a compact log.
 
-    Attributes:
-        reply: None if there was none or the log is compact; likewise `program`.
-        reasoning: The model's, where the endpoint gives it apart from the reply.
-        prompt: Role and text of each message, where a log was imported.
-        value: What the program returned, as nested lists, for pictures, up to a size: of a child
-            better than its parent, on a task that says how it is drawn.
+    `reasoning` is what the endpoint gave apart from the reply, `prompt` role and text of each
+    message of an import, `value` what a child better than its parent returned, up to a size, on a
+    task that says how it is drawn.
     """
 
     reply: str | None = None
@@ -458,15 +443,11 @@ class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confi
 
 
 class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
-    """A generation is complete.
+    """A generation is complete, with the best program so far, generation 0 included.
 
-    Attributes:
-        best_fitness: Best so far, generation 0 included; None while nothing is ok.
-        best: (generation, index) of the best program; (0, 0) is the initial program.
-        improved: Whether that is a child of this generation.
-        seconds: Wall time of all sessions on it; None: an import does not say.
-        repeats: (index, generation, index) of each child whose program had been seen before, and
-            where: it was evaluated once.
+    `best` is its (generation, index), which `improved` if it is of this one; `seconds` are wall
+    time of all sessions on it; `repeats` names (index, generation, index) of children whose program
+    had been seen, and where: it was evaluated once. `recalled` is of earlier versions' logs.
     """
 
     generation: int
@@ -481,13 +462,11 @@ class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generat
 class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """A session ended in an orderly way.
 
-    Attributes:
-        stats: Named figures: `generations` made by this run; of the whole session so far, its other
-            runs included: `calls`, `attempts`, `retries`, `failed_429` and so on by HTTP status,
-            `cached` calls, `tokens` and `dollars` as far as the endpoint gave usage, `seconds` of
-            wall time, `calls_per_second`, `tokens_per_second`, `utilisation` of the slots while any
-            call waited or flew, `queued_seconds` that calls waited for a slot, `limited_seconds`
-            during which limits held calls back while slots were free.
+    `stats`, by name: `generations` made by this run; of the whole session so far, its other runs
+    included: `calls`, `attempts`, `retries`, `failed_429` and so on by HTTP status, `cached` calls,
+    `tokens` and `dollars` as far as known, wall `seconds`, `calls_per_second`, `tokens_per_second`,
+    `utilisation` of the slots while any call waited or flew, `queued_seconds` of waiting for a
+    slot, `limited_seconds` of limits that held calls back while slots were free.
     """
 
     reason: EndReason

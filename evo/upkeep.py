@@ -287,13 +287,7 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
 
 
 def lines_through(log: Log, at: int, children: Sequence[Child]) -> list[Made]:
-    """Returns what a log holds of the generations through `at`, in order.
-
-    Args:
-        log: The log.
-        at: The last generation.
-        children: The log's, as they are to be told.
-    """
+    """Returns what a log holds of the generations through `at`, in order; children as given."""
     lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
     initial = [log.initial] if log.initial else []
     parts: list[Iterable[Any]] = [log.plans.values(), log.instance_calls, log.critic_calls, initial]

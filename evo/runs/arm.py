@@ -59,16 +59,9 @@ class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
 class Arm:
     """A run that can be advanced; it owns the log's writer.
 
-    Attributes:
-        header: Configuration of the run.
-        path: Its log.
-        best: The best program so far with its evaluation and place.
-        generation: Complete generations.
-        trajectory: Best fitness after each generation from 0 on; NaN while nothing is ok.
-        costs: By generation from 0 on, what it cost by unit; NaN where unknown.
-        barren: Generations since the last improvement.
-        maker: Makes its children.
-        planner: Plans its generations.
+    `best` is the best program so far, `generation` counts complete ones, `trajectory` and `costs`
+    (by unit, NaN where unknown) go by generation from 0 on; `barren` counts since the last
+    improvement.
     """
 
     best: Best
@@ -99,10 +92,7 @@ class Arm:
         return self.best.evaluation.fitness
 
     def begin(self, log: Log | None = None) -> None:
-        """Evaluates the initial program, or takes over what a log holds.
-
-        Args:
-            log: The log that the writer goes on with.
+        """Evaluates the initial program, or takes over what the writer's log holds.
 
         Raises:
             TaskError: The initial program or the evaluator needs a package that is not installed.
@@ -175,10 +165,7 @@ class Arm:
         self.maker.learn(log.instance_calls)
 
     def advance(self, on_child: Callable[[Child], None] | None = None) -> Generation:
-        """Runs the next generation and logs it.
-
-        Args:
-            on_child: Told of each child once it is logged, from the thread that made it.
+        """Runs the next generation and logs it; `on_child` is told of each child once it is logged.
 
         Raises:
             Stopped: A stop was asked for; what is done is in the log.

@@ -145,13 +145,7 @@ def copies_of(
 
 
 def fork_seed(seed: int, at: int, copy: int) -> int:
-    """Returns the seed of a copy, in [0, 2**31); copy 0 keeps the run's.
-
-    Args:
-        seed: Of the run.
-        at: The last generation that is shared.
-        copy: From 0.
-    """
+    """Returns the seed of a copy, in [0, 2**31); copy 0 keeps the run's."""
     if copy == 0:
         return seed
     digest = hashlib.sha256(f"fork/{seed}/{at}/{copy}".encode()).digest()

@@ -20,14 +20,7 @@ from evo.sandbox import EvaluatorClosed, SandboxError
 
 
 def child_seed(seed: int, children: int, generation: int, index: int) -> int:
-    """Returns a child's own seed in [0, 2**31): the prefix property rests on its arguments alone.
-
-    Args:
-        seed: Seed of the run.
-        children: N.
-        generation: From 1.
-        index: From 0.
-    """
+    """Returns a child's own seed in [0, 2**31): it rests on these alone, never on T."""
     key = f"{seed}/{children}/{generation}/{index}".encode()
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big") >> 1
 
@@ -95,12 +88,7 @@ class Maker:
         return self._instances.replies_under(text)
 
     def evaluate_initial(self, program: str) -> Evaluation:
-        """Evaluates generation 0.
-
-        Raises:
-            EvaluatorClosed: A stop was asked for.
-            EndpointRefused: A text cannot be evaluated.
-        """
+        """Evaluates generation 0; raises EvaluatorClosed where a stop was asked for."""
         try:
             initial = self.memory.evaluate(program)
         except CallCancelled:
@@ -115,11 +103,7 @@ class Maker:
     def make(self, number: int, index: int, asked: Asked, best: float | None) -> tuple[Child, bool]:
         """Makes one child, and says whether the endpoint refused its request.
 
-        Args:
-            number: Of its generation.
-            index: From 0.
-            asked: What it is asked for.
-            best: Best fitness so far: of a better child the construction is kept.
+        Of a child better than `best`, the best fitness so far, the construction is kept.
         """
         header = self.header
         seed = child_seed(header.seed, header.children, number, index)

@@ -89,11 +89,7 @@ class Planner:
                 bisect.insort(self._ranked, shown, key=lambda each: each.rank)
 
     def plan(self, number: int, best: Best) -> list[Asked]:
-        """Returns what each child of a generation is asked for, in order.
-
-        Args:
-            number: Of the generation; all before it are remembered.
-            best: What a greedy run rewrites.
+        """Returns what each child of a generation is asked for, in order; greedy rewrites `best`.
 
         Raises:
             ValueError: The search asks for what cannot be.

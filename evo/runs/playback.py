@@ -250,14 +250,7 @@ def rescore(
 def evaluated_again(
     logged: Log, header: Header, *, metric: str | None = None, workers: int | None = None
 ) -> list[Line]:
-    """Returns the lines of a log with its programs evaluated as a header says.
-
-    Args:
-        logged: A log with programs.
-        header: Its task's evaluator is asked, within its limits.
-        metric: Taken as the fitness; None: the fitness.
-        workers: Evaluations at a time; None: one per core.
-    """
+    """Returns the lines of a log with its programs evaluated as a header says, or by a metric."""
     first = header.task.files[header.task.program_file]
     programs = [first, *(child.program for child in logged.children if child.program)]
     with contextlib.closing(open_evaluator(Settings(workers=workers).workers)) as sandbox:

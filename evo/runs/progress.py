@@ -21,10 +21,8 @@ class Tally:
     """Adds up what calls were made of; any thread may add.
 
     Attributes:
-        calls: Calls of children and of evaluations.
-        attempts: HTTP requests made for them.
+        attempts: HTTP requests made for them; calls that the cache answered are `cached`.
         failures: Attempts without a reply, by HTTP status, else `timeout` or `error`.
-        cached: Calls that the response cache answered; they cost nothing.
         tokens: Prompts and replies as far as usage was given; attempts without are left out.
         dollars: Likewise; None: the model has no prices.
     """
@@ -62,11 +60,7 @@ class Tally:
         return time.monotonic() - self._began
 
     def stats(self, load: Load) -> dict[str, float]:
-        """Returns the figures by name, for the closing line of a log; see `evo.records.End`.
-
-        Args:
-            load: Of the session's slots.
-        """
+        """Returns the figures by name, for the closing line of a log; see `evo.records.End`."""
         with self._lock:
             failures = {f"failed_{name}": float(n) for name, n in sorted(self.failures.items())}
             seconds = self.seconds
@@ -97,14 +91,7 @@ def short(number: float) -> str:
 
 
 def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
-    """Returns the figures of a session in one short line.
-
-    Args:
-        tally: Of the session.
-        load: Of its slots.
-        done: Children that this session made.
-        left: Children that are missing yet; cost goes on as it was, by child.
-    """
+    """Returns the figures of a session in one short line; costs go on as they were, by child."""
     share = 1 + left / done if done else 1.0
     parts = [
         f"{short(tally.calls / tally.seconds)} calls/s",
@@ -126,15 +113,7 @@ def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
 
 
 class Progress:
-    """The progress bar of one or several runs: generations, best fitness, and `watch`.
-
-    Args:
-        label: Of the bar.
-        total: Children that the runs may have in all.
-        tally: Of the session.
-        load: Of its slots.
-        shown: Whether there is a bar at all.
-    """
+    """The progress bar of one or several runs: generations, best fitness, and `watch`."""
 
     def __init__(
         self, label: str, total: int, tally: Tally, load: Callable[[], Load], *, shown: bool

@@ -29,13 +29,7 @@ from evo.upkeep import heed_stop
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a run ends; none of it is part of what identifies the run.
-
-    Attributes:
-        generations: T.
-        target: Fitness at which it ends earlier; None: none.
-        patience: Generations in a row without an improvement after which it ends earlier.
-    """
+    """Where a run ends, none of which identifies it: T, or a target fitness, or patience."""
 
     generations: int
     target: float | None = None
@@ -49,13 +43,7 @@ class Goal:
             raise ValueError(f"target: expected a finite fitness, got {self.target!r}")
 
     def reached(self, done: int, best: float | None, barren: int) -> EndReason | None:
-        """Returns why a run ends here; None: it goes on.
-
-        Args:
-            done: Complete generations.
-            best: Best fitness; None or NaN while nothing is ok.
-            barren: Generations since the last improvement.
-        """
+        """Returns why a run ends after so many generations, so many barren; None: it goes on."""
         if self.target is not None and best is not None and best >= self.target:
             return "target"
         if done >= self.generations:
@@ -68,9 +56,6 @@ class Job:
     """A log to bring to a goal; it is made unless it exists.
 
     Attributes:
-        path: The log.
-        header: Configuration of the run.
-        goal: Where it ends.
         named: Whether the user named the header's model to go on with, whatever the log's is.
         inherited: Of a fork, what its log begins with.
     """
@@ -84,14 +69,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Brought:
-    """What became of a job.
-
-    Attributes:
-        job: The job.
-        log: As it stands now; None: never begun.
-        end: Why it went no further: `busy` where another process writes the log.
-        error: What went wrong; None: nothing.
-    """
+    """What became of a job: its log, None if it was never begun, and why that went no further."""
 
     job: Job
     log: Log | None
@@ -304,12 +282,7 @@ def _complete(log: Log, goal: Goal) -> EndReason | None:
 
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:
-    """Returns the line that says which process goes on with a log, and how.
-
-    Args:
-        resources: Of the session.
-        goal: Of the run; None: as many generations as a policy asks for.
-    """
+    """Returns the line that says which process goes on with a log, and to which goal, if any."""
     return Session(
         generations=goal.generations if goal else None,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -327,9 +300,7 @@ def open_log(
 ) -> tuple[LogWriter, Log | None]:
     """Opens a run's log for writing: a new one, or what there is of an old or an inherited one.
 
-    Raises:
-        LogBusyError: Another process is writing it.
-        LogError: It is damaged, of another run, or cannot be written.
+    Raises LogBusyError where another process writes it, LogError where it is of another run.
     """
     if not path.exists():
         try:

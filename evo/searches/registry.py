@@ -136,11 +136,7 @@ def record_of(search: str | Mapping[str, Any] | Search) -> SearchRecord | None:
 
 
 def with_search(record: SearchRecord, search: Search) -> SearchRecord:
-    """Returns the record of a log with the search that goes on with it.
-
-    Raises:
-        ValueError: It is another one, or has other fields.
-    """
+    """Returns the record of a log with the search that goes on with it, or raises ValueError."""
     if (search.name, fields_of(search)) != (record.name, record.fields):
         raise ValueError(
             f"search: the log was made by {record.name!r} with {record.fields!r}, "
@@ -158,11 +154,7 @@ def with_search(record: SearchRecord, search: Search) -> SearchRecord:
 
 
 def known_search(header: Header, search: Search | None = None) -> Header:
-    """Returns the header of a log with the search that goes on with it, `search` or a known one.
-
-    Raises:
-        ValueError: It is not known here, or another one.
-    """
+    """Returns the header of a log with the search that goes on with it, `search` or a known one."""
     record = header.search
     if record is None:
         if search is not None and type(search) is not Greedy:
@@ -174,11 +166,7 @@ def known_search(header: Header, search: Search | None = None) -> Header:
 
 
 def search_of(record: SearchRecord | None) -> Search:
-    """Returns the search of a header.
-
-    Raises:
-        ValueError: It is not known here, or has other fields.
-    """
+    """Returns the search of a header, or raises ValueError where it is not known here."""
     if record is None:
         return Greedy()
     if "search" in record.__dict__:
