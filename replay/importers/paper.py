@@ -33,6 +33,7 @@ from replay.importers.foreign import (
 
 NAME = "self-evolving-allocation"
 FILE_NAME = re.compile(r"_C\d+_T\d+_[NK]\d+_seed\d+\.json$")
+_ANSWERED = re.compile(r"Error code: (\d{3})\b")  # an endpoint that refuses computes nothing
 
 
 class _Attempt(msgspec.Struct):
@@ -201,11 +202,13 @@ def _child(child: _Child, generation: int) -> Child:
 
 def _attempt(attempt: _Attempt) -> Attempt:
     known = attempt.status in {"ok", "timeout"}
-    error = attempt.error if known else f"{attempt.status} {attempt.error or ''}".strip()
+    late = attempt.status in {"timeout", "error:APITimeoutError"}  # that of its client, too
+    answered = _ANSWERED.match(attempt.error or "")
     return Attempt(
-        status="ok" if attempt.status == "ok" else "timeout" if known else "error",
+        status="ok" if attempt.status == "ok" else "timeout" if late else "error",
         latency=finite(attempt.latency_s),
         usage=attempt.usage,
         finish_reason=attempt.finish_reason,
-        error=error,
+        http_status=int(answered[1]) if answered else None,
+        error=attempt.error if known else f"{attempt.status} {attempt.error or ''}".strip(),
     )

@@ -5,6 +5,7 @@ import pytest
 from foreign_samples import DATA, paper_run, statuses, trajectory, write_paper
 
 import replay
+from evo.cost import lacks_usage
 from evo.journal import LogError
 from evo.log import read_log
 from evo.rounds import read_journal
@@ -180,3 +181,24 @@ def test_real_logs(tmp_path):
         written = read_log(tmp_path / f"{run.name}.jsonl")
         (again,) = read(export_paper(written, tmp_path / "exported"))
         assert statuses(again) == statuses(run)
+
+
+def test_what_an_endpoint_refused_cost_nothing_and_every_timeout_may_have(tmp_path):
+    source = write_paper(tmp_path)
+    raw = json.loads(source.read_text())
+    attempt = {"attempt_idx": 0, "latency_s": 1.0, "usage": None, "finish_reason": None}
+    told = [
+        ("error:InternalServerError", "Error code: 500 - {'error': 'busy'}"),
+        ("error:APITimeoutError", "Request timed out."),
+    ]
+    children = raw["trajectory"][1]["children"]
+    for child, (status, error) in zip(children, told, strict=False):
+        refused = attempt | {"status": status, "error": error, "timed_out": False}
+        child["attempts"] = [refused, *child["attempts"]]
+    path = tmp_path / "more" / "greedy_C6_T2_N3_seed41.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(raw))
+    (run,) = read(path)
+    refused, late = (run.children[k].attempts[0] for k in (0, 1))
+    assert (refused.status, refused.http_status, late.status) == ("error", 500, "timeout")
+    assert (lacks_usage(refused), lacks_usage(late)) == (False, True)
