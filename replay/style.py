@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -41,7 +41,7 @@ LINE_STYLES = ("-", "--", ":", "-.")
 
 TITLE_SIZE, TEXT_SIZE = 11.0, 9.0
 
-FITNESS = "best fitness (1 = best published)"
+FITNESS = "best fitness"
 
 
 @dataclass(frozen=True)
@@ -343,6 +343,13 @@ def counted(n: pd.Series[Any], of: str = "runs") -> str:
     """The number of runs, or its range."""
     low, high = int(n.min()), int(n.max())
     return f"n = {low} {of}" if low == high else f"n = {low} to {high} {of}"
+
+
+def fitness_name(tasks: Iterable[str]) -> str:
+    """What fitness is called where these tasks are shown."""
+    from evo.rewards import UNIT_SCALE
+
+    return f"{FITNESS} (1 = best published)" if set(tasks) <= set(UNIT_SCALE) else FITNESS
 
 
 def require(table: pd.DataFrame, *columns: str) -> None:

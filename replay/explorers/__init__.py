@@ -19,6 +19,7 @@ from replay.explorers.budget import budget_figure, explore_budget
 from replay.explorers.live_view import follow, live_figure
 from replay.explorers.picker import Picker, pick
 from replay.explorers.run_browser import browse, run_figure
+from replay.explorers.runs_table import Runs, runs_figure
 from replay.explorers.selection import explore_selection, selection_figure
 from replay.explorers.sweep import explore_sweep, sweep_figure
 from replay.explorers.sweep_controls import SweepControls, sweep_controls
@@ -26,6 +27,7 @@ from replay.explorers.tabs import Tabs, explore
 
 __all__ = [
     "Picker",
+    "Runs",
     "SweepControls",
     "Tabs",
     "allocation_figure",
@@ -40,6 +42,7 @@ __all__ = [
     "live_figure",
     "pick",
     "run_figure",
+    "runs_figure",
     "selection_figure",
     "sweep_controls",
     "sweep_figure",

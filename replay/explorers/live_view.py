@@ -60,6 +60,11 @@ class Progress(RunView):
         if not log.header.model.is_llm:
             dollars = "no LLM, no cost"
         elapsed = "" if self.seconds is None else f", {_span(self.seconds)}"
+        left = (log.goal - len(log.generations)) / max(len(log.generations), 1)
+        if self.seconds and log.generations and left > 0 and not log.ended:
+            elapsed += f"; at this pace {_span(left * self.seconds)} left"
+            if cost.dollars:
+                elapsed += f" and ${left * cost.dollars:.4f}"
         return (
             f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}. "
             f"Best so far: {name(self.place)}. {run_words(self.data)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +21,23 @@ SHOWN = (".jsonl", ".jsonl.gz", ".json", ".sqlite", ".db", ".pkl")
 """Endings of files that may hold runs."""
 
 
+RECENT: list[Path] = []
+"""What was opened lately in this session, the latest first."""
+
+_KEYS = (
+    "<img alt='' hidden src='data:,' onerror=\"if(!window.replayPicker){window.replayPicker=1;"
+    "for(const kind of ['dblclick','keydown'])document.addEventListener(kind,e=>{"
+    "if(e.target.closest('.replay-picker select')&&(kind=='dblclick'||e.key=='Enter'))"
+    "e.target.closest('.replay-picker').querySelector('button').click()},true)}\">"
+)
+"""A double click or Enter on the list presses its first button."""
+
+
 class Picker:
     """A list of folders and files; what is opened is explored below it.
 
-    Click or use the arrow keys; *Enter* goes into a folder, *Open* reads the runs in
-    a file, or in a folder and those below it.
+    Double-click or press Enter to go into a folder or to open a file; *Open* reads the runs in a
+    file, or in a folder and those below it.
 
     Args:
         root: Folder to begin in.
@@ -47,24 +60,31 @@ class Picker:
         self._where = Path(root).resolve()
         self._place, self._status = ipywidgets.HTML(), ipywidgets.HTML()
         wide = {"width": "100%", "max_width": "810px"}
+        self._recent = ipywidgets.Dropdown(
+            options=["", *map(str, RECENT)], description="Recent", layout=wide
+        )
+        self._recent.observe(lambda change: self.open(change["new"] or None), "value")
         self.entries = ipywidgets.Select(rows=10, description="", layout=wide)
         self._below = ipywidgets.VBox()
         buttons = row(
             [
-                button("Enter", "Go into the folder", self.enter),
+                button("Enter", "Go into the folder, or open the file", self.enter),
                 button("Open", "Read the runs there and explore them", self.open),
             ]
         )
         self.widget = ipywidgets.VBox(
-            [self._place, self.entries, buttons, self._status, self._below],
+            [self._place, self._recent, self.entries, buttons, self._status, self._below],
             layout={"max_width": "100%"},
         )
+        self.widget.add_class("replay-picker")
         self._list()
 
     def enter(self) -> None:
-        """Go into the chosen folder."""
+        """Go into the chosen folder, or open the chosen file."""
         chosen = self._where / str(self.entries.value)
-        if chosen.is_dir():
+        if not chosen.is_dir() or self.entries.value == HERE:
+            self.open()
+        else:
             self._where = chosen.resolve()
             self._list()
 
@@ -77,7 +97,9 @@ class Picker:
         try:
             name = importers.kind(chosen)
             self._status.value = spoken(f"reading {chosen} ...")
-            frame = importers.load(chosen)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                frame = importers.load(chosen)
         except (LogError, OSError, ValueError) as error:
             self._status.value = spoken(str(error), role="alert")
             return
@@ -87,9 +109,10 @@ class Picker:
         if old is not None:
             old.close()
         self.path, self.frame = chosen, frame
+        RECENT[:] = [chosen.resolve(), *(each for each in RECENT if each != chosen.resolve())][:8]
         runs, tasks = frame["run"].nunique(), ", ".join(sorted(frame["task"].unique()))
         what = f"{chosen.name}: {runs} runs in the format of {name}, task {tasks}"
-        self._status.value = spoken(what)
+        self._status.value = spoken(" ".join([what, *(f"{each.message}." for each in caught)]))
 
     def close(self) -> None:
         """Free the widgets."""
@@ -108,7 +131,7 @@ class Picker:
         ]
         up = [("../ (one up)", UP)] if self._where.parent != self._where else []
         self.entries.options = [("./ (this folder)", HERE), *up, *folders, *files]
-        self._place.value = f"<b>{html.escape(str(self._where))}</b>"
+        self._place.value = f"<b>{html.escape(str(self._where))}</b>{_KEYS}"
         self._status.value = ""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

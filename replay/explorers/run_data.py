@@ -58,6 +58,7 @@ class RunData:
         self.status = np.array([STATUSES.index(each.status) for each in found.values()])
         self.improved = np.array([place in winners for place in self.places])
         self.trajectory = log.trajectory
+        self._asked = {(each.generation, each.index): each.parents for each in log.outcomes}
         self._numbers = {place: number for number, place in enumerate(self.places)}
 
     @property
@@ -116,7 +117,10 @@ class RunData:
 
     def parent(self, place: Place) -> Place | None:
         """The program that one rewrites; None: unknown or none."""
-        return parent_of(self.log, place[0]) if place != (0, 0) else None
+        if place == (0, 0):
+            return None
+        asked = self._asked.get(place)
+        return asked[0] if asked else parent_of(self.log, place[0])
 
     def tree(self) -> list[tuple[str, Place]]:
         """Who descends from whom, each program under its parent: the parents and the best."""
@@ -180,6 +184,10 @@ class RunData:
         header = self.log.header
         model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
         seed = f", seed {header.seed}" if header.seed >= 0 else ""
+        if header.search is not None and header.search.name != "greedy":
+            seed = f", {header.search.name}{seed}"
+        if header.fork is not None:
+            seed += f", fork at generation {header.fork.at}"
         return f"{header.task.name} by {model}{seed}"
 
 

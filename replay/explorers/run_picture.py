@@ -138,7 +138,12 @@ class RunPicture:
 
     def _set_up_fitness(self, data: RunData) -> None:
         ax = self._fitness
-        style.label_axes(ax, self.theme, x="", y="fitness (1 = best published)")
+        style.label_axes(
+            ax,
+            self.theme,
+            x="",
+            y=style.fitness_name([data.log.header.task.name]).removeprefix("best "),
+        )
         ax.tick_params(labelbottom=False)
         many = len(data.places) > FEW
         size = 4.5 if len(data.places) <= 300 else 3.0 if not many else 2.0

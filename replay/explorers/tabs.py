@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
-from replay.explorers.run_browser import browse
+from replay.explorers.runs_table import Runs
 from replay.explorers.selection import explore_selection
-from replay.explorers.shell import Explorer, notice
+from replay.explorers.shell import Explorer
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.widgets import close_previous, close_tree
 from replay.style import Theme
@@ -30,12 +30,12 @@ class Tabs:
         widget: The whole as one widget.
     """
 
-    def __init__(self, makers: Mapping[str, Callable[[], Explorer]]) -> None:
+    def __init__(self, makers: Mapping[str, Callable[[], Explorer | Runs]]) -> None:
         import ipywidgets
 
         close_previous(self)
         self._makers = dict(makers)
-        self._made: dict[str, Explorer] = {}
+        self._made: dict[str, Explorer | Runs] = {}
         self.widget = ipywidgets.Tab(
             children=[ipywidgets.VBox() for _ in self._makers], titles=list(self._makers)
         )
@@ -43,7 +43,7 @@ class Tabs:
         self.widget.selected_index = 0
         self._opened(0)
 
-    def __getitem__(self, title: str) -> Explorer:
+    def __getitem__(self, title: str) -> Any:
         """The explorer of a tab, made if it was not yet."""
         if title not in self._makers:
             raise KeyError(f"expected a tab among {[*self._makers]}, got {title!r}")
@@ -69,25 +69,33 @@ class Tabs:
         title = list(self._makers)[self.widget.selected_index or 0]
         shown = self[title]._repr_mimebundle_(include, exclude)
         live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
-        return shown | live | {"text/plain": shown["text/plain"]}
+        found: dict[str, Any] = shown | live | {"text/plain": shown["text/plain"]}
+        return found
 
 
 def explore(
-    frame: pd.DataFrame, *, child_table: pd.DataFrame | None = None, theme: Theme = "neutral"
+    frame: pd.DataFrame | str | os.PathLike[str],
+    *,
+    child_table: pd.DataFrame | None = None,
+    theme: Theme = "neutral",
 ) -> Tabs:
-    """Explore logged runs: budgets and allocations with sliders, and each run child by child.
+    """Explore logged runs: a table that opens each of them, budgets and allocations with sliders.
 
     Args:
-        frame: Rows of `replay.load`; of `replay.load_sweep`: the sweep, and which configuration of
-            it is best.
+        frame: Rows of `replay.load`, or a log or folder to load; of `replay.load_sweep`: the sweep,
+            and which configuration of it is best.
         child_table: Rows of `replay.children` of the same runs, for predictions of splits that
             nobody ran; None reads them from the logs that the frame names.
         theme: Inks; `neutral` suits light and dark pages alike.
     """
-    makers: dict[str, Callable[..., Explorer]] = {
+    if isinstance(frame, str | os.PathLike):
+        from replay import importers
+
+        frame = importers.load(frame)
+    makers: dict[str, Callable[..., Explorer | Runs]] = {
+        "Table of runs": functools.partial(Runs, frame),
         "Budget": functools.partial(explore_budget, frame, child_table=child_table),
         "Allocation": functools.partial(explore_allocation, frame),
-        "Runs": functools.partial(_browse, frame),
     }
     if "fields" in frame.attrs:
         makers = {
@@ -95,12 +103,3 @@ def explore(
             "Selection": functools.partial(explore_selection, frame),
         }
     return Tabs({title: functools.partial(make, theme=theme) for title, make in makers.items()})
-
-
-def _browse(frame: pd.DataFrame, *, theme: Theme) -> Explorer:
-    """The run browser over the logs that the frame names, where they still are."""
-    paths = [Path(source) for source in dict.fromkeys(map(str, frame.get("source", ())))]
-    if there := [path for path in paths if path.is_file()]:
-        return browse(there, theme=theme)
-    text = "The logs of these runs are not on this machine, so there is no run to look into."
-    return notice("run", "run_figure", text, theme)

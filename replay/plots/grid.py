@@ -57,7 +57,14 @@ def heatmap(
     )
     values = np.full((len(N), len(T)), np.nan)
     values[y, x] = table["value"]
-    draw_heat(ax, theme, values, ticks=(N, T), label=f"mean {FITNESS}", written=fit is None)
+    draw_heat(
+        ax,
+        theme,
+        values,
+        ticks=(N, T),
+        label=f"mean {style.fitness_name([task])}",
+        written=fit is None,
+    )
     for column, row, cell in zip(x, y, table.to_dict("records"), strict=True):
         shown = ranged(cell["value"], cell["low"], cell["high"])
         words = f"T = {T[column]}, N = {N[row]}, C = {number(cell['calls'])}\n"

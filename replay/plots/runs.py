@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from replay import style
 from replay.intervals import curve_band
 from replay.plots import hits
-from replay.style import FITNESS, PALETTE, THEMES, Ink, Theme, look
+from replay.style import PALETTE, THEMES, Ink, Theme, look
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ def trajectories(
         keys = [by] if isinstance(by, str) else list(by)
     style.require(frame, "run", "generation", "best_fitness", *cost_columns, *keys)
     ax = style.prepare(ax, theme)
-    style.label_axes(ax, theme, x=label, y=FITNESS)
+    style.label_axes(ax, theme, x=label, y=style.fitness_name(frame.get("task", ("",))))
     if frame["best_fitness"].isna().all():
         return style.sentence(ax, theme, "No run has a program that is ok.")
     ends, counts, bands, dashed = [], [], [], False

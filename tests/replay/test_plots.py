@@ -200,7 +200,7 @@ def test_every_figure_can_be_saved(tmp_path, theme):
     for suffix, begins in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
         assert plots.save(ax, tmp_path / f"figure{suffix}").read_bytes().startswith(begins)
     alpha = np.asarray(Image.open(tmp_path / "figure.png").convert("RGBA"))[..., 3]
-    assert (alpha.min() == 0) == (theme == "neutral")
+    assert alpha.min() == 255
 
 
 def test_figures_made_on_threads_are_those_made_one_by_one(tmp_path):

@@ -263,16 +263,6 @@ def test_closing_frees_every_widget(log):
     assert not set(_instances) - before
 
 
-def test_a_frame_leads_to_its_runs(log):
-    tabs = explorers.explore(replay.load(log, progress=False))
-    assert tabs["Runs"].place == (log.best.generation, log.best.index)
-    tabs.close()
-    frame = replay.load(log, progress=False).assign(source="gone.jsonl")
-    tabs = explorers.explore(frame)
-    assert "not on this machine" in tabs["Runs"].words
-    tabs.close()
-
-
 def test_every_status_has_a_look():
     assert set(LOOKS) == set(STATUSES) - {"ok"}
     assert len({marker for marker, _ in LOOKS.values()}) == len(LOOKS)

@@ -1,0 +1,209 @@
+"""The table of runs: one row a run; a row opens it, two compare, several overlay."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evo.log import read_log
+from replay import markup, plots
+from replay.explorers.canvas import WholePicture
+from replay.explorers.run_browser import browse
+from replay.explorers.run_text import SHEET
+from replay.explorers.shell import Explorer
+from replay.explorers.subject import Subject, figure_of
+from replay.explorers.widgets import close_previous, close_tree, source_of, spoken
+from replay.style import Theme, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+MOST_OVERLAID = 12
+HELP = "Click on a row to open the run; on a second one to compare the two; on more to overlay."
+
+
+def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per run of `replay.load`'s rows: what it is, how far it came, what it cost."""
+    by = frame.groupby("run", sort=False)
+    table = by.agg(
+        task=("task", "first"), model=("model", "first"), N=("children", "first"),
+        T=("generation", "max"), best_fitness=("best_fitness", "max"), calls=("n_calls", "sum"),
+        seed=("seed", "first"),
+    )  # fmt: skip
+    if "search" in frame:
+        table.insert(2, "search", by["search"].first())
+    if "n_ok" in frame:
+        table["ok"] = by["n_ok"].sum()
+        table["failed"] = table["calls"] - table["ok"]
+    table["tokens"] = by["tokens"].sum(min_count=1).map(_known)
+    dollars = by["dollars"].sum(min_count=1)
+    table["dollars"] = dollars.map(_known).where(table["model"] != "offline", "")
+    table["best_fitness"] = table["best_fitness"].round(6)
+    return table.reset_index()
+
+
+def _known(value: float) -> str:
+    return "" if math.isnan(value) else number(value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunsView:
+    """Some runs.
+
+    Attributes:
+        rows: Their rows of `replay.load`.
+        summary: Their rows of the table.
+    """
+
+    rows: pd.DataFrame
+    summary: pd.DataFrame
+
+    @property
+    def words(self) -> str:
+        """How far each came; of two, what tells them apart."""
+        text = [
+            f"{row['run']}: best fitness {row['best_fitness']:.6g} after T = {row['T']} of "
+            f"N = {row['N']}."
+            for row in self.summary.to_dict("records")
+        ]
+        if len(self.summary) == 2:
+            one, other = self.summary.to_dict("records")
+            told = [
+                f"{k} {one[k]} and {other[k]}" for k in one if k != "run" and one[k] != other[k]
+            ]
+            text.append(f"They differ in {', '.join(told) or 'nothing but their name'}.")
+        return " ".join([*text, "One run is no estimate: there is no interval."])
+
+    def table(self) -> pd.DataFrame:
+        """Their rows."""
+        return self.rows
+
+
+def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
+    rows = frame[frame["run"].isin(list(runs))]
+    if missing := set(runs) - set(rows["run"]):
+        raise ValueError(f"there are no runs {sorted(missing)!r}")
+    return RunsView(rows=rows, summary=runs_table(rows))
+
+
+def _picture(theme: Theme) -> WholePicture:
+    return WholePicture(
+        lambda view, ax: plots.trajectories(view.rows, by="run", ax=ax, theme=theme),
+        lambda view: 4.2,
+        theme,
+    )
+
+
+def runs_figure(frame: pd.DataFrame, *, runs: Sequence[str], theme: Theme = "light") -> Figure:
+    """Draws what the table of runs shows of several: their trajectories.
+
+    Args:
+        frame: Rows of `replay.load`.
+        runs: Names out of its column `run`.
+        theme: See `replay.style`.
+
+    Raises:
+        ValueError: There is no such run.
+    """
+    return figure_of(_picture(theme), _view(frame, runs))
+
+
+class Runs:
+    """A table of runs and, below it, what is chosen of them.
+
+    Args:
+        frame: Rows of `replay.load`.
+        theme: Inks; `neutral` is the page's.
+
+    Attributes:
+        widget: The whole as one widget.
+        table: One row per run.
+    """
+
+    def __init__(self, frame: pd.DataFrame, *, theme: Theme = "neutral") -> None:
+        import ipywidgets
+
+        close_previous(self)
+        self._frame, self._theme = frame, theme
+        self.table = runs_table(frame)
+        self._below = ipywidgets.VBox(layout={"width": "100%"})
+        self._shown: Explorer | None = None
+        self._rows = _rows_widget(self.table, self.show)
+        self.widget = ipywidgets.VBox([ipywidgets.HTML(spoken(HELP)), self._rows, self._below])
+
+    def show(self, numbers: Sequence[int]) -> None:
+        """Show the runs in these rows of the table."""
+        import ipywidgets
+
+        old, self._shown = self._shown, None
+        names = self.table["run"].iloc[list(numbers)[:MOST_OVERLAID]].tolist()
+        sources = dict(zip(self._frame["run"], self._frame["source"].map(Path), strict=True))
+        there = [path for each in names if (path := sources[each]).is_file()]
+        parts: list[Any] = []
+        if len(names) == 1 and there:
+            self._shown = browse(there[0], theme=self._theme)
+        elif names:
+            subject = Subject(
+                name="runs", function="runs_figure", picture=_picture, theme=self._theme,
+                view=lambda settings, coarse: _view(self._frame, names),
+                data=(self._frame, source_of(self._frame)),
+                arguments=lambda settings: {"runs": names},
+            )  # fmt: skip
+            self._shown = Explorer(subject, {}, help="")
+        if len(there) == 2:
+            parts.append(ipywidgets.HTML(_programs(*there)))
+        self._below.children = [*([self._shown.widget] if self._shown else []), *parts]
+        if old is not None:
+            old.close()
+
+    def close(self) -> None:
+        """Free the widgets."""
+        if self._shown is not None:
+            self._shown.close()
+        close_tree(self.widget)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The live widget; the table where no kernel runs."""
+        bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
+        return bundle | {"text/plain": self.table.to_string(max_rows=20)}
+
+
+def _rows_widget(table: pd.DataFrame, chosen: Any) -> Any:
+    """The table, sortable and searchable where itables is installed; else a list."""
+    import ipywidgets
+
+    try:
+        from itables.widget import ITable
+    except ImportError:
+        lines = table.to_string(index=False).splitlines()[1:]
+        made = ipywidgets.SelectMultiple(
+            options=[(line, k) for k, line in enumerate(lines)], rows=12, layout={"width": "100%"}
+        )
+        made.observe(lambda change: chosen(change["new"]), names="value")
+        return made
+    made = ITable(
+        table, select=True, paging=len(table) > 12, pageLength=12, showIndex=False,
+        layout={"topStart": "search", "topEnd": None}, style="width:100%",
+        maxBytes=0, scrollX=True,
+    )  # fmt: skip
+    made.observe(lambda change: chosen(change["new"]), names="selected_rows")
+    return made
+
+
+@functools.lru_cache(maxsize=8)
+def _programs(one: Path, other: Path) -> str:
+    """What tells the best programs of two logs apart, as HTML."""
+    try:
+        texts = [read_log(path).best.program or "" for path in (one, other)]
+        shown, added, removed = markup.difference(*texts)
+    except ValueError as error:
+        return spoken(str(error))
+    said = f"From the best program of {one.name} to that of {other.name}: "
+    said += f"{added} lines added, {removed} removed."
+    return f"<div class='run-browser'>{SHEET}{spoken(said)}{shown}</div>"

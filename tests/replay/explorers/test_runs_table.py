@@ -1,0 +1,74 @@
+"""The table of runs: what it lists, and what its rows open."""
+
+import pytest
+from samples import write_sample
+
+import replay
+from replay.explorers import Runs
+from replay.explorers.run_browser import RunBrowser
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for seed in range(3):
+        write_sample(folder / f"r{seed}.jsonl", generations=3, children=4, seed=seed)
+    return replay.load(folder, progress=False)
+
+
+@pytest.fixture
+def runs(frame):
+    made = Runs(frame)
+    yield made
+    made.close()
+
+
+def test_a_row_is_a_run_with_its_counts(runs, frame):
+    assert runs.table["run"].tolist() == frame["run"].unique().tolist()
+    for row in runs.table.to_dict("records"):
+        rows = frame[frame["run"] == row["run"]]
+        assert row["calls"] == rows["n_calls"].sum() == row["ok"] + row["failed"]
+        assert row["best_fitness"] == pytest.approx(rows["best_fitness"].max(), abs=1e-6)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
+    if not listed:
+        monkeypatch.setitem(__import__("sys").modules, "itables.widget", None)
+    runs = Runs(frame)
+    trait = "selected_rows" if listed else "value"
+    setattr(runs._rows, trait, [1] if listed else (1,))
+    assert isinstance(runs._shown, RunBrowser)
+    assert runs._shown.settings["log"].endswith("r1.jsonl")
+    setattr(runs._rows, trait, [0, 1] if listed else (0, 1))
+    assert "They differ in" in runs._shown.words
+    assert "lines added" in runs._below.children[1].value
+    figure = eval(runs._shown.code, {"replay": replay, "frame": frame})
+    assert figure.axes
+    setattr(runs._rows, trait, [0, 1, 2] if listed else (0, 1, 2))
+    assert runs._shown.words.count("best fitness") == 3
+    assert len(runs._below.children) == 1
+    setattr(runs._rows, trait, [] if listed else ())
+    assert runs._shown is None
+    runs.close()
+
+
+def test_explore_begins_with_the_table(frame):
+    tabs = replay.explore(frame)
+    assert tabs.widget.titles[0] == "Table of runs"
+    assert isinstance(tabs["Table of runs"], Runs)
+    tabs.close()
+
+
+def test_a_folder_can_be_explored(frame):
+    folder = frame["source"].iloc[0].rpartition("/")[0]
+    tabs = replay.explore(folder)
+    assert len(tabs["Table of runs"].table) == 3
+    tabs.close()
+
+
+def test_runs_whose_logs_are_gone_are_drawn(frame):
+    runs = Runs(frame.assign(source="gone.jsonl"))
+    runs.show([0])
+    assert "best fitness" in runs._shown.words
+    runs.close()
