@@ -29,7 +29,7 @@ Stated = Protocol | str | os.PathLike[str]
 
 ALPHA = 0.05
 RESAMPLES = 2000
-MEASURES = ("final_fitness", "check_fitness", "reach", "improving")
+MEASURES = ("final_fitness", "check_fitness", "reach", "improving", "improves", "works")
 
 
 def protocol_runs(
@@ -44,9 +44,11 @@ def protocol_runs(
             the task's `references`.
 
     Returns:
-        One row a run: condition, run, seed, task, model, children (N), generation (T), calls,
-        final_fitness, check_fitness (of the final program; NaN where the task checks nothing),
-        reach (1 or 0), improving (generations that replaced the parent, per call), ok (share).
+        One row a run: condition, run, seed, root and copy (of a fork, else the run itself and -1),
+        task, model, children (N), generation (T), calls (that it paid for, as in all below), ok
+        (share), final_fitness, check_fitness (of the final program; NaN where the task checks
+        nothing), reach (1 or 0), improving (generations that replaced the parent, per call),
+        improves (1 if any did, else 0), works (1 if any child was ok, else 0).
 
     Raises:
         ProtocolError: There is no such protocol.
@@ -64,7 +66,19 @@ def protocol_runs(
         for log in logs[condition.name]
         if len(log.generations) >= condition.generations
     ]
-    names = ("run", "seed", "task", "model", "children", "generation", "calls", "ok", *MEASURES)
+    names = (
+        "run",
+        "seed",
+        "root",
+        "copy",
+        "task",
+        "model",
+        "children",
+        "generation",
+        "calls",
+        "ok",
+        *MEASURES,
+    )
     return pd.DataFrame(rows, columns=["condition", *names])
 
 
@@ -88,7 +102,7 @@ def protocol_claims(
 
     protocol = _loaded(protocol)
     runs = protocol_runs(protocol, folder, **settings)
-    planned = {each.name: len(each.numbers) for each in protocol.conditions}
+    planned = {each.name: each.runs for each in protocol.conditions}
     table = pd.DataFrame([_judged(claim, runs, planned) for claim in protocol.claims])
     stated = table["kind"] == "confirmatory"
     table["p_holm"] = holm(table["p"].where(stated).to_numpy(dtype=float))
@@ -150,16 +164,19 @@ def _loaded(protocol: Stated) -> Protocol:
 def _measured(log: Log, reach: float | None) -> dict[str, object]:
     header, best = log.header, log.best.evaluation
     final = -math.inf if best.fitness is None else best.fitness
-    calls = len(log.outcomes)
-    check = best.metrics.get("check_fitness", math.nan)
+    own = [outcome for outcome in log.outcomes if not outcome.inherited]
+    n_ok = sum(outcome.evaluation.status == "ok" for outcome in own)
+    improved = sum(each.improved for each in log.generations if not each.inherited)
     return {
-        "run": log.path.name, "seed": header.seed, "task": header.task.name,
-        "model": header.model.name, "children": header.children,
-        "generation": len(log.generations), "calls": calls,
-        "ok": log.status_counts.get("ok", 0) / calls,
-        "final_fitness": final, "check_fitness": check,
+        "run": log.path.name, "seed": header.seed,
+        "root": header.fork.root if header.fork else log.path.name,
+        "copy": header.fork.copy if header.fork else -1,
+        "task": header.task.name, "model": header.model.name, "children": header.children,
+        "generation": len(log.generations), "calls": len(own), "ok": n_ok / len(own),
+        "final_fitness": final, "check_fitness": best.metrics.get("check_fitness", math.nan),
         "reach": math.nan if reach is None else float(final >= reach),
-        "improving": sum(generation.improved for generation in log.generations) / calls,
+        "improving": improved / len(own), "improves": float(improved > 0),
+        "works": float(n_ok > 0),
     }  # fmt: skip
 
 
@@ -179,8 +196,10 @@ def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[s
         "planned_a": planned[claim.a], "planned_b": planned[claim.b],
     }  # fmt: skip
     nothing = dict.fromkeys(("effect", "low", "high", "p", "detectable", "runs_needed"), math.nan)
-    if claim.measure not in runs or not row["n_a"] or not row["n_b"]:
-        why = "no complete run on one side" if claim.measure in runs else f"no {claim.measure}"
+    why = "" if row["n_a"] and row["n_b"] else "no complete run on one side"
+    if claim.measure not in runs or runs[claim.measure].isna().all():
+        why = f"no {claim.measure}"
+    if why:
         return {**row, **nothing, "interval": "", "margin": claim.margin, "null": "", "why": why}
     measured = runs.assign(best_fitness=runs[claim.measure])
     frame = pd.concat([measured.assign(generation=number) for number in (0, 1)])

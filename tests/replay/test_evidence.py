@@ -160,3 +160,31 @@ def test_local_protocol_is_read_as_far_as_it_came() -> None:
     assert ((runs["final_fitness"] >= 0.83007) == (runs["reach"] == 1)).all()
     assert runs["check_fitness"].notna().all()
     assert (claims["n_a"] == (runs["condition"] == "deep").sum()).all()
+
+
+def test_copies_of_forks_pair_and_count_by_the_run_they_left(
+    made: tuple[Protocol, Path], tmp_path: Path
+) -> None:
+    stated = STATED.format(hash=evo.load_task("cp").record.hash)
+    head, claims = stated.partition("[[conditions]]")[0], stated[stated.index("[measures]") :]
+    side = (
+        '[[conditions]]\nname = "{}"\ntask = "cp"\nchildren = 1\ngenerations = 3\nseeds = "0:5"\n'
+        'forks = "logs/deep"\nat = 2\ncopies = 2\n'
+    )
+    sides = side.format("broad") + side.format("deep") + "options = { feedback = true }\n"
+    claims = claims.replace("final_fitness", "improves")
+    file = tmp_path / "forks.toml"
+    file.write_text(head.replace("small", "forks") + sides + claims)
+    folder = made[1].parent / "forks"
+    run_protocol(file, log_dir=folder, progress=False)
+    runs = protocol_runs(file, folder)
+    assert (runs["calls"] == 1).all()
+    assert runs.groupby("condition")["root"].nunique().tolist() == [5, 5]
+    for row in runs.itertuples():
+        log = evo.read_log(folder / row.run)
+        assert row.improves == float(log.generations[-1].improved)
+        assert row.works == float(log.children[-1].evaluation.status == "ok")
+    found = protocol_claims(file, folder).set_index("claim").loc["differ"]
+    means = runs.groupby(["condition", "root"])["improves"].mean()
+    assert found["effect"] == pytest.approx(means["deep"].mean() - means["broad"].mean())
+    assert (found["n_a"], found["planned_a"]) == (10, 10)
