@@ -97,6 +97,9 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
     """Runs a command's work; mistakes and failures become one line and an exit code."""
     from cyclopts import CycloptsError
 
+    from evo.llm.client import EndpointDown, EndpointError
+    from evo.sandbox import SandboxError
+
     def show(message: Warning | str, *_: object, **__: object) -> None:
         print(f"{name}: note: {message}", file=sys.stderr)
 
@@ -127,27 +130,14 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
         except (ValueError, TypeError, OSError, OverflowError) as error:
             say(error)
             return MISTAKE
-        except known_failures() as error:
+        except (EndpointDown, SandboxError) as error:  # no fault of the arguments
             say(error)
-            return _failure_code(error)
+            return FAILURE
+        except EndpointError as error:  # such as a refused key
+            say(error)
+            return MISTAKE
         finally:
             signal.signal(signal.SIGTERM, before)
-
-
-def known_failures() -> tuple[type[Exception], ...]:
-    """Returns the errors of an endpoint or a sandbox that are no fault of this program."""
-    from evo.llm.client import EndpointError
-    from evo.sandbox import SandboxError
-
-    return (EndpointError, SandboxError)
-
-
-def _failure_code(error: Exception) -> int:
-    """Returns the exit code of a failure: a refused key is a mistake, a down endpoint is not."""
-    from evo.llm.client import EndpointDown
-    from evo.sandbox import SandboxError
-
-    return FAILURE if isinstance(error, EndpointDown | SandboxError) else MISTAKE
 
 
 if __name__ == "__main__":

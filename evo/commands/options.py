@@ -19,7 +19,6 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    Protocol,
     Union,
     get_args,
     get_origin,
@@ -31,23 +30,17 @@ from docstring_parser import parse
 
 from evo.configuration import seeds_of
 
+if TYPE_CHECKING:
+    from cyclopts import Token
+
 Command = Callable[..., int]
 """Shows what was made, and returns the exit code."""
-
-
-class Given(Protocol):
-    """Something that was written on the command line."""
-
-    @property
-    def value(self) -> str:
-        """Its text."""
-        ...
 
 
 def one(convert: Callable[[str], Any], *names: str, metavar: str) -> Any:
     """Returns the type of an option with one value, parsed by a function of a text."""
 
-    def read(_: object, tokens: Sequence[Given]) -> Any:
+    def read(_: object, tokens: Sequence[Token]) -> Any:
         return convert(tokens[0].value)
 
     return Annotated[Any, Parameter(name=names or None, converter=read, metavar=metavar)]
@@ -56,7 +49,7 @@ def one(convert: Callable[[str], Any], *names: str, metavar: str) -> Any:
 def many(convert: Callable[[list[str]], Any], *names: str, metavar: str) -> Any:
     """Returns the type of an option that may be given several times, parsed as a whole."""
 
-    def read(_: object, tokens: Sequence[Given]) -> Any:
+    def read(_: object, tokens: Sequence[Token]) -> Any:
         return convert([token.value for token in tokens])
 
     found = Parameter(name=names or None, converter=read, metavar=metavar, negative=())

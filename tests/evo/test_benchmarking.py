@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evo.benchmarking import Level, knee, levels_for, probe
+from evo.benchmarking import Level, knee, probe
 from evo.cli import main
 from evo.llm.client import EndpointDown
 from evo.llm.offline.latency import Latency
@@ -22,12 +22,6 @@ def test_the_knee_is_the_least_that_gives_nearly_the_most() -> None:
     assert knee([level(1, 1.0), level(2, 2.0), level(4, 4.0, limited=1)]) == 2
     assert knee([level(1, 1.0, limited=3)]) == 1
     assert knee([level(1, 1.0), level(2, 1.0)]) == 1
-
-
-def test_levels_double_up_to_the_calls() -> None:
-    assert levels_for(1) == [1]
-    assert levels_for(16) == [1, 2, 4, 8, 16]
-    assert levels_for(20) == [1, 2, 4, 8, 16]
 
 
 def test_a_probe_asks_no_more_than_it_said(

@@ -8,27 +8,13 @@ import evo
 from evo.configuration import Settings
 
 
-@pytest.mark.parametrize(
-    ("slots", "batch", "arms", "children", "wasted"),
-    [
-        (20, 5, 4, 5, 0),
-        (20, 100, 1, 20, 0),
-        (20, 1, 20, 1, 0),
-        (10, 10, 1, 10, 0),
-        (20, 11, 1, 11, 9),
-    ],
-)
-def test_the_table_of_splits(slots, batch, arms, children, wasted):
-    plan = evo.plan_concurrency(slots, batch)
-    assert (plan.arms, plan.children, plan.wasted) == (arms, children, wasted)
-
-
 @given(st.integers(1, 500), st.integers(1, 500))
 def test_a_split_never_exceeds_the_slots_and_no_further_arm_would_fit(slots, batch):
     plan = evo.plan_concurrency(slots, batch)
     assert plan.arms * plan.children + plan.wasted == slots
     assert 1 <= plan.children <= batch
     assert 0 <= plan.wasted < plan.children
+    assert str(evo.plan_concurrency(20, 11)) == "1 x 11 of 20 slots, 9 wasted"
 
 
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (-1, 5)])

@@ -153,22 +153,6 @@ def test_usage_of_every_dialect(usage, tokens):
     assert usage_tokens(usage) == tokens
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
-    lambda inner: st.dictionaries(st.sampled_from(["cached_tokens", "x"]), inner, max_size=2),
-    max_leaves=3,
-)
-names = ["prompt_tokens", "completion_tokens", "prompt_tokens_details", "input_tokens"]
-
-
-@given(st.dictionaries(st.sampled_from(names), json_values))
-def test_any_usage_gives_counts_or_nothing(usage):
-    tokens = usage_tokens(usage)
-    if tokens is not None:
-        assert 0 <= tokens.cached <= tokens.prompt
-        assert tokens.completion >= 0
-
-
 counts = st.integers(0, 10_000)
 attempts = st.one_of(
     st.builds(

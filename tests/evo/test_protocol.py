@@ -1,4 +1,3 @@
-import os
 import random
 import subprocess
 import sys
@@ -6,7 +5,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import msgspec
 import pytest
 from test_kills import lines_of, seen_by, serve_as_model
 
@@ -177,15 +175,6 @@ def test_kill_9_and_no_call_is_repeated(tmp_path: Path, monkeypatch: pytest.Monk
     assert "24 calls, of which 24 were made; 0 are left" in state_cost(
         protocol, logs_of(protocol, folder)
     )
-
-
-def test_the_hash_does_not_depend_on_the_file_system(tmp_path: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
-    for folder in (one, other):
-        os.mkdir(folder)
-    first, second = load_protocol(written(one)), load_protocol(written(other))
-    assert first == second
-    assert msgspec.structs.asdict(first)["name"] == "small"
 
 
 FORKS = """

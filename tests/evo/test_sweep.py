@@ -20,6 +20,7 @@ from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
 from evo.sweeping.design import claim, make_design, read_design
 from evo.sweeping.events import Event, EventLog, read_events
+from evo.sweeping.fields import known_fields
 from evo.sweeping.summary import cost_of_log, standings, summarise
 
 SPACE = {"temperature": [0.2, 0.9], "generations": [1, 2]}
@@ -140,10 +141,30 @@ def test_mistakes_are_found_before_anything_starts(
 
 def test_a_file_with_a_space_that_is_none_is_a_mistake(tmp_path: Path, capsys) -> None:
     file = tmp_path / "bad.toml"
-    for text in ("space = [1]\n", "base = 3\n", "task = [\n"):
-        file.write_text(text)
+    deep = ["[" * 5000, "9" * 10_000]
+    for text in ("[1]", "3", '"a"\ntask = [', *deep):
+        file.write_text(f"space = {text}\n")
         assert main(["sweep", str(file), "-q"]) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "bad.toml: no sweep: " in line
+
+
+def test_what_a_call_is_told_and_how_a_run_searches_are_fields(tmp_path: Path) -> None:
+    told = {
+        "statement": ["Spread the points.", None], "feedback": [False, True],
+        "inspirations": [0, 2], "draws": [1, 2], "search": ["greedy", "best_of_n"],
+    }  # fmt: skip
+    assert {*told, "confirm"} <= {*known_fields()}
+    headers = set()
+    for name, values in told.items():
+        design = make_design({name: values}, task="mmd", base={})
+        one, other = design.tried_values()[1:]
+        assert one.id != other.id
+        headers |= {one.id, other.id}
+    assert len(headers) == 1 + len(told)  # one of each is what it is where nothing says otherwise
+    swept = evo.sweep({"feedback": [False, True]}, generations=1, log_dir=tmp_path / "s", **ONE)
+    logs = [evo.read_log(path) for path in swept.folder.glob("runs/*.jsonl")]
+    assert sorted(log.header.feedback for log in logs) == [False, True]
 
 
 def test_what_is_given_beside_a_file_replaces_what_it_says(tmp_path: Path) -> None:
@@ -424,12 +445,3 @@ def test_a_sweeps_folder_does_not_say_where_calls_go(
         with pytest.raises(ValueError, match="is none of yours"):
             evo.sweep(folder, budget={"calls": 9})
         assert requests.read_text() == asked
-
-
-@pytest.mark.parametrize("value", ["[" * 5000, "9" * 10_000])
-def test_a_sweep_nested_too_deep_is_a_mistake(
-    tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "sweep.toml").write_text(f"space = {value}")
-    assert main(("sweep", str(tmp_path / "sweep.toml"))) == 2
-    assert "sweep.toml: no sweep" in capsys.readouterr().err
