@@ -16,7 +16,7 @@ What a single run will reach is forecast only inside what the pilot saw (`Kernel
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +92,9 @@ class Plan:
         inside: Whether the recommendation is one run inside what the pilot saw. Elsewhere its
             outcomes are an extrapolation whose calibration was not measured, and not shown.
         options: One row per way to spend the budget, best first: generations (rounds, if there are
-            several arms), children, arms, policy, cost, value (mean of simulated outcomes), inside
-            (whether it is forecast), low and high (95 % of the outcomes of one search) and p_tau
+            several arms), children, arms, policy, cost, value (mean of simulated outcomes, median
+            where the initial program has no fitness), inside (whether it is forecast), low and high
+            (95 % of the outcomes of one search) and p_tau
             (NaN unless inside), ahead (how much more value than the T = N split or, of arms, than
             one run of that split) and margin (what `ahead` must exceed to count); of single runs
             also p_best (share of resampled kernels in which the split is the best) and tied (not
@@ -141,7 +142,7 @@ class Plan:
         if not self.inside:
             why = "several arms" if self.choice.arms > 1 else "beyond what the pilot saw"
             return "\n".join([*lines, f"  no forecast of the fitness: {why}"])
-        low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95])
+        low, middle, high = np.quantile(self.outcomes, [0.05, 0.5, 0.95], method="inverted_cdf")
         lines.append(f"  fitness: median {middle:.4f}, 90 % of searches in [{low:.4f}, {high:.4f}]")
         if self.tau is not None and self.budget_for_tau is not None:
             bound = self.budget_for_tau
@@ -253,19 +254,19 @@ def simulate_choice(
 ) -> FloatArray:
     """Best fitness so far of searches that spend as `choice` says, (kernels * runs, rounds).
 
-    All arms of a search live in one world; `runs` searches are made in each.
+    All arms of a search live in one world; `runs` searches are made in each. Minus infinity while
+    nothing is ok.
     """
     from replay.simulation import simulate
 
     pool = runs * choice.arms
     fitness = np.concatenate(
         [
-            _filled(kernel)[
-                kernel.simulate_states(rounds, choice.children, runs=pool, seed=seed + number)
-            ]
+            kernel.simulate(rounds, choice.children, runs=pool, seed=seed + number)
             for number, kernel in enumerate(worlds)
         ]
     )
+    fitness = np.where(np.isnan(fitness), -np.inf, fitness)  # nothing is ok yet
     if choice.arms == 1:
         return fitness[:, 1:]
     rows = np.arange(len(fitness)).reshape(-1, choice.arms)
@@ -314,7 +315,8 @@ def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatA
     """
     from scipy.special import stdtrit
 
-    difference = by_world - by_world[:, [base]]
+    with np.errstate(invalid="ignore"):  # where a median is minus infinity
+        difference = np.nan_to_num(by_world - by_world[:, [base]], nan=0.0)
     if runs < 2:
         margin = np.full(by_world.shape[1], np.inf)
         margin[base] = 0.0
@@ -322,7 +324,14 @@ def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatA
     rivals = max(by_world.shape[1] - 1, 1)
     # Resampled runs differ less than new runs would, by n / (n - 1) of the variance.
     factor = stdtrit(runs - 1, 1 - CHANCE / rivals) * np.sqrt(runs / (runs - 1))
-    return difference.mean(axis=0), factor * difference.std(axis=0, ddof=min(1, len(by_world) - 1))
+    with np.errstate(invalid="ignore"):  # NaN, which no lead exceeds
+        spread = difference.std(axis=0, ddof=min(1, len(by_world) - 1))
+    return difference.mean(axis=0), factor * spread
+
+
+def _centre(worlds: Sequence[Kernel]) -> Callable[..., FloatArray]:
+    """The mean of outcomes; their median where the initial program has no fitness, as some have."""
+    return np.median if np.isnan(worlds[0].fitness[0]) else np.mean
 
 
 def choose_arms(
@@ -348,14 +357,14 @@ def choose_arms(
     """
     import pandas as pd
 
-    rows, means, choices = [], [], []
+    rows, means, choices, middle = [], [], [], _centre(worlds)
     for K in (K for K in arms if single.generations >= 2 * K):
         for policy in policies:
             choice = replace(single, arms=K, policy=policy)
             final = simulate_choice(worlds, choice, rounds=single.generations, seed=seed)[:, -1]
-            by_world = final.reshape(len(worlds), -1).mean(axis=1)
+            by_world = middle(final.reshape(len(worlds), -1), axis=1)
             ahead, margin = lead(np.stack([alone, by_world], axis=1), 0, runs)
-            rows.append(_option(choice, final) | {"ahead": ahead[1], "margin": margin[1]})
+            rows.append(_option(choice, middle(final)) | {"ahead": ahead[1], "margin": margin[1]})
             means.append(by_world)
             choices.append(choice)
     if not rows:
@@ -392,11 +401,6 @@ def _costs(costs: Mapping[str, float] | None) -> Costs:
     return price
 
 
-def _filled(kernel: Kernel) -> FloatArray:
-    """Fitness of each state; nothing at all counts as the lowest fitness that was logged."""
-    return np.nan_to_num(kernel.fitness, nan=kernel.fitness[1])
-
-
 def _splits(
     worlds: Sequence[Kernel],
     rounds: Mapping[int, int],
@@ -407,17 +411,17 @@ def _splits(
     """Options of one run, and the mean of each in each world, (worlds, splits)."""
     import pandas as pd
 
-    rows, means = [], []
+    rows, means, middle = [], [], _centre(worlds)
     for N, T in rounds.items():
         choice = Choice(generations=T, children=N)
         final = simulate_choice(worlds, choice, rounds=T, runs=200, seed=seed)[:, -1]
-        option = _option(choice, final) | {"inside": base.inside(T, N)}
+        option = _option(choice, middle(final)) | {"inside": base.inside(T, N)}
         if option["inside"]:
-            low, high = np.quantile(final, [0.025, 0.975])
+            low, high = np.quantile(final, [0.025, 0.975], method="inverted_cdf")
             reached = np.nan if tau is None else np.mean(final >= tau)
             option |= {"low": low, "high": high, "p_tau": reached}
         rows.append(option)
-        means.append(final.reshape(len(worlds), -1).mean(axis=1))
+        means.append(middle(final.reshape(len(worlds), -1), axis=1))
     by_world, runs = np.stack(means, axis=1), len(base.sizes)
     table = pd.DataFrame(rows)
     table["ahead"], table["margin"] = lead(by_world, nearest_square(rounds), runs)
@@ -427,5 +431,5 @@ def _splits(
     return table, by_world
 
 
-def _option(choice: Choice, final: FloatArray) -> dict[str, Any]:
-    return asdict(choice) | {"value": float(final.mean())}
+def _option(choice: Choice, value: FloatArray) -> dict[str, Any]:
+    return asdict(choice) | {"value": float(value)}

@@ -123,6 +123,32 @@ def test_scale_and_origin_of_fitness_change_no_plan(seed, a, b):
         )
 
 
+def test_a_search_without_any_fitness_is_worth_minus_infinity():
+    """Initial programs that fail: the rule says minus infinity, not the lowest that was logged."""
+    frame, children = chain_runs(sizes=(1, 4), budget=8, seeds=range(8))
+    start = frame["best_fitness"].min()
+    frame["best_fitness"] = frame["best_fitness"].where(frame["best_fitness"] > start)
+    at_start = children["parent_fitness"] == start
+    children["parent_fitness"] = children["parent_fitness"].where(~at_start)
+    children["fitness"] = children["fitness"].where(children["fitness"] != start)
+    children["improved"] = children["improved"] | (at_start & children["fitness"].notna())
+    kernel = fit_kernel(children)
+    paths = simulate_choice([kernel], Choice(generations=8, children=1), rounds=8, runs=400)
+    assert np.isneginf(paths[:, 0]).any()
+    assert (paths[:, -1] >= paths[:, 0]).all()
+    made = plan(frame, children=children, budget=8, tau=start, kernels=4, arms=(2,))
+    assert 0 < (made.outcomes == -np.inf).mean() < 1
+    assert "no forecast" in str(made) or made.p_tau < 1
+    moved = plan(
+        frame.assign(best_fitness=frame["best_fitness"] - 5),
+        children=children.assign(
+            fitness=children["fitness"] - 5, parent_fitness=children["parent_fitness"] - 5
+        ),
+        budget=8, tau=start - 5, best=-4.0, kernels=4, arms=(2,),
+    )  # fmt: skip
+    assert moved.choice == made.choice
+
+
 def test_equal_seeds_give_equal_plans(pilot, made):
     frame, children = pilot
     again = plan(frame, children=children, budget=64, tau=0.6, **FAST)
