@@ -103,7 +103,8 @@ class BilinearFit:
         """Coefficients with intervals, and R2 beside the smaller models."""
         lines = [
             f"{self.task}, {self.model}: log({self.best:g} - V) = b0 + a log T + b log N + "
-            f"c log T log N ({self.n_cells} cells, {self.n_runs} runs, {self.level:.0%} intervals)"
+            f"c log T log N ({self.n_cells} cells, {self.n_runs} runs, nominal "
+            f"{100 * self.level:g} % intervals)"
         ]
         for name, found in self.coefficients.items():
             sure = f" [{found['low']:+.4f}, {found['high']:+.4f}]" if len(self.draws) else ""

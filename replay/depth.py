@@ -2,7 +2,7 @@
 
 A budget of C calls can be spent as T generations of N children, C = T * N. Splits are compared by
 the mean over runs, since that is what the next search can expect, or by the median where a run has
-no fitness at all.
+no fitness at all: see `replay.frames.FAILURES`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from replay.cells import Cells, Centre, FloatArray, IntArray, cells, centre, log_gaps, sweeps
 from replay.frames import COSTS
-from replay.intervals import interval
+from replay.intervals import interval, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ Axis = Literal["calls", "tokens", "flops", "dollars", "seconds"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 
 _FEW = "too few runs to say how surely"
-_INTERVAL = ("low", "high", "n")
+_INTERVAL = ("low", "high", "n", "coverage")
 _BEST = ("calls", "splits", "statistic", "generations", "children", "value", "p_best", "held_out")
 _KNOWING = ("calls", "rule", "generations", "children", "gain")
 _POINTS = ("cost", "maximum", "generations", "children", "splits", "statistic", "value")
@@ -41,17 +41,18 @@ class DepthBreadth:
 
     Attributes:
         cells: One row per task, model and cell: generations (T), children (N), calls, value (mean
-            best fitness over runs; NaN while a run has none), low, high, n (runs), n_without (runs
-            with no fitness yet), median (these runs at the bottom), p_best (bootstrap probability
-            that the cell is the best of its budget, whole runs resampled; ties share it; NaN where
-            a split has fewer than FEWEST runs).
+            best fitness over runs; NaN while a run has none), low, high, n (runs), coverage (worst
+            that was measured for such intervals, as below), n_without (runs with no fitness yet),
+            median (these runs at the bottom), p_best (bootstrap probability that the cell is the
+            best of its budget, whole runs resampled; ties share it; NaN where a split has fewer
+            than FEWEST runs).
         best: One row per task, model and budget of at least two splits: calls, splits (how many
             the best was chosen from), statistic (what they are compared by), generations, children,
             value (of the best split, which flatters it), p_best, held_out (value of the split
             chosen on all runs but one, on that one: what the choice is worth), low, high (interval
-            of held_out), n.
+            of held_out), n, coverage.
         knowing: One row per task, model, budget and fixed rule: gain (held_out less the rule's
-            value on the same runs), low, high, n.
+            value on the same runs), low, high, n, coverage.
         level: Nominal coverage of the intervals.
     """
 
@@ -64,7 +65,8 @@ class DepthBreadth:
         """Best split and value of knowing it, one line per budget."""
         lines = []
         for (task, model), part in self.best.groupby(["task", "model"], sort=False):
-            lines.append(f"{task}, {model}: best split of each budget ({self.level:.0%} intervals)")
+            name = name_of(part["coverage"], self.level)
+            lines.append(f"{task}, {model}: best split of each budget ({name}s)")
             rows: Any = part.itertuples()
             for row in rows:
                 known = np.isfinite(row.p_best)
@@ -89,7 +91,8 @@ class Envelope:
             (mean over the cell's runs), maximum (largest cell within that cost: the usual envelope,
             which flatters), generations and children (its cell), splits (how many cells it was
             chosen from), statistic (mean, or median where a run has no fitness), value (of the cell
-            chosen on all runs but one, on that one), low, high (interval of value), n.
+            chosen on all runs but one, on that one), low, high (interval of value), n,
+            coverage.
         collapse: One row per task: r2 of one curve for all models, log(best - maximum) quadratic in
             log cost, models, points.
         level: Nominal coverage of the intervals.
@@ -103,7 +106,8 @@ class Envelope:
     def __str__(self) -> str:
         """Last point of each envelope, and how far one curve fits all models."""
         last = self.points.groupby(["task", "model"], sort=False).tail(1)
-        lines = [f"best in sweep within a number of {self.axis} ({self.level:.0%} intervals)"]
+        name = name_of(last["coverage"], self.level)
+        lines = [f"best in sweep within a number of {self.axis} ({name}s)"]
         for row in last.itertuples():
             lines.append(
                 f"  {row.task}, {row.model}: {row.maximum:.4f} at {row.cost:.4g} {self.axis}, the "
@@ -149,7 +153,6 @@ def envelope(
     level: float = 0.95,
     best: float = 1.0,
     ceiling: float = 0.9999,
-    seed: int = 0,
 ) -> Envelope:
     """Best-in-sweep fitness of each model against what it cost.
 
@@ -160,7 +163,6 @@ def envelope(
         best: The best known fitness of the task.
         ceiling: Where the collapse takes log(best - fitness), fitness counts as at most this share
             of the way from the lowest fitness to the best.
-        seed: Key of the generator.
 
     Raises:
         ValueError: If the axis is unknown, or no model's runs know their cost on it.
@@ -175,7 +177,7 @@ def envelope(
         total[:, 0] = 0.0  # the initial program needs no call
         means = cells(replace(cost, values=total.cumsum(axis=1))).means
         if np.isfinite(means).any():
-            points = _points(cells(fitness), means, level, seed)
+            points = _points(cells(fitness), means, level)
             points.insert(0, "task", fitness.task)
             points.insert(1, "model", fitness.model)
             tables.append(points)
@@ -229,14 +231,14 @@ def choose_left_out(grid: Cells, among: IntArray) -> tuple[IntArray, FloatArray]
 
 
 def _summary(
-    values: FloatArray, statistic: Centre, level: float, seed: int
-) -> tuple[float, float, float, int]:
-    """Mean or median over runs with low, high and n; NaN where there is none."""
+    values: FloatArray, statistic: Centre, level: float
+) -> tuple[float, float, float, int, float]:
+    """Mean or median over runs with low, high, n and coverage; NaN where there is none."""
     n = len(values)
     if n < FEWEST or not np.isfinite(values).all():
-        return float(centre(values, statistic)) if n else np.nan, np.nan, np.nan, n
+        return float(centre(values, statistic)) if n else np.nan, np.nan, np.nan, n, np.nan
     found = interval(values, statistic, level)
-    return found.value, found.low, found.high, n
+    return found.value, found.low, found.high, n, found.coverage
 
 
 def _tables(
@@ -258,7 +260,7 @@ def _tables(
         top = among[centres[among].argmax()]
         head = (C, len(among), statistic, grid.generations[top], grid.children[top], centres[top])
         runs, held = choose_left_out(grid, among)
-        best.append((*head, p_best[top], *_summary(held, statistic, level, seed)))
+        best.append((*head, p_best[top], *_summary(held, statistic, level)))
         for rule in RULES:
             at = fixed_split(rule, grid.generations[among], grid.children[among])
             if at is not None:
@@ -266,17 +268,18 @@ def _tables(
                 same = held == own  # as where neither has anything
                 gain = np.where(same, 0.0, held - np.where(same, 0.0, own))
                 split = (grid.generations[among[at]], grid.children[among[at]])
-                knowing.append((C, rule, *split, *_summary(gain, statistic, level, seed)))
-    summaries = [_summary(own[~np.isnan(own)], "mean", level, seed)[1:3] for own in grid.values.T]
+                knowing.append((C, rule, *split, *_summary(gain, statistic, level)))
+    summaries = [_summary(own[~np.isnan(own)], "mean", level) for own in grid.values.T]
     table = pd.DataFrame(
         {
             "generations": grid.generations,
             "children": grid.children,
             "calls": grid.calls,
             "value": grid.means,
-            "low": [low for low, _ in summaries],
-            "high": [high for _, high in summaries],
+            "low": [low for _, low, _, _, _ in summaries],
+            "high": [high for _, _, high, _, _ in summaries],
             "n": grid.counts,
+            "coverage": [coverage for *_, coverage in summaries],
             "n_without": np.isneginf(grid.values).sum(axis=0),
             "median": grid.centres("median"),
             "p_best": p_best,
@@ -299,7 +302,7 @@ def _share_of_best(drawn: FloatArray) -> FloatArray:
     return np.asarray((largest / largest.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def _points(grid: Cells, cost: FloatArray, level: float, seed: int) -> pd.DataFrame:
+def _points(grid: Cells, cost: FloatArray, level: float) -> pd.DataFrame:
     """The envelope's points for one task and model, `cost` (cells,)."""
     import pandas as pd
 
@@ -314,10 +317,9 @@ def _points(grid: Cells, cost: FloatArray, level: float, seed: int) -> pd.DataFr
     for at in last[rises]:
         among = known[: at + 1]
         _, held = choose_left_out(grid, among)
-        value, low, high, n = _summary(held, statistic, level, seed)
         top = among[centres[among].argmax()]
         split = (grid.generations[top], grid.children[top], len(among), statistic)
-        rows.append((cost[known[at]], highest[at], *split, value, low, high, n))
+        rows.append((cost[known[at]], highest[at], *split, *_summary(held, statistic, level)))
     return pd.DataFrame(rows, columns=[*_POINTS, *_INTERVAL])
 
 

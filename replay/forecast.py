@@ -10,7 +10,8 @@ margin, and several arms unless one run is ahead of them by more than its margin
 deviation of the lead over worlds times Student's t, with the pilot's runs less one degrees of
 freedom, at CHANCE shared by all rivals (Bonferroni).
 
-What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`).
+What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`); whether
+it reaches tau, by the kernels and the pilot's own runs of that split together (`chance`).
 `tests/benchmarks/forecast_scores.py` measures forecasts, `planner_backtest.py` plans.
 """
 
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay.cells import FloatArray, one_sweep
+from replay.cells import FloatArray, Sweep, one_sweep
 from replay.kernel import Kernel, fit_kernel
 
 if TYPE_CHECKING:
@@ -37,19 +38,15 @@ _OPTIONS = (
     *("generations", "children", "arms", "policy", "cost", "value", "inside", "low", "high"),
     *("p_tau", "ahead", "margin", "p_best", "tied"),
 )
+SIMULATED = 40
+"""Runs that a forecast by the kernel alone is worth beside the pilot's own."""
 CHANCE = 0.05
 """Probability that some split departs from T = N by luck alone."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What a generation costs, in the unit of the budget.
-
-    Attributes:
-        call: Per call of the model.
-        evaluation: Per evaluation.
-        generation: Per generation, whatever N is: waiting, for instance.
-    """
+    """What a call, an evaluation, and a generation whatever its N cost, in the budget's unit."""
 
     call: float = 1.0
     evaluation: float = 0.0
@@ -102,9 +99,9 @@ class Plan:
         outcomes: Simulated final fitness of the recommendation, (outcomes,).
         tau: The fitness to reach, or None.
         p_tau: Probability that the recommendation reaches it; NaN unless inside, None without tau.
-        budget_for_tau: Budget with which 90 % of outcomes reach tau by the recommended split;
-            infinite if none that is forecast; None without tau.
-        reached: Share of outcomes that reached tau by generation, (rounds,), NaN where it is not
+        budget_for_tau: Budget with which tau is reached with probability .9 by the recommended
+            split; infinite if none that is forecast; None without tau.
+        reached: Probability of having reached tau by generation, (rounds,), NaN where it is not
             forecast; empty without tau.
         pilot_runs: Runs of the pilot.
         pilot_calls: Their calls.
@@ -194,7 +191,7 @@ def plan(
     rounds = affordable(budget, price)
     base = fit_kernel(children, best=best)
     worlds = list(base.resampled(kernels, seed=seed))
-    options, by_world = _splits(worlds, rounds, base, tau, seed)
+    options, by_world = _splits(worlds, rounds, base, pilot, tau, seed)
     chosen = choose_split(by_world, rounds, len(pilot.runs))
     single = Choice(generations=rounds[chosen], children=chosen)
     alone = by_world[:, list(rounds).index(chosen)]
@@ -208,7 +205,8 @@ def plan(
     options["cost"] = options["generations"] * np.array(generation)
     inside = choice.arms == 1 and base.inside(choice.generations, choice.children)
     paths = simulate_choice(worlds, choice, rounds=choice.generations, runs=50, seed=seed + 1)
-    reached = np.zeros(0) if tau is None else (paths >= tau).mean(axis=0)
+    own = own_runs(pilot, choice.generations, choice.children)
+    reached = np.zeros(0) if tau is None else chance(paths, own, tau)
     known = [base.inside(T + 1, choice.children) for T in range(len(reached))]
     reached = np.where(known if choice.arms == 1 else False, reached, np.nan)
     enough = np.flatnonzero(reached >= 0.9)
@@ -282,6 +280,23 @@ def simulate_choice(
     return np.asarray(replay.best_fitness)
 
 
+def own_runs(pilot: Sweep, generations: int, children: int) -> FloatArray:
+    """Best fitness so far of the pilot's runs of one split, (runs, T); few or none."""
+    rows = (pilot.children == children) & (pilot.depth >= generations)
+    own = pilot.values[rows, 1 : generations + 1]
+    return np.where(np.isnan(own), -np.inf, own)
+
+
+def chance(paths: FloatArray, own: FloatArray, tau: FloatArray | float) -> FloatArray:
+    """Probability that a search reaches `tau`, by column of simulated searches and of the pilot's.
+
+    The kernel counts as SIMULATED runs beside the pilot's own of that split, and one more run
+    reaches it or not (Jeffreys): without them the kernel was measured to be too sure.
+    """
+    hits, n = (own >= tau).sum(axis=0), len(own)
+    return np.asarray((SIMULATED * (paths >= tau).mean(axis=0) + hits + 0.5) / (SIMULATED + n + 1))
+
+
 def choose_split(by_world: FloatArray, rounds: Mapping[int, int], runs: int) -> int:
     """N of the plan: T = N, or the best of the splits that are ahead of it by their margin.
 
@@ -304,14 +319,8 @@ def nearest_square(rounds: Mapping[int, int]) -> int:
 def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatArray]:
     """How far each split is ahead of the `base`-th, and the margin that luck accounts for.
 
-    Args:
-        by_world: As for `choose_split`.
-        base: Column of `by_world`.
-        runs: Runs of the pilot.
-
-    Returns:
-        Mean over worlds of the difference, and its margin, (splits,) each; the margin is 0 for the
-        base and infinite for pilots of one run.
+    Arguments as for `choose_split`. Returns the mean over worlds of the difference, and its margin,
+    (splits,) each; the margin is 0 for the base and infinite for pilots of one run.
     """
     from scipy.special import stdtrit
 
@@ -405,6 +414,7 @@ def _splits(
     worlds: Sequence[Kernel],
     rounds: Mapping[int, int],
     base: Kernel,
+    pilot: Sweep,
     tau: float | None,
     seed: int,
 ) -> tuple[pd.DataFrame, FloatArray]:
@@ -415,13 +425,14 @@ def _splits(
     for N, T in rounds.items():
         choice = Choice(generations=T, children=N)
         final = simulate_choice(worlds, choice, rounds=T, runs=200, seed=seed)[:, -1]
+        means.append(middle(final.reshape(len(worlds), -1), axis=1))
         option = _option(choice, middle(final)) | {"inside": base.inside(T, N)}
         if option["inside"]:
             low, high = np.quantile(final, [0.025, 0.975], method="inverted_cdf")
-            reached = np.nan if tau is None else np.mean(final >= tau)
+            own = own_runs(pilot, T, N)[:, -1]
+            reached = np.nan if tau is None else float(chance(final, own, tau))
             option |= {"low": low, "high": high, "p_tau": reached}
         rows.append(option)
-        means.append(middle(final.reshape(len(worlds), -1), axis=1))
     by_world, runs = np.stack(means, axis=1), len(base.sizes)
     table = pd.DataFrame(rows)
     table["ahead"], table["margin"] = lead(by_world, nearest_square(rounds), runs)

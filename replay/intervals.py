@@ -53,8 +53,7 @@ class Interval:
 
     Attributes:
         value: The statistic of the data; a float, or one per column, as for the next four.
-        low: Lower limit; NaN where there is no interval.
-        high: Upper limit, likewise.
+        low: Lower limit; NaN where there is no interval; `high`, the upper one, likewise.
         n: Number of runs that it rests on.
         coverage: Worst coverage measured for this kind and n; NaN where none was.
         level: Nominal coverage, in (0, 1).
@@ -74,10 +73,9 @@ class Interval:
     @property
     def label(self) -> str:
         """What to call the interval, such as `92 % interval`, by its worst measured coverage."""
-        known = np.asarray(self.coverage)[np.isfinite(self.coverage)]
-        if known.size:
-            return f"{100 * min(known.min(), self.level):.0f} % interval"
-        return f"nominal {100 * self.level:g} % interval" if not self.note else "no interval"
+        if self.note and not np.isfinite(self.coverage).any():
+            return "no interval"
+        return name_of(self.coverage, self.level)
 
     def __str__(self) -> str:
         """Render as `0.512 [0.480, 0.551] (mean, 92 % interval, n = 10)`."""
@@ -89,15 +87,18 @@ class Interval:
         return f"{self.value:.4g} {limits} ({self.statistic}, {self.label}, n = {self.n})"
 
 
+def name_of(coverage: ArrayLike, level: float) -> str:
+    """What to call intervals: by the worst coverage of them, by their level where none is known."""
+    known = np.asarray(coverage, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    if known.size:
+        return f"{100 * min(known.min(), level):.0f} % interval"
+    return f"nominal {100 * level:g} % interval"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How `b` compares with `a`.
-
-    Attributes:
-        difference: Mean of `b` less that of `a`.
-        probability: Probability that a run of `b` beats one of `a`, ties counting half.
-        paired: Whether run i of both belongs together.
-    """
+    """Mean of `b` less that of `a`, and the probability that a run of `b` beats one of `a`."""
 
     difference: Interval
     probability: Interval
@@ -333,38 +334,33 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
         )
     _check(np.concatenate([left, right])[:, None], level, "raise", ordered=False)
     wins = (right > left[:, None]) + 0.5 * (right == left[:, None])
+    name = "probability of improvement"
     if paired:
         difference = interval(right - left, level=level)
         won, n = float(np.diag(wins).sum()), len(left)
         low, high = (float(limit) for limit in _clopper_pearson(np.array(won), n, level))
-        probability = Interval(
-            value=won / n, low=low, high=high, n=n, coverage=measured("share", n, level),
-            level=level, statistic="probability of improvement",
-        )  # fmt: skip
+        made: dict[str, Any] = {"value": won / n, "n": n, "coverage": measured("share", n, level)}
+        probability = Interval(**made, low=low, high=high, level=level, statistic=name)
     else:
-        groups = "difference of means", "probability of improvement"
-        difference = _welch(left, right, level, groups[0])
-        probability = _welch(-wins.mean(axis=1), wins.mean(axis=0), level, groups[1])
-        value = float(wins.mean())
-        half = (probability.high - probability.low) / 2
+        difference = _welch(left, right, level, "difference of means")
+        found = _welch(-wins.mean(axis=1), wins.mean(axis=0), level, name)
+        value, half = float(wins.mean()), (found.high - found.low) / 2
         low, high = max(value - half, 0.0), min(value + half, 1.0)
-        probability = replace(probability, value=value, low=low, high=high)
+        probability = replace(found, value=value, low=low, high=high)
     return Comparison(difference=difference, probability=probability, paired=paired)
 
 
 def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Interval:
     """Difference of the means of two groups of runs."""
-    least, n = min(len(left), len(right)), len(left) + len(right)
-    value, half = right.mean() - left.mean(), np.nan
+    least, value, half = min(len(left), len(right)), float(right.mean() - left.mean()), np.nan
     note = too_few(least, LEAST) if least < LEAST else ""
     if not note:
         half = float(welch_half(left, right, level))
-        note = "" if half > 0 else EQUAL
-    half = np.nan if note else half
+        half, note = (half, "") if half > 0 else (np.nan, EQUAL)
+    coverage = np.nan if note else measured("difference", least, level)
     return Interval(
-        value=float(value), low=float(value - half), high=float(value + half), n=n, level=level,
-        coverage=np.nan if note else measured("difference", least, level), statistic=name,
-        note=note,
+        value=value, low=value - half, high=value + half, n=len(left) + len(right), level=level,
+        coverage=coverage, statistic=name, note=note,
     )  # fmt: skip
 
 
@@ -394,8 +390,7 @@ def curve_band(
         first: Label of the first column in the index: 0 for generations, 1 for pulls.
 
     Returns:
-        One row per column of `matrix`: value, low, high, n (the runs that have a value there) and
-        coverage.
+        One row per column: value, low, high, n (the runs that have a value there) and coverage.
     """
     import pandas as pd
 
@@ -439,7 +434,7 @@ def _value_at(ordered: FloatArray, q: float) -> FloatArray:
 
 
 def student(level: float, freedom: float) -> float:
-    """How many standard errors lie on either side of the mean, of so many degrees of freedom."""
+    """Standard errors on either side of the mean, of so many degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + level) / 2))
@@ -462,7 +457,6 @@ def _check(columns: FloatArray, level: float, missing: str, *, ordered: bool) ->
     if np.isneginf(columns).any() and not ordered:
         raise ValueError(NOTHING)
     if missing == "raise" and np.isnan(columns).any():
-        raise ValueError(
-            f"{int(np.isnan(columns).any(axis=1).sum())} of {len(columns)} runs have NaN, that is "
-            "no value; drop them or pass missing='omit'"
-        )
+        lost = int(np.isnan(columns).any(axis=1).sum())
+        said = "runs have NaN, that is no value; drop them or pass missing='omit'"
+        raise ValueError(f"{lost} of {len(columns)} {said}")

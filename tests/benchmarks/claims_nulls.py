@@ -89,7 +89,7 @@ def policies(name: str, draw: Draw, draws: int) -> tuple[float, float]:
     rows = rng.integers(0, RUNS, (40, RUNS))
     _, errors = _effects(base[rows], name, "random")
     needed = 0.94 * errors.mean() + max(2.78 * errors.mean(), np.quantile(null, 0.95))
-    for rate in np.linspace(0, 6, 25) * np.abs(steps).mean():
+    for rate in np.geomspace(0.05, 100, 40) * np.abs(steps).mean():
         worlds = np.maximum.accumulate((base + rate * quality)[rows], axis=2)
         effects, _ = _effects(worlds, name, "random")
         if effects.mean() >= 2 * needed:

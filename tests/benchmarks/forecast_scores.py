@@ -9,7 +9,8 @@ tau at quantiles of the pilot's cells. Printed, over whole runs:
   reach tau, (k + 1/2) / (n + 1), with its one-sided lower 90 % limit (Student's t);
 - reliability: mean absolute difference of forecast and observed frequency over ten bins, and the
   95th percentile of what a perfectly calibrated forecaster would show on the same runs: each run is
-  replaced by one that is drawn from its own forecast, all its events together.
+  replaced by one that is drawn from the kernel, all its events together, and the kernel's forecast
+  is judged on it. (Forecasts take the pilot's own runs as well: that moves the bar up a little.)
 
 At the end, all that is not the offline model's is pooled.
 """
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from paper_ledger import sources
 
 from replay.cells import FloatArray, Sweep, cells, one_sweep
-from replay.forecast import Choice, simulate_choice
+from replay.forecast import Choice, chance, own_runs, simulate_choice
 from replay.kernel import Kernel, fit_kernel
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -95,7 +96,9 @@ def _forecast(
     drawn = reach(paths[:, at - 1])
     n = np.repeat((pilot.depth[pilot.children == N][:, None] >= at).sum(axis=0), len(levels))
     k = reach(same[:, at]).sum(axis=0) if len(same) else np.zeros(len(n))
-    return Forecasts(run, drawn.mean(axis=0), (k + 0.5) / (n + 1), reach(own[None, at])[0], drawn)
+    mine = own_runs(pilot, T, N)
+    forecast = np.stack([chance(paths[:, at - 1], mine[:, at - 1], tau) for tau in levels], axis=1)
+    return Forecasts(run, forecast.ravel(), (k + 0.5) / (n + 1), reach(own[None, at])[0], drawn)
 
 
 def log_score(chance: FloatArray, outcome: NDArray[np.bool_]) -> FloatArray:
@@ -119,21 +122,22 @@ def scores(found: list[Forecasts], *, draws: int = 400, seed: int = 0) -> dict[s
         float(np.mean(log_score(f.forecast, f.outcome) - log_score(f.climatology, f.outcome)))
         for f in found
     ]
-    chance = np.concatenate([f.forecast for f in found])
+    stated = np.concatenate([f.forecast for f in found])
     rng = np.random.default_rng(seed)
+    perfect = np.concatenate([f.drawn.mean(axis=0) for f in found])
     alike = [
-        unreliability(chance, np.concatenate([f.drawn[rng.integers(len(f.drawn))] for f in found]))
+        unreliability(perfect, np.concatenate([f.drawn[rng.integers(len(f.drawn))] for f in found]))
         for _ in range(draws)
     ]
     error = np.std(gains, ddof=1) / np.sqrt(len(gains))
     return {
         "runs": len(found),
-        "events": len(chance),
+        "events": len(stated),
         "gain": np.mean(gains),
         "low": np.mean(gains) - t.ppf(0.9, len(gains) - 1) * error,
-        "forecast": chance.mean(),
+        "forecast": stated.mean(),
         "observed": np.concatenate([f.outcome for f in found]).mean(),
-        "unreliability": unreliability(chance, np.concatenate([f.outcome for f in found])),
+        "unreliability": unreliability(stated, np.concatenate([f.outcome for f in found])),
         "perfect_95": np.quantile(alike, 0.95),
     }
 

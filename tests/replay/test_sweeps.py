@@ -115,6 +115,13 @@ def test_no_row_of_the_front_is_beaten_and_every_other_is() -> None:
     assert table.drop(front.index).apply(beaten, axis=1).all()
 
 
+def test_of_rows_as_cheap_or_as_fit_the_front_takes_the_better_alone() -> None:
+    table = pd.DataFrame(
+        {"tokens": [1, 1, 2, 2, 3, 3], "fitness": [0.2, 0.3, 0.3, 0.5, 0.5, None], "at": range(6)}
+    )
+    assert pareto_front(table, "tokens")["at"].tolist() == [1, 3]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark", "neutral"])
 @pytest.mark.parametrize("draw", FIGURES)
 def test_figures_say_what_they_rest_on(draw, theme, tmp_path) -> None:

@@ -20,6 +20,7 @@ from evo.records import (
     Confirmation,
     End,
     Evaluation,
+    Fork,
     Generation,
     Header,
     Initial,
@@ -126,6 +127,17 @@ def test_children_say_their_parent_and_whether_they_beat_it(tmp_path):
     np.testing.assert_array_equal(table["improved"], beat)
     improved = table.groupby("generation")["improved"].any()
     assert improved.tolist() == [generation.improved for generation in log.generations]
+
+
+def test_a_child_improves_by_more_than_the_least_improvement_alone(tmp_path):
+    lines = changed(sample_lines(), Header, min_improvement=0.1)
+    lines = changed(lines, Initial, evaluation=Evaluation(status="ok", fitness=0.5))
+    found = []
+    for fitness in (0.5 + 0.1, 0.601):
+        tried = changed(lines, Child, evaluation=Evaluation(status="ok", fitness=fitness))
+        table = replay.children(write_lines(tmp_path / "a.jsonl", tried))
+        found.append(bool(table["improved"].iloc[0]))
+    assert found == [False, True]
 
 
 def test_any_ok_child_improves_on_nothing(tmp_path):
@@ -384,6 +396,31 @@ def test_what_islands_exchange_stands_in_the_header(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", changed(sample_lines(), Header, mixed=3))
     for read in (replay.load, replay.children):
         assert (read(path)["mixed"] == 3).all()
+
+
+def test_what_a_fork_inherited_costs_nothing(tmp_path):
+    """The first of three generations was copied from the run that the fork left."""
+    plain = write_sample(tmp_path / "plain.jsonl", generations=3, children=3)
+    fork = Fork(at=1, copy=2, parent="a" * 64, through="b" * 64, root="c" * 64, segments=())
+    lines = [
+        msgspec.structs.replace(line, inherited=True)
+        if isinstance(line, Child | Generation) and line.generation == 1
+        else line
+        for line in changed(sample_lines(generations=3, children=3), Header, fork=fork)
+    ]
+    forked = write_lines(tmp_path / "forked.jsonl", lines)
+    one, other = replay.load(plain), replay.load(forked)
+    assert set(other["forked_from"]) == {"b" * 12}
+    assert (set(other["copy"]), set(other["root"])) == ({2}, {"c" * 12})
+    for name in ("n_calls", "tokens", "n_attempts", "seconds", "evaluation_seconds"):
+        assert other.loc[1, name] == 0 < one.loc[1, name]
+        assert other.loc[2:, name].tolist() == one.loc[2:, name].tolist()
+    assert other["best_fitness"].tolist() == one["best_fitness"].tolist()
+    assert load_tables(forked).runs["n_calls"].item() == 6
+    attempts = replay.attempts(forked)
+    assert attempts["generation"].min() == 2
+    children = replay.children(forked)
+    assert children.loc[children["inherited"], "generation"].tolist() == [1, 1, 1]
 
 
 def test_gain_on_fresh_draws_and_the_tests_that_were_made(tmp_path):
