@@ -283,7 +283,7 @@ def simulate_choice(
 def own_runs(pilot: Sweep, generations: int, children: int) -> FloatArray:
     """Best fitness so far of the pilot's runs of one split, (runs, T); few or none."""
     rows = (pilot.children == children) & (pilot.depth >= generations)
-    own = pilot.values[rows, 1 : generations + 1]
+    own = pilot.values[rows, 1 : generations + 1] if rows.any() else np.empty((0, generations))
     return np.where(np.isnan(own), -np.inf, own)
 
 

@@ -72,7 +72,7 @@ class Interval:
 
     @property
     def label(self) -> str:
-        """What to call the interval, such as `92 % interval`, by its worst measured coverage."""
+        """What to call the interval, such as `92 % interval`: see `name_of`."""
         if self.note and not np.isfinite(self.coverage).any():
             return "no interval"
         return name_of(self.coverage, self.level)
@@ -198,10 +198,7 @@ def _finder(statistic: str | float, method: str | None) -> tuple[str, _Finder]:
 
 
 def _mean(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
-    """Student's t, its half to the side of the longer tail stretched by the sample's skewness.
-
-    By 10 / n of it from ten runs on: t's error of coverage falls with the skewness of the mean.
-    """
+    """Student's t, the half on the longer tail's side stretched by the skewness (10 / n of it)."""
     n, value = len(values), values.mean(axis=0)
     parts = [values[labels == label] for label in np.unique(labels)]
     if n < LEAST or min(map(len, parts)) < 2:
@@ -290,10 +287,7 @@ def _betting(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
 
 
 def interquartile_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
-    """Mean of the middle half: a quarter of the values, rounded down, is cut at each end (IQM).
-
-    As in Agarwal et al. 2021, "Deep RL at the edge of the statistical precipice".
-    """
+    """Mean without a quarter of the values, rounded down, at each end (Agarwal et al. 2021)."""
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=axis)
     n = ordered.shape[axis]
     return np.asarray(ordered.take(range(n // 4, n - n // 4), axis=axis).mean(axis=axis))
