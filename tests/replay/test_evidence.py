@@ -188,3 +188,15 @@ def test_copies_of_forks_pair_and_count_by_the_run_they_left(
     means = runs.groupby(["condition", "root"])["improves"].mean()
     assert found["effect"] == pytest.approx(means["deep"].mean() - means["broad"].mean())
     assert (found["n_a"], found["planned_a"]) == (10, 10)
+
+
+def test_sides_that_are_equal_differ_in_no_claim(
+    made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every exchange does as well: p is 1 on both sides, and never 0."""
+    runs = protocol_runs(*made).assign(final_fitness=0.5)
+    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: runs)
+    found = protocol_claims(*made).set_index("claim").loc["differ"]
+    assert found["effect"] == 0
+    assert found["p"] == found["p_holm"] == 1
+    assert found["verdict"] == "undetermined"
