@@ -316,6 +316,7 @@ class Arm:
         self.costs.append(_costs(self._under, [*children, *self.maker.calls], seconds))
         self._confirmed, self._plan_logged = None, False
         self._logged, self._programs, self.maker.replies = {}, {}, {}
+        self.maker.memory.forget_values()
         return Generation(
             generation=number,
             best_fitness=self.best_fitness,

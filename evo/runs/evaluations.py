@@ -9,6 +9,8 @@ import warnings
 from concurrent.futures import Future
 from typing import Protocol
 
+import msgspec
+
 from evo.folder import TaskError
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED
@@ -63,6 +65,7 @@ class EvaluationMemory:
     def __init__(self, task: TaskRecord, limits: Limits, evaluator: Evaluates) -> None:
         self._task, self._limits, self.evaluator = task, limits, evaluator
         self._known: dict[bytes, Evaluation | Future[Evaluation]] = {}  # a future: under way
+        self._valued: list[bytes] = []  # those that hold a construction
         self._lock = threading.Lock()
 
     def learn(self, program: str, evaluation: Evaluation) -> None:
@@ -86,8 +89,19 @@ class EvaluationMemory:
             raise
         with self._lock:
             self._known[digest] = evaluation
+            if evaluation.value is not None:
+                self._valued.append(digest)
         future.set_result(evaluation)
         return evaluation
+
+    def forget_values(self) -> None:
+        """Lets go of constructions: those of a complete generation are logged, or not wanted."""
+        with self._lock:
+            for digest in self._valued:
+                known = self._known[digest]
+                if isinstance(known, Evaluation):
+                    self._known[digest] = msgspec.structs.replace(known, value=None)
+            self._valued.clear()
 
 
 def tell_of_initial(task: str, evaluation: Evaluation) -> None:
