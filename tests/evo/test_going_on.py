@@ -15,6 +15,7 @@ from evo.journal import LogError, encode_line, write_new
 from evo.log import kept_value, read_log
 from evo.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.rounds import read_journal
+from evo.runs.evaluations import EvaluationMemory
 from evo.runs.playback import keep_best_value
 from evo.upkeep import heed_stop, stop_file
 
@@ -54,6 +55,18 @@ def test_improving_children_keep_their_constructions(tmp_path: Path) -> None:
     assert keep_best_value(old).name == "old.jsonl.value.json"
     assert read_log(old).best.value == log.best.value
     assert kept_value(old, "another program") is None
+
+
+def test_constructions_are_let_go_once_their_generation_is_complete() -> None:
+    task = evo.load_task("mmd")
+    with evo.sandbox.Evaluator(1) as evaluator:
+        memory = EvaluationMemory(task.record, task.limits, evaluator)
+        first = memory.evaluate(task.initial_program)
+        assert first.value is not None
+        assert memory.evaluate(task.initial_program) == first
+        memory.forget_values()
+        again = memory.evaluate(task.initial_program)
+    assert again == msgspec.structs.replace(first, value=None)
 
 
 def test_the_best_child_and_the_parent_are_told_apart(tmp_path: Path) -> None:
