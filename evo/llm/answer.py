@@ -28,15 +28,7 @@ for any request of this run (key, model, account)."""
 
 @dataclass(frozen=True)
 class Answer:
-    """One attempt and what follows from it.
-
-    Attributes:
-        attempt: For the log.
-        verdict: What to do next.
-        reply: The model's text, if answered.
-        reasoning: Its reasoning, if given apart.
-        retry_after: Seconds that the endpoint asks to wait.
-    """
+    """One attempt and what follows from it: what to do next, and the reply if there is one."""
 
     attempt: Attempt
     verdict: Verdict
@@ -116,12 +108,7 @@ def read_failure(error: BaseException, latency: float) -> Answer:
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Returns how long an endpoint asks to wait, seconds; None if it does not say.
-
-    Args:
-        headers: Of the answer: `retry-after-ms`, or `retry-after` in seconds or as a date.
-        now: Time to count a date from; None: the clock.
-    """
+    """Returns the seconds that an endpoint asks to wait; None if it does not say."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000

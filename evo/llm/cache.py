@@ -235,10 +235,6 @@ class CachedClient:
     """A client whose answered calls are kept in a cache and not made again; a `Caller`.
 
     A hit asks for no slot. Of equal calls at the same time one is made and the others wait for it.
-
-    Args:
-        client: Makes the calls that the cache does not hold.
-        cache: Closed with the client.
     """
 
     def __init__(self, client: ModelClient, cache: ResponseCache) -> None:

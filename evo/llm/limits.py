@@ -63,27 +63,17 @@ class Load:
 
 
 class Slots:
-    """At most `max_concurrent` requests in flight, by priority and then by arrival.
+    """At most `max_concurrent` requests in flight, by priority and then by arrival; thread-safe.
 
     No slot is idle while a request waits that the limits of its endpoint let through.
-    Thread-safe.
 
         slots = Slots(20, requests_per_minute=600)
         with slots.slot((generation, index), tokens=9000) as lease:
             ...                                   # send one request
             lease.settle(tokens_used)             # gives back what was reserved in excess
 
-    The slots are shared by all endpoints; each endpoint has its own minute, its own allowance
-    after a 429 and its own pause, so that one that is busy does not hold up the others.
-
-    Args:
-        max_concurrent: Slots in all, at least 1.
-        requests_per_minute: In any sliding minute, of each endpoint; None: no limit.
-        tokens_per_minute: Of prompts and replies, likewise.
-        window: Seconds of a minute; a test may shorten it.
-
-    Attributes:
-        max_concurrent: Slots in all.
+    The slots are shared by all endpoints; each endpoint has its own (sliding) minute, its own
+    allowance after a 429 and its own pause, so that one that is busy does not hold up the others.
     """
 
     def __init__(

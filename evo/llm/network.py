@@ -38,15 +38,9 @@ class TooMuch(httpx2.TransportError):
 
 
 class Flight:
-    """One request under way.
+    """One request under way, for so many seconds.
 
     Used as a context manager by the thread that makes the request; `cancel` may come from any.
-
-    Args:
-        seconds: Time for the whole request.
-
-    Attributes:
-        cancelled: Whether `cancel` was called.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -148,11 +142,8 @@ class _Backend(httpcore2.SyncBackend):
 class Transport(httpx2.BaseTransport):
     """Transport of an `httpx2.Client` for one endpoint; requests keep to their `Flight`.
 
-    It sends nothing to any other host, and reads no more of an answer than `EVO_MAX_REPLY_MB`.
-
-    Args:
-        base_url: The endpoint; decides whether TLS is needed and which proxy, if any, the
-            environment (`HTTPS_PROXY`, `NO_PROXY`, ...) asks for.
+    It sends nothing to any other host, heeds the environment's proxies, and reads no more of an
+    answer than `EVO_MAX_REPLY_MB`.
     """
 
     def __init__(self, base_url: str) -> None:

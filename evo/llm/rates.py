@@ -44,18 +44,12 @@ class Rates:
 
     A request counts from the moment it is let through until a minute after its end, whenever the
     endpoint saw it in between, so that no sliding minute on the endpoint's clock holds more than
-    allowed. What that costs is `max_concurrent` requests of a minute at most. Tokens are an
-    estimate from above until the answer says how many they were.
+    allowed. Tokens are an estimate from above until the answer says how many they were; a request
+    larger than the limit passes alone.
 
     If the endpoint turns a request away (429), the number in flight falls by the factor
     `DECREASE`, once per round trip: requests that were under way at the last fall do not count
     again. Every answer then raises it by a share, one per round trip, up to `max_concurrent`.
-
-    Args:
-        max_concurrent: Requests in flight at most.
-        requests_per_minute: None: no limit.
-        tokens_per_minute: None: no limit. A request that is larger passes alone.
-        window: Seconds of a minute; a test may shorten it.
     """
 
     def __init__(

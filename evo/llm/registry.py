@@ -31,16 +31,8 @@ class ModelError(ValueError):
 def load_models(extra: str | os.PathLike[str] | None = None) -> dict[str, Model]:
     """Returns all known models by name: shipped, of installed packages, and the user's.
 
-    A package adds models by entry points of the group `evo.models`, each a `Model`. Of equal names
-    the user's counts.
-
-    Args:
-        extra: A TOML file with one table per model; None: the file that the environment variable
-            `EVO_MODELS` names, else `~/.config/evo/models.toml` if it exists. A table replaces
-            the shipped model of its name.
-
-    Raises:
-        ModelError: The file does not exist, is no TOML, or holds an unknown key or a bad value.
+    A package adds models by entry points of the group `evo.models`. The user's own are in the file
+    `extra`, else in the one that `EVO_MODELS` names, else in `~/.config/evo/models.toml`.
     """
     models = {**_shipped(), **_plugged_in()}
     path = Path(extra) if extra is not None else _user_file()
@@ -72,16 +64,8 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
     """Returns the user's own model that the calls of a log may go to.
 
     What a log says of endpoint, key, id and extra fields is information: a call goes where the
-    user's registry, the environment or a flag points, and if the log says otherwise, the user is
-    asked first.
-
-    Args:
-        logged: The model as the log states it.
-        path: Of the log, for the error.
-        given: What the user names; None: the registry's model of the logged name.
-
-    Raises:
-        ModelError: The registry has none of that name, or another one.
+    user's registry (or `given`), the environment or a flag points; a log that says otherwise, or
+    names a model that the user has not, is a ModelError.
     """
     if given is not None:
         return find_model(given)
@@ -120,12 +104,6 @@ def resolve_sampling(
     max_tokens: int | None = None,
 ) -> Sampling:
     """Returns sampling settings, the model's defaults where None is given.
-
-    Args:
-        model: Its defaults.
-        temperature: In [0, 2].
-        top_p: In (0, 1].
-        max_tokens: At least 1 and, where the context window is known, below it.
 
     Raises:
         ValueError: A setting is out of range.
