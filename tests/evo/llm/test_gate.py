@@ -75,7 +75,10 @@ class Upstream:
 
             def log_message(self, *_: object) -> None: ...
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            request_queue_size = 256  # else the kernel resets what nobody here ever sees
+
+        self.http = Server(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
         self.model = Model(
             name="m",
