@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import evo
@@ -40,6 +41,23 @@ def test_every_file_is_as_listed() -> None:
     for name, path in found.items():
         assert hashlib.sha256(path.read_bytes()).hexdigest() == listed[name], name
     assert sum(path.stat().st_size for path in found.values()) < 25_000_000
+
+
+def test_other_tools_made_as_many_calls_as_the_gate_counted() -> None:
+    folder = CORPUS.parent / "samples" / "side-by-side"
+    for line in (folder / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split("  ")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name
+    frame = replay.load(folder)
+    counted = pd.read_csv(folder / "gate.csv", index_col="run")
+    assert set(counted["calls"]) == {64}
+    for run, rows in frame.groupby("run"):
+        counts, made = counted.loc[str(run)], rows[["n_calls", "tokens"]].sum()
+        if str(run).startswith("openevolve"):
+            assert (made["n_calls"], made["tokens"]) == (counts["calls"], counts["tokens"])
+        else:  # what left no program is not in its database
+            assert 60 <= made["n_calls"] <= 64
+            assert 0.9 * counts["tokens"] < made["tokens"] <= counts["tokens"]
 
 
 def test_every_cell_of_every_budget_has_ten_runs() -> None:
