@@ -14,6 +14,7 @@ from evo.cost import (
     is_turned_away,
     price_of_tokens,
 )
+from evo.records import Model, Sampling
 from replay.reading import LeanRun, Usage
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NONE = Usage()
+CRITIC = "critic"
+"""Operator of what stands for a call of the critic among the children of a run."""
 
 
 def floats(values: Iterable[float | None]) -> Floats:
@@ -68,7 +71,16 @@ class AttemptColumns:
 
     def costs_by_child(self, timeouts: TimeoutRule) -> dict[str, Floats]:
         """Tokens, FLOPs and dollars of each child; NaN where a part is unknown."""
-        header = self.run.header
+        header, critic = self.run.header, self.run.header.critic
+        found = self._costs(timeouts, header.model, header.sampling)
+        if critic is None:
+            return found
+        theirs = self._costs(timeouts, critic.model, critic.sampling)
+        its = np.array([child.operator == CRITIC for child in self.run.children], dtype=np.bool_)
+        return {unit: np.where(its, theirs[unit], found[unit]) for unit in found}
+
+    def _costs(self, timeouts: TimeoutRule, model: Model, sampling: Sampling) -> dict[str, Floats]:
+        """The same as if all calls went to one model."""
         limited = [
             a.usage.completion_tokens
             for a in self.attempts
@@ -76,7 +88,7 @@ class AttemptColumns:
         ]
         assumed = assumed_completion(
             timeouts,
-            max_tokens=header.sampling.max_tokens,
+            max_tokens=sampling.max_tokens,
             bounded_completion=float(np.median(limited)) if limited else None,
         )
         completion = np.full(self.free.size, np.nan if assumed is None else assumed)
@@ -91,8 +103,8 @@ class AttemptColumns:
         )
         by_attempt = {
             "tokens": prompt + completion,
-            "flops": flops_of_tokens(prompt, cached, completion, model=header.model),
-            "dollars": price_of_tokens(prompt, cached, completion, model=header.model),
+            "flops": flops_of_tokens(prompt, cached, completion, model=model),
+            "dollars": price_of_tokens(prompt, cached, completion, model=model),
         }
         return {unit: self.whole(values) for unit, values in by_attempt.items()}
 

@@ -19,9 +19,18 @@ from evo.cost import TimeoutRule
 from evo.journal import LogError
 from evo.log import Log
 from evo.records import Header
-from replay.costs import AttemptColumns, floats
+from replay.costs import CRITIC, AttemptColumns, floats
 from replay.frames import GREEDY
-from replay.reading import LeanChild, LeanEvaluation, LeanRun, Source, find_all, name_runs, read_run
+from replay.reading import (
+    LeanChild,
+    LeanCriticCall,
+    LeanEvaluation,
+    LeanRun,
+    Source,
+    find_all,
+    name_runs,
+    read_run,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +64,7 @@ def load(
         for others), copy (its number, else -1), root (hash of the header of the run that it began
         with, its own for others), mixed (first generation that may hold programs of other runs;
         NaN: none), protocol and condition, generation, best_fitness (so far), and of that alone
-        generation_best, n_calls (those that evaluations made included, as in all below;
+        generation_best, n_calls (those of evaluations, critics and other drafts too, as below;
         generation 0 has no others, and what a fork inherited cost nothing), n_ok, n_attempts,
         n_without_usage, prompt_tokens, cached_tokens, completion_tokens (as far as reported),
         tokens (prompt and completion under the rule), flops, dollars, call_seconds,
@@ -98,7 +107,8 @@ def attempts(*sources: Logs, strict: bool = True, progress: bool | None = None) 
     Arguments as for `load`.
 
     Returns:
-        Columns run, generation, index (-1 for calls that evaluations made), attempt (from 0 in a
+        Columns run, generation, index (-1 for calls of evaluations and critics,
+        and for drafts that were not evaluated), attempt (from 0 in a
         call), status, latency (seconds), prompt_tokens, cached_tokens, completion_tokens,
         finish_reason, http_status, error; source.
     """
@@ -319,12 +329,15 @@ def _best_by_generation(run: LeanRun) -> Floats:
 
 
 def _with_calls(run: LeanRun) -> LeanRun:
-    """The run with the calls that its evaluations made as further children, of index -1."""
+    """The run with its other calls as further children, of index -1."""
     nothing = LeanEvaluation(status="ok")
     calls = [
-        LeanChild(call.generation, -1, call.attempts, nothing, inherited=call.inherited)
+        LeanChild(
+            call.generation, -1, call.attempts, nothing, inherited=call.inherited,
+            operator=CRITIC if isinstance(call, LeanCriticCall) else "",
+        )
         for call in run.calls
-    ]
+    ]  # fmt: skip
     return replace(run, children=[*run.children, *calls])
 
 

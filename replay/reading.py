@@ -27,6 +27,7 @@ from evo.records import (
     Instance,
     InstanceCall,
     Outcome,
+    Reply,
     Session,
     Status,
     Tick,
@@ -98,6 +99,7 @@ class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
     evaluation: LeanEvaluation
     parents: tuple[tuple[int, int], ...] = ()
     operator: str = "rewrite"
+    draft: int = 0
     inherited: bool = False
 
 
@@ -109,8 +111,18 @@ class LeanCall(msgspec.Struct, tag_field="kind", tag="instance_call", gc=False):
     inherited: bool = False
 
 
+class LeanCriticCall(LeanCall, tag_field="kind", tag="critic_call", gc=False):
+    """`evo.records.CriticCall`, likewise."""
+
+
 class LeanReply(msgspec.Struct, tag_field="kind", tag="reply", gc=False):
-    """`evo.records.Reply`: its child has a line of its own, or is not evaluated yet."""
+    """`evo.records.Reply`: its child has a line of its own, unless it is another draft of it."""
+
+    generation: int
+    index: int
+    attempts: tuple[LeanAttempt, ...]
+    draft: int = 0
+    inherited: bool = False
 
 
 class LeanPlan(msgspec.Struct, tag_field="kind", tag="plan", gc=False):
@@ -123,6 +135,7 @@ _decoder = msgspec.json.Decoder(
     | Initial
     | LeanChild
     | LeanCall
+    | LeanCriticCall
     | LeanReply
     | LeanPlan
     | Confirmation
@@ -143,7 +156,8 @@ class LeanRun:
         initial: Generation 0; None where it was not logged.
         children: By generation and index, those of a generation under way included.
         generations: Complete generations: 1, 2, 3, ...
-        calls: Calls that evaluations made on instances.
+        calls: Calls that evaluations made on instances, calls of the critic, and drafts that were
+            not evaluated.
         tests: Of rivals against their parents on fresh draws.
         fresh: What the last session said of the first and the final program on draws that no
             decision saw, by name; empty where it said nothing.
@@ -156,7 +170,7 @@ class LeanRun:
     initial: Initial | None
     children: list[LeanChild]
     generations: list[Generation]
-    calls: list[LeanCall]
+    calls: list[LeanCall | LeanReply]
     tests: list[Confirmation]
     fresh: dict[str, float]
     key: str
@@ -291,6 +305,7 @@ def read_run(path: Path, name: str) -> LeanRun:
         for _ in log_reader(path).take(lines):
             pass
         raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
+    drafts = {_place(record): record.draft for record in records if isinstance(record, LeanChild)}
     run = LeanRun(
         path=path,
         name=name,
@@ -298,7 +313,12 @@ def read_run(path: Path, name: str) -> LeanRun:
         initial=next((record for record in records if isinstance(record, Initial)), None),
         children=[record for record in records if isinstance(record, LeanChild)],
         generations=[record for record in records if isinstance(record, Generation)],
-        calls=[record for record in records if isinstance(record, LeanCall)],
+        calls=[
+            record
+            for record in records
+            if isinstance(record, LeanCall)
+            or (isinstance(record, LeanReply) and record.draft != drafts.get(_place(record)))
+        ],
         tests=[record for record in records if isinstance(record, Confirmation)],
         fresh=next((e.stats for e in reversed(records) if isinstance(e, End)), {}),
         key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
@@ -306,6 +326,10 @@ def read_run(path: Path, name: str) -> LeanRun:
     _check_order(run, records)
     run.children.sort(key=lambda child: (child.generation, child.index))
     return run
+
+
+def _place(record: LeanChild | LeanReply) -> tuple[int, int]:
+    return record.generation, record.index
 
 
 def _checksums_match(lines: bytes) -> bool:
@@ -318,7 +342,7 @@ def _checksums_match(lines: bytes) -> bool:
 
 def _lean(record: Any) -> Any:
     """A call of `evo.log.log_reader` as it is wanted here; usage that is no count is unknown."""
-    if not isinstance(record, Outcome | InstanceCall):
+    if not isinstance(record, Outcome | InstanceCall | Reply):
         return record
     raw = msgspec.to_builtins(record)
     for attempt, of in zip(raw["attempts"], record.attempts, strict=True):
@@ -328,7 +352,7 @@ def _lean(record: Any) -> Any:
             "completion_tokens": tokens.completion,
             "prompt_tokens_details": {"cached_tokens": tokens.cached},
         }
-    return msgspec.convert(raw, LeanChild if isinstance(record, Outcome) else LeanCall)
+    return msgspec.convert(raw, LeanChild | LeanCall | LeanCriticCall | LeanReply)
 
 
 def _check_order(run: LeanRun, records: Sequence[Any]) -> None:

@@ -11,19 +11,22 @@ from hypothesis import strategies as st
 from samples import make_log_bytes, sample_lines, write_sample
 
 import replay
-from evo.cost import cost_of_children
+from evo.cost import cost_of_calls, cost_of_children
 from evo.journal import LogError, encode_line
 from evo.log import read_log
 from evo.records import (
     Attempt,
     Child,
     Confirmation,
+    CriticCall,
+    CriticRecord,
     End,
     Evaluation,
     Fork,
     Generation,
     Header,
     Initial,
+    Reply,
 )
 from evo.rounds import AllocationHeader, ArmRecord
 from evo.upkeep import compact
@@ -396,6 +399,33 @@ def test_what_islands_exchange_stands_in_the_header(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", changed(sample_lines(), Header, mixed=3))
     for read in (replay.load, replay.children):
         assert (read(path)["mixed"] == 3).all()
+
+
+def test_calls_of_a_critic_and_drafts_that_were_not_evaluated_cost(tmp_path):
+    """As `evo.cost` counts them: a critic's at the critic's own prices."""
+    lines = sample_lines(generations=2, children=3)
+    header = next(line for line in lines if isinstance(line, Header))
+    critic = CriticRecord(
+        model=msgspec.structs.replace(header.model, input_price=100.0, output_price=100.0),
+        sampling=header.sampling,
+        rubric="?",
+    )
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    made = (Attempt(status="ok", latency=1.0, usage=usage),)
+    more = [
+        Reply(generation=2, index=0, attempts=made, draft=1),
+        CriticCall(generation=2, program="0" * 16, index=0, attempts=made, score=0.5),
+    ]
+    at = next(i for i, line in enumerate(lines) if isinstance(line, Child) and line.generation == 2)
+    lines = [*lines[:at], *more, *lines[at:]]
+    path = write_lines(tmp_path / "a.jsonl", changed(lines, Header, critic=critic))
+    log, frame = read_log(path), replay.load(path)
+    cost = cost_of_calls(log.calls, log.header)
+    assert frame["n_calls"].sum() == len(log.calls) == 8
+    assert frame["tokens"].sum() == cost.tokens
+    assert frame["dollars"].sum() == pytest.approx(cost.dollars)
+    plain = replay.load(write_lines(tmp_path / "b.jsonl", lines))
+    assert frame["dollars"].sum() > plain["dollars"].sum()
 
 
 def test_what_a_fork_inherited_costs_nothing(tmp_path):
