@@ -45,8 +45,8 @@ def drive(
         log_dir=log_dir,
     )
     rows = []
-    for path, run_frame in frame.groupby("path" if "path" in frame else "run", sort=False):
-        last = run_frame.iloc[-1]
-        rows.append((int(last["generation"]), f"{last['best_fitness']:.5g}", path))
-    print(table(rows, ("generations", "best fitness", "log")))
+    for run_name, part in frame.groupby("run", sort=False):
+        best = part["best_fitness"].iloc[-1]
+        rows.append((run_name, len(part) - 1, f"{best:.5g}", part["source"].iloc[-1]))
+    print(table(rows, ("run", "generations", "best fitness", "log")))
     return 0

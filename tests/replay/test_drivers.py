@@ -23,7 +23,7 @@ import replay.drivers
 from evo.cli import main
 from evo.upkeep import verify
 from replay.drivers import TOOLS, DriverError, drive
-from replay.drivers.job import Judge
+from replay.drivers.job import Judge, in_block
 from replay.importers import read
 
 WANTED = os.environ.get("EVO_TEST_OTHER_TOOLS", "")
@@ -58,6 +58,12 @@ def test_the_judge_tells_what_is_public_and_our_sandbox_found():
         assert found == {"status": "ok", "fitness": known.fitness, "error": None}
         assert task.record.private  # and of those nothing is told
         assert ask("import os")["status"] in ("error", "invalid")
+
+
+def test_a_program_is_marked_once():
+    marked = in_block("x = 1\n")
+    assert marked.splitlines() == ["# EVOLVE-BLOCK-START", "x = 1", "# EVOLVE-BLOCK-END"]
+    assert in_block(f"import math\n{marked}") == f"import math\n{marked}"
 
 
 def test_what_is_missing_is_said_before_anything_is_made(tmp_path, capsys):

@@ -112,7 +112,8 @@ def posting(gate: Gate | str) -> Iterator[Callable[..., tuple[int, Any, Any]]]:
     address = url.removeprefix("http://").removesuffix("/v1")
     connection = http.client.HTTPConnection(address, timeout=20)
 
-    def post(key: str = "tool", **fields: Any) -> tuple[int, Any, Any]:
+    def post(key: str = "tool", patience: float = 20, **fields: Any) -> tuple[int, Any, Any]:
+        connection.timeout = patience
         body = {"model": "any", "messages": [{"role": "user", "content": "hi"}], **fields}
         headers = {"authorization": f"Bearer {key}"}
         connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
@@ -405,6 +406,33 @@ def test_a_client_that_leaves_costs_the_worst_case_and_the_endpoint_is_let_go() 
         assert {unit: spent[unit] for unit in ("tokens", "dollars")} == {
             unit: sent["worst"][unit] for unit in ("tokens", "dollars")
         }
+
+
+def test_who_leaves_a_stream_costs_the_worst_case_unless_it_was_whole() -> None:
+    event = b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'
+    last = b'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}\n\n'
+
+    def trickle(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.send_header("Content-Length", "1000000")
+        handler.end_headers()
+        if body["seed"]:
+            handler.wfile.write(event + last + b"data: [DONE]\n\n")
+        for _ in range(8):
+            handler.wfile.write(event)
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+    with Upstream(trickle) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
+        spent = 0.0
+        for seed in (0, 1):
+            with posting(gate) as post, contextlib.suppress(TimeoutError):
+                post(max_tokens=70, stream=True, seed=seed, patience=0.3)
+            eventually(lambda: gate.account.in_flight == 0)
+            spent, before = gate.account.spent["tokens"], spent
+            worst = logged(gate.log)["sent"][seed]["worst"]["tokens"]
+            assert spent - before == (7 if seed else worst)
 
 
 def test_an_endpoint_that_is_not_there_was_not_sent_anything() -> None:
