@@ -19,15 +19,7 @@ MOST_LINES = 5_000
 
 
 def parent_of(log: Log, generation: int) -> Place | None:
-    """Returns the program that the children of a generation rewrote.
-
-    Args:
-        log: A run.
-        generation: From 1; 0 has no parent.
-
-    Returns:
-        Its place; None where there is none, or an imported log does not say.
-    """
+    """What the children of a generation, from 1 on, rewrote; None where a log does not say."""
     if generation < 1 or log.header.source != "evo":
         return None
     if generation == 1:
@@ -37,27 +29,14 @@ def parent_of(log: Log, generation: int) -> Place | None:
 
 
 def program_of(log: Log, place: Place) -> str | None:
-    """Returns a program's text; None where the log has none.
-
-    Raises:
-        KeyError: There is no such child.
-    """
+    """A program's text; None where the log has none, KeyError where there is no such child."""
     if place == (0, 0):
         return log.header.task.files.get(log.header.task.program_file)
     return log.child(*place).program
 
 
 def compare_programs(before: str, after: str, *, context: int = 3) -> list[str]:
-    """Returns the lines of a unified diff without its file names.
-
-    Args:
-        before: The parent's text.
-        after: The child's.
-        context: Equal lines shown around each change.
-
-    Raises:
-        ValueError: One of them is too long to be compared.
-    """
+    """Lines of a unified diff without its file names; a ValueError if a text is too long."""
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > MOST_LINES:
         raise ValueError(

@@ -33,8 +33,6 @@ class Sweep:
     """Runs of one task and model, in ascending order of N.
 
     Attributes:
-        task: Name of the task.
-        model: Name of the model.
         runs: Identifier of each run, (runs,).
         children: N of each run, (runs,).
         depth: Generations of each run, (runs,).

@@ -11,7 +11,6 @@ says so.
 |------------|----------------------------------------|-----------------------------|--------|
 | mean       | runs, or paired differences            | Student's t, stretched to   | 5      |
 |            |                                        | the side of the longer tail |        |
-| iqm        | the middle half (interquartile mean)   | t, winsorised (Yuen 1974)   | 5      |
 | quantile   | median or another quantile             | order statistics            | 6, ... |
 | share      | a share of successes                   | Clopper and Pearson 1934    | 1      |
 | difference | two groups of runs                     | Welch 1947                  | 5 each |
@@ -120,7 +119,7 @@ def interval(
     Args:
         values: One number per run, (n,), or columns of them, (n, m). Minus infinity is a run in
             which nothing was ever ok: it has a place among quantiles, but no mean.
-        statistic: `mean`, `median`, `iqm`, `share` (of zeros and ones), a number in (0, 1) for
+        statistic: `mean`, `median`, `share` (of zeros and ones), a number in (0, 1) for
             that quantile.
         level: Nominal coverage, in (0, 1).
         method: None: as the module's head says. `betting`: for a mean of values in [0, 1].
@@ -214,19 +213,6 @@ def _mean(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
     return _Found(value, value - low, value + high, "mean")
 
 
-def _iqm(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
-    n, value = len(values), interquartile_mean(values, axis=0)
-    if n < LEAST:
-        return _Found(value, np.nan, np.nan, "iqm", too_few(n, LEAST))
-    cut = n // 4
-    ordered = np.sort(values, axis=0)
-    winsorised = np.clip(ordered, ordered[cut], ordered[n - 1 - cut])
-    error = np.sqrt(n - 1) * winsorised.std(axis=0, ddof=1)
-    error /= np.sqrt((n - 2 * cut) * (n - 2 * cut - 1))
-    half = student(level, n - 2 * cut - 1) * error
-    return _Found(value, value - half, value + half, "iqm")
-
-
 def _quantile(values: FloatArray, level: float, labels: NDArray[Any], *, q: float) -> _Found:
     """The fewest order statistics between two of them that hold the quantile; then the middle."""
     from scipy.special import bdtr
@@ -286,23 +272,14 @@ def _betting(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
     return _Found(value, np.minimum(low, value), np.maximum(high, value), "betting")
 
 
-def interquartile_mean(values: ArrayLike, axis: int = -1) -> FloatArray:
-    """Mean without a quarter of the values, rounded down, at each end (Agarwal et al. 2021)."""
-    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=axis)
-    n = ordered.shape[axis]
-    return np.asarray(ordered.take(range(n // 4, n - n // 4), axis=axis).mean(axis=axis))
-
-
 _FINDERS: dict[str, _Finder] = {
     "mean": _mean,
     "median": functools.partial(_quantile, q=0.5),
-    "iqm": _iqm,
     "share": _share,
 }
 STATISTICS: dict[str, Statistic] = {
     "mean": np.mean,
     "median": np.median,
-    "iqm": interquartile_mean,
 }
 
 

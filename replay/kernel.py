@@ -60,13 +60,9 @@ BEYOND = 0.05  # of the way from the lowest fitness to `best` that fitness may l
 class Visits:
     """Stays of runs at parents, and the better children they gave.
 
-    Attributes:
-        run, first, z, tried, better: By visit: index of its run, whether its parent is the initial
-            program, the parent's transformed fitness (NaN while nothing is ok), children, and
-            children that were better.
-        child, child_z, child_fitness: By better child: its visit, its transformed fitness, its
-            fitness.
-        top, width: Upper end and unit of the transform, in fitness.
+    By visit: index of its run, whether its parent is the initial program, the parent's transformed
+    fitness (NaN while nothing is ok), children, better children. By better child: its visit, its
+    transformed fitness, its fitness. Then upper end and unit of the transform, in fitness.
     """
 
     run: IntArray
@@ -85,13 +81,9 @@ class Visits:
 class _Ground:
     """What kernels of the same visits share, however often each run counts.
 
-    Attributes:
-        grid: Points in z, (states - 1,).
-        near: Weight of each visit at each state, (states, visits).
-        steps: Better children by the length of their step, in points: (visits, states), sparse.
-        mean: Mean step in z of better children, those of the initial program aside.
-        factor: Posterior mean of each run's factor, (runs,).
-        spread: Posterior over (VARIANCES, CONCENTRATIONS).
+    Points in z; weight of each visit at each state, (states, visits); better children by visit and
+    length of their step in points, sparse; mean step in z of better children, those of the initial
+    program aside; posterior mean of each run's factor; posterior over (VARIANCES, CONCENTRATIONS).
     """
 
     grid: FloatArray
@@ -121,8 +113,7 @@ class Kernel:
         level: What all factors are multiplied by; 1 but in resampled kernels.
         seen: Whether parents of at least three runs were logged close to the state, (states,):
             within a fifth of the gap. Elsewhere the kernel extrapolates.
-        visits: The data, for resampling.
-        ground: Likewise.
+        visits: The data, for resampling, with `ground`.
     """
 
     task: str
@@ -234,6 +225,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
             f"expected a fitness among the {len(children)} children or their parents, got none"
         )
     task, model = names[0]
+    children = _told_once(children)
     visits = _visits(children, best)
     ground = _ground(visits)
     runs = children.groupby("run", sort=False)[["children", "generation"]].max()
@@ -254,6 +246,16 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
         visits=visits,
         ground=ground,
     )
+
+
+def _told_once(children: pd.DataFrame) -> pd.DataFrame:
+    """Leaves out what forks inherited of a run that is there itself, or in another fork."""
+    if "inherited" not in children or not children["inherited"].any():
+        return children
+    order = children.sort_values("forked_from", kind="stable")  # runs that are no fork first
+    owner = order.groupby("root")["run"].first()
+    theirs = children["inherited"] & (children["run"] != children["root"].map(owner))
+    return children[~theirs]
 
 
 def _rate(better: FloatArray) -> FloatArray:
@@ -344,10 +346,7 @@ def _ground(visits: Visits) -> _Ground:
 
 
 def _fitness(visits: Visits, grid: FloatArray) -> FloatArray:
-    """Fitness of each state: where programs were logged, what was logged there most often.
-
-    Models give the same program again and again; thresholds often lie on its very fitness.
-    """
+    """Fitness of each state: what was logged there most often, since thresholds lie on it."""
     initial = visits.z[visits.first][:1]
     gap = np.exp(-np.concatenate([initial, grid])) - RESOLUTION
     fitness: FloatArray = visits.top - visits.width * gap
@@ -359,12 +358,11 @@ def _fitness(visits: Visits, grid: FloatArray) -> FloatArray:
 
 
 def _spread(visits: Visits, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Posterior means of the runs' factors, and the posterior of how they and parents differ.
+    """Posterior means of the runs' factors, (runs,), and over (VARIANCES, CONCENTRATIONS).
 
     Given its run's factor, a visit's better children are binomial at the initial program, which is
-    the same for all runs, and beta-binomial elsewhere. The factor is integrated over NODES
-    quantiles of its distribution. `mean`, (visits,), is the probability of a better child for a run
-    of factor 1. Returns factors, (runs,), and the posterior over (VARIANCES, CONCENTRATIONS).
+    the same for all runs, and beta-binomial elsewhere; factors are integrated over NODES quantiles.
+    `mean`, (visits,), is the probability of a better child for a run of factor 1.
     """
     from scipy.special import betaln, gammaincinv, logsumexp, xlog1py, xlogy
 
@@ -393,10 +391,7 @@ def _spread(visits: Visits, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _weights(grid: FloatArray, visits: Visits) -> FloatArray:
-    """Gaussian weight of each later visit at each point of the grid, (points, visits).
-
-    The bandwidth at a point is the distance to its NEAREST-th nearest visit, at most WIDEST.
-    """
+    """Gaussian weights, (points, visits), as wide as the NEAREST-th visit is far, or WIDEST."""
     distance = np.abs(grid[:, None] - np.where(visits.first, np.inf, visits.z))
     distance = np.where(np.isnan(distance), np.inf, distance)
     rank = min(NEAREST, distance.shape[1]) - 1
@@ -432,10 +427,7 @@ def _line(
 
 
 def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArray:
-    """Distribution function of the state that a better child leads to, (states, states).
-
-    `prior` (states,) is how many better children the exponential distribution weighs.
-    """
+    """See `Kernel.steps`; `prior`, (states,): better children that exponential steps weigh."""
     states, spacing = len(ground.grid) + 1, ground.grid[1] - ground.grid[0]
     offsets = (ground.steps.T @ weights.T).T
     edges = np.exp(-spacing / ground.mean * np.arange(states + 1))
@@ -451,7 +443,7 @@ def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArra
 
 
 def _seen(grid: FloatArray, visits: Visits) -> NDArray[np.bool_]:
-    """Whether visits of at least three runs lie within a fifth of the gap of each state."""
+    """See `Kernel.seen`."""
     near = np.abs(grid[:, None] - visits.z) < np.log(1.25)
     runs = np.zeros((len(grid), int(visits.run.max()) + 1), dtype=bool)
     for run in range(runs.shape[1]):

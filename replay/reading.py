@@ -150,10 +150,6 @@ class LeanRun:
     """One log, decoded without texts.
 
     Attributes:
-        path: The file.
-        name: What tables call the run.
-        header: Configuration of the run.
-        initial: Generation 0; None where it was not logged.
         children: By generation and index, those of a generation under way included.
         generations: Complete generations: 1, 2, 3, ...
         calls: Calls that evaluations made on instances, calls of the critic, and drafts that were
@@ -356,12 +352,7 @@ def _lean(record: Any) -> Any:
 
 
 def _check_order(run: LeanRun, records: Sequence[Any]) -> None:
-    """Checks what the records say together.
-
-    Raises:
-        LogError: Generations are not 1, 2, 3, ...; a child is beyond them, beyond N or there
-            twice; a fitness without the status `ok` or the reverse; two headers.
-    """
+    """Raises a LogError at the first line that contradicts the others, or itself."""
     beyond, n = len(run.generations) + 1, run.header.children
     complete = 0
     seen: set[tuple[int, int]] = set()

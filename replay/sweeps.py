@@ -128,8 +128,7 @@ def _run(place: Path, state: State, run: Run, T: int) -> dict[str, Any]:
     return row
 
 
-OWN = ("generations", "children", "model", "task")
-"""Fields that every row has, whether they are swept or not."""
+OWN = ("generations", "children", "model", "task")  # of every row, swept or not
 
 
 def _shown(value: Any) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import replay.intervals
 from replay.effects import pool_interval
-from replay.intervals import interquartile_mean, interval, welch_half
+from replay.intervals import interval, welch_half
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -34,7 +34,6 @@ STATISTICS: dict[str, tuple[str | float, Callable[[Floats], float]]] = {
     "mean": ("mean", np.mean),
     "median": ("median", np.median),
     "quantile": (0.9, lambda values: float(np.quantile(values, 0.9))),
-    "iqm": ("iqm", interquartile_mean),
 }
 KINDS = (*STATISTICS, "betting", "share", "difference", "pool")
 TRUTH_FROM = 300_000

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import replay.intervals
 from replay.effects import pool_interval
-from replay.intervals import compare, curve_band, interquartile_mean, interval
+from replay.intervals import compare, curve_band, interval
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from interval_coverage import DISTRIBUTIONS, coverage
 
 RUNS = np.random.default_rng(3).gamma(2.0, 1.0, size=12)
-STATISTICS = ("mean", "median", "iqm", 0.8)
+STATISTICS = ("mean", "median", 0.8)
 
 
 def shipped():
@@ -40,9 +40,7 @@ def test_symmetric_runs_have_students_interval_and_a_long_tail_stretches_it():
     np.testing.assert_allclose(limits(interval(-tail)), -limits(found)[[0, 2, 1]])
 
 
-@pytest.mark.parametrize(
-    ("statistic", "least"), [("mean", 5), ("iqm", 5), ("median", 6), (0.9, 29), (0.1, 29)]
-)
+@pytest.mark.parametrize(("statistic", "least"), [("mean", 5), ("median", 6), (0.9, 29), (0.1, 29)])
 def test_below_its_n_a_statistic_has_no_interval_and_says_so(statistic, least):
     values = np.random.default_rng(0).normal(size=least)
     assert np.isfinite(limits(interval(values, statistic))).all()
@@ -72,7 +70,7 @@ def test_order_statistics_hold_the_median_as_often_as_the_binomial_says():
     st.lists(st.floats(-3, 3), min_size=6, max_size=30),
     st.sampled_from([0.01, 1.0, 100.0]),
     st.sampled_from([-5.0, 0.0, 5.0]),
-    st.sampled_from(["mean", "median", "iqm"]),
+    st.sampled_from(["mean", "median"]),
 )
 @settings(max_examples=80, deadline=None)
 def test_intervals_move_with_the_scale(values, a, b, statistic):
@@ -87,9 +85,8 @@ def test_runs_without_any_fitness_have_a_median_and_no_mean():
     found = interval(values, "median")
     assert found.value == pytest.approx(0.35)
     assert found.low == -np.inf
-    for statistic in ("mean", "iqm"):
-        with pytest.raises(ValueError, match="has no mean"):
-            interval(values, statistic)
+    with pytest.raises(ValueError, match="has no mean"):
+        interval(values)
     assert interval([-np.inf] * 4 + [1.0] * 3, 0.2).value == -np.inf
 
 
@@ -166,13 +163,6 @@ def test_five_normal_runs_have_an_interval_hardly_wider_than_students():
     student = 2 * 2.7764451 * values.std(axis=0, ddof=1) / np.sqrt(5)
     assert ((found.low <= 0) & (found.high >= 0)).mean() >= 0.93
     assert (found.high - found.low).mean() <= 1.3 * student.mean()
-
-
-def test_interquartile_mean_is_the_trimmed_mean():
-    for n in range(1, 14):
-        values = np.random.default_rng(n).normal(size=(3, n))
-        expected = scipy.stats.trim_mean(values, 0.25, axis=1)
-        np.testing.assert_allclose(interquartile_mean(values), expected)
 
 
 def test_bands_keep_to_the_range_of_the_data_and_have_gaps_where_runs_are_few():

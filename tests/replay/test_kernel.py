@@ -110,6 +110,25 @@ def test_inside_is_what_five_runs_were_as_deep_and_as_broad_as():
     assert not any(one.inside(T, N) for T, N in found)
 
 
+def test_what_forks_inherited_is_told_once():
+    """Two forks of one run at generation 4, beside the run itself and without it."""
+    _, children = chain_runs(sizes=(4,), budget=32, seeds=range(6))
+    names = children["run"].unique()
+    children = children.assign(root=children["run"], forked_from="", inherited=False)
+    mine = children[children["run"] == names[0]]
+    forks = [
+        mine.assign(run=f"fork-{copy}", forked_from="x", inherited=mine["generation"] <= 4)
+        for copy in range(2)
+    ]
+    ours = children[children["run"] != names[0]]
+    for kept in ([mine], []):
+        told = fit_kernel(pd.concat([*kept, *forks, ours])).visits
+        rows = [mine] if kept else [forks[0][forks[0]["inherited"]]]
+        own = [fork[~fork["inherited"]] for fork in forks]
+        expected = fit_kernel(pd.concat([*rows, *own, ours])).visits
+        assert told.tried.sum() == expected.tried.sum() < 8 * 32
+
+
 def test_it_says_where_it_extrapolates():
     _, children = chain_runs(sizes=(4,), budget=32, seeds=range(5))
     kernel = fit_kernel(children)
