@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay import style, sweeps
+from replay.intervals import LEAST, measured
 from replay.plots import hits
 from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
@@ -271,6 +272,6 @@ def short(value: Any) -> str:
 
 
 def _intervals(seeds: int) -> str:
-    if seeds < 2:
-        return "no interval, as there is one seed"
-    return f"95 % interval over {seeds} seeds"
+    if seeds < LEAST:
+        return f"no interval: {seeds} seeds, and they begin at {LEAST}"
+    return f"{100 * measured('mean', seeds):.0f} % interval over {seeds} seeds"

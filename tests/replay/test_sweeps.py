@@ -128,7 +128,7 @@ def test_figures_say_what_they_rest_on(draw, theme, tmp_path) -> None:
     ax = draw(made(), theme=theme)
     save(ax, tmp_path / "a.png", dpi=40)
     said = " ".join(text.get_text().replace("\n", " ") for text in ax.figure.findobj(Text))
-    assert "95 % interval over 4 seeds" in said
+    assert "no interval: 4 seeds, and they begin at 5" in said
     assert "n = " in said or "30 configurations" in said
     assert "no interval" in " ".join(
         text.get_text().replace("\n", " ") for text in draw(made(seeds=1)).figure.findobj(Text)
