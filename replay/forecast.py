@@ -324,18 +324,17 @@ def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatA
     """
     from scipy.special import stdtrit
 
-    with np.errstate(invalid="ignore"):  # where a median is minus infinity
-        difference = np.nan_to_num(by_world - by_world[:, [base]], nan=0.0)
+    with np.errstate(invalid="ignore"):  # where medians are minus infinity
+        difference = by_world - by_world[:, [base]]
+        difference = np.where(np.isnan(difference), 0.0, difference)
+        ahead = difference.mean(axis=0)
+        spread = difference.std(axis=0, ddof=min(1, len(by_world) - 1))
     if runs < 2:
-        margin = np.full(by_world.shape[1], np.inf)
-        margin[base] = 0.0
-        return difference.mean(axis=0), margin
+        return ahead, np.where(np.arange(len(ahead)) == base, 0.0, np.inf)
     rivals = max(by_world.shape[1] - 1, 1)
     # Resampled runs differ less than new runs would, by n / (n - 1) of the variance.
     factor = stdtrit(runs - 1, 1 - CHANCE / rivals) * np.sqrt(runs / (runs - 1))
-    with np.errstate(invalid="ignore"):  # NaN, which no lead exceeds
-        spread = difference.std(axis=0, ddof=min(1, len(by_world) - 1))
-    return difference.mean(axis=0), factor * spread
+    return ahead, factor * spread  # NaN, which no lead exceeds, where a difference is infinite
 
 
 def _centre(worlds: Sequence[Kernel]) -> Callable[..., FloatArray]:

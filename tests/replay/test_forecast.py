@@ -214,6 +214,14 @@ def worlds_of(ahead, spread, count=400):
     return 0.5 + np.array(ahead) + noise
 
 
+def test_no_lead_is_proven_where_a_split_may_find_nothing():
+    by_world = np.array([[0.1, 0.5, -np.inf], [0.2, 0.5, -np.inf], [-np.inf, 0.5, -np.inf]])
+    ahead, margin = lead(by_world, 0, 5)
+    assert not (ahead > margin).any()
+    assert (ahead[1], ahead[2]) == (np.inf, -np.inf)
+    assert choose_split(by_world, {1: 4, 2: 2, 4: 1}, 5) == 2
+
+
 @pytest.mark.parametrize("runs", [4, 12])
 def test_the_margin_is_students_shared_by_all_rivals(runs):
     factor = student.ppf(1 - 0.05 / 4, runs - 1) * np.sqrt(runs / (runs - 1))

@@ -1,0 +1,72 @@
+"""Policies on one pool: no scale of fitness changes what tables say, and they say what they are."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic_runs import as_frame
+
+from replay.contest import contest, usual_tau
+from replay.simulation import simulate
+
+SMALL = {"replicates": 60, "reward": "rank"}
+
+
+def runs(seed, n=10, rounds=8):
+    steps = np.random.default_rng(seed).exponential(0.05, (n, rounds)).cumsum(axis=1)
+    return as_frame(np.c_[np.zeros(n), 1 - np.exp(-steps)], children=2, seeds=range(n))
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    a=st.sampled_from([0.01, 1.0, 100.0]),
+    b=st.sampled_from([-5.0, 0.0, 5.0]),
+)
+def test_scale_and_origin_of_fitness_change_the_numbers_alone(seed, a, b):
+    frame = runs(seed)
+    moved = frame.assign(best_fitness=a * frame["best_fitness"] + b)
+    one = contest(frame, {"ucb1": "ucb1"}, tau=0.2, **SMALL)
+    two = contest(moved, {"ucb1": "ucb1"}, tau=a * 0.2 + b, **SMALL)
+    for name in ("value", "low", "high"):
+        for table, shift in (("curves", b), ("effects", 0.0), ("regrets", 0.0)):
+            before, after = (getattr(each, table)[name] for each in (one, two))
+            np.testing.assert_allclose(after, a * before + shift, rtol=1e-6, atol=1e-9 * (a + 1))
+        np.testing.assert_allclose(two.pulls[name], one.pulls[name])
+        np.testing.assert_allclose(
+            two.regrets[["normalised", "normalised_low"]],
+            one.regrets[["normalised", "normalised_low"]],
+            rtol=1e-6,
+            atol=1e-9,
+        )
+    assert two.times["time"].tolist() == one.times["time"].tolist()
+
+
+def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
+    found = contest(runs(1), {"ucb1": "ucb1"}, **SMALL)
+    for table in (found.curves, found.effects, found.regrets, found.pulls):
+        known = table["low"].notna()
+        assert known.any()
+        assert (table.loc[known, "coverage"] < 0.95).all()  # five pools of two
+    shares = found.pulls.groupby("policy")["value"].sum()
+    np.testing.assert_allclose(shares, 1.0)
+    assert found.pulls.set_index(["policy", "rank"]).loc[("single", 1), "value"] < 1
+
+
+def test_tau_is_what_nine_in_ten_pools_reach():
+    frame = runs(2)
+    found = contest(frame, {}, **SMALL)
+    random = simulate(frame, "random", rounds=8, arms=2, replace=False, **SMALL)
+    assert found.tau == usual_tau(random)
+    final = random.best_fitness[:, -1]
+    assert (final >= found.tau).mean() >= 0.9
+    assert (final >= 1.02 * found.tau).mean() < 0.9
+    assert any("90 %" in note for note in found.notes)
+
+
+def test_runs_that_exchange_programs_are_cut_and_the_table_says_so():
+    found = contest(runs(3).assign(mixed=4.0), {}, **SMALL)
+    assert found.rounds == 3
+    assert any("exchange programs" in note for note in found.notes)
+    with pytest.raises(ValueError, match="at least 3 runs of one task"):
+        contest(runs(3, n=2), {}, **SMALL)
