@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from evo.allocation import InOrder, Outcome
+from evo.budget import worst_of
 from evo.handle import Control
 from evo.log import Log, read_log
 from evo.policies.base import Bools, Floats, Ints
@@ -19,7 +20,7 @@ from evo.runs.arm import Arm, Stopped, costs_of_log
 from evo.runs.resources import Resources
 from evo.runs.session import open_log, session_line
 from evo.sandbox import EvaluatorClosed
-from evo.task import read_instances
+from evo.task import calls_of_evaluation
 
 
 @dataclass
@@ -214,8 +215,9 @@ def open_arm(
     So many generations were logged before the allocation and are free. Raises LogError where the
     log is damaged, busy or of another run.
     """
-    asked = len(read_instances(header.task)) if header.task.asks_model else 0
-    most = (asked, header.children * (1 + asked))
+    asked = calls_of_evaluation(header.task)
+    worst = worst_of(header, 1, instances=asked, retries=0)
+    most = (int(worst.initial["calls"]), int(worst.generation["calls"]))
     free = free + 1 if free else 0
     if header.compact:
         log = read_log(path)

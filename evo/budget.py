@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from evo.cost import flops_of_tokens, price_of_tokens
-from evo.records import Header, Model
+from evo.records import CriticRecord, Header, Model
 
 if TYPE_CHECKING:
     from evo.policies.base import Bools, Floats
@@ -62,7 +62,10 @@ def check_budget(
     """
     if budget is not None and not isinstance(budget, Mapping):
         raise BudgetError(f"budget: expected limits by unit such as {{'calls': 512}}: {budget!r}")
-    models = {id(header.model): header.model for header in headers} if budget else {}
+    callers = [
+        of for each in headers for of in (each, getattr(each, "critic", None)) if budget and of
+    ]
+    models = {id(of.model): of.model for of in callers}
     for unit, limit in (budget or {}).items():
         if unit not in UNITS and unit not in more:
             known = ", ".join([*more, *UNITS])
@@ -102,16 +105,26 @@ class Worst:
 
 def worst_of(header: Header, generations: int, *, instances: int, retries: int) -> Worst:
     """Returns what T generations may cost at worst, where an evaluation makes so many calls."""
-    call = _most_of_call(header, retries)
+    scored = instances if header.task.score == "critic" else 0
+    chosen = header.drafts if header.drafts > 1 else 0
+    own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
+    children, drafts = header.children, header.drafts
+
+    def total(calls: int, scores: int) -> dict[str, float]:
+        counts = ((calls, own), (scores, critic))
+        return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
+
     return Worst(
-        initial={unit: instances * most if instances else 0.0 for unit, most in call.items()},
-        generation={u: header.children * (1 + instances) * most for u, most in call.items()},
+        initial=total(instances, scored),
+        generation=total(children * (drafts + instances), children * (chosen + scored)),
         generations=generations,
     )
 
 
-def _most_of_call(header: Header, retries: int) -> dict[str, float]:
-    model, most, attempts = header.model, header.sampling.max_tokens, 1 + retries
+def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, float]:
+    if of is None:
+        return {}
+    model, most, attempts = of.model, of.sampling.max_tokens, 1 + retries
     # Tokens of prompt and reply: together they are within the context window.
     prompt = math.inf if model.context is None else float(model.context)
     completion = prompt if most is None else min(prompt, float(most))
@@ -240,6 +253,13 @@ class Turns:
                 self._spent[place][unit] += math.fsum(cost[unit] for cost in new)
             self._left[place] = worst.left(done + len(new))
             self._changed.notify_all()
+
+    def add(self, place: int, cost: Mapping[str, float]) -> None:
+        """Counts what a run cost beside its generations."""
+        with self._changed:
+            self._costs[place].append(cost)
+            for unit in self._limits:
+                self._spent[place][unit] += cost[unit]
 
     def finish(self, place: int) -> None:
         """Notes that a run costs nothing more."""

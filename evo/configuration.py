@@ -20,6 +20,7 @@ import msgspec
 
 from evo.caps import above, cap, with_seconds
 from evo.concurrency import find_preset
+from evo.critics import Critic, critic_record
 from evo.journal import LogError, file_name
 from evo.log import read_log
 from evo.prompt import PROMPT_VERSION, TOLD_VERSION
@@ -59,6 +60,9 @@ def make_header(
     statement: str | None = None,
     feedback: bool = False,
     inspirations: int = 0,
+    batches: int = 0,
+    drafts: int = 1,
+    critic: str | Model | Critic | None = None,
     draws: int = 1,
     confirm: int = 0,
     spending: bool = False,
@@ -83,6 +87,12 @@ def make_header(
         statement: Said in the prompt instead of the task's statement.
         feedback: Say in the prompt what went wrong lately, and the parent's public metrics.
         inspirations: How many of the best other programs the prompt shows, at least 0.
+        batches: Texts on a data set: how many of its instances a generation's children are tried on
+            first; then on twice as many, and so on, without those that cannot catch up, whose
+            status is `partial`. 0: all are tried on all at once.
+        drafts: Replies asked for each child, of which the critic has one evaluated, at least 1.
+        critic: A critic, or the model of one: it chooses among drafts, and scores replies on
+            tasks that say so; it has no part in a run without either.
         draws: Evaluations of a program whose mean is its fitness; more than 1 for noisy ones.
         confirm: Fresh evaluations of a child and the best so far, a greedy run's parent, before the
             child replaces it, by a paired test at 5 %; at least 2, or 0: none.
@@ -101,8 +111,9 @@ def make_header(
         raise ValueError(f"min_improvement: expected a number >= 0, got {min_improvement!r}")
     inspirations = at_least("inspirations", inspirations, 0)
     draws, confirm = at_least("draws", draws, 1), at_least("confirm", confirm, 0)
-    if children > cap("EVO_MAX_CHILDREN"):
-        raise ValueError(f"children (N): {above('EVO_MAX_CHILDREN')}")
+    drafts, batches = at_least("drafts", drafts, 1), at_least("batches", batches, 0)
+    if children * drafts > cap("EVO_MAX_CHILDREN"):
+        raise ValueError(f"children (N) times drafts: {above('EVO_MAX_CHILDREN')}")
     if max(draws, confirm) > cap("EVO_MAX_DRAWS"):
         raise ValueError(f"draws, confirm: {above('EVO_MAX_DRAWS')}")
     if confirm == 1:
@@ -111,7 +122,14 @@ def make_header(
     limits = with_seconds(limits or loaded.limits, evaluation_timeout)
     if loaded.record.asks_model and (draws, confirm) != (1, 0):
         raise ValueError("draws, confirm: a text's evaluation makes calls and has one draw")
+    if batches and not loaded.record.asks_model:
+        raise ValueError(f"batches: texts on a data set have instances, {loaded.name} has none")
     searched = record_of(search)
+    scores = critic_record(critic, loaded.record)
+    if drafts > 1 and scores is None:
+        raise ValueError(
+            f'drafts: {drafts} of them need a critic to choose; give critic="NAME" (--critic NAME)'
+        )
     sampling = resolve_sampling(known, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
     return Header(
         schema=SCHEMA,
@@ -127,6 +145,9 @@ def make_header(
         statement=statement,
         feedback=bool(feedback),
         inspirations=inspirations,
+        batches=batches,
+        drafts=drafts,
+        critic=scores if drafts > 1 or loaded.record.score == "critic" else None,
         draws=draws,
         confirm=confirm,
         spending=bool(spending),
@@ -302,7 +323,11 @@ def identity(header: Header) -> Header:
     """
     elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
     model = msgspec.structs.replace(header.model, **dict.fromkeys(elsewhere))
-    return msgspec.structs.replace(header, schema=SCHEMA, versions={}, model=model)
+    critic = header.critic
+    if critic is not None:
+        own = msgspec.structs.replace(critic.model, **dict.fromkeys(elsewhere))
+        critic = msgspec.structs.replace(critic, model=own)
+    return msgspec.structs.replace(header, schema=SCHEMA, versions={}, model=model, critic=critic)
 
 
 def differences(one: Header, other: Header) -> list[str]:
@@ -311,12 +336,16 @@ def differences(one: Header, other: Header) -> list[str]:
     Of their models only what is asked counts: name, id, extra fields and version.
     """
 
-    def asked(header: Header) -> Header:
-        was = header.model
-        model = Model(
+    def named(was: Model) -> Model:
+        return Model(
             name=was.name, id=was.id or was.name, extra_body=was.extra_body, version=was.version
         )
-        return msgspec.structs.replace(identity(header), model=model)
+
+    def asked(header: Header) -> Header:
+        critic = header.critic
+        if critic is not None:
+            critic = msgspec.structs.replace(critic, model=named(critic.model))
+        return msgspec.structs.replace(identity(header), model=named(header.model), critic=critic)
 
     one, other = asked(one), asked(other)
     return [f for f in one.__struct_fields__ if getattr(one, f) != getattr(other, f)]

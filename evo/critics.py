@@ -127,8 +127,8 @@ class Scorer:
         )
 
     def learn(self, calls: Iterable[CriticCall]) -> None:
-        """Takes over calls from a log, but those without an answer: they are not made again."""
-        self._known.update({call.program: call for call in calls if call.reply is not None})
+        """Takes over calls from a log: they are not made again."""
+        self._known.update({call.program: call for call in calls})
 
     def score(self, triple: Triple, *, generation: int = 0, index: int = 0) -> CriticCall:
         """Returns the call for a triple, made now unless it is known; of equal ones one is made.
@@ -166,7 +166,8 @@ class Scorer:
                 score=read_score(made.reply, made.finish_reason),
             )
             self._on_call(call)
-            self.learn([call])
+            if call.reply is not None:  # what failed may do better another time
+                self._known[key] = call
             return call
 
 
@@ -292,7 +293,7 @@ class Critic:
                     caller = CachedClient(client, ResponseCache.open(self._cache))
                 self._stack.callback(caller.close)
                 scorer = Scorer(self.record, caller, on_call=self._note)
-                scorer.learn(self.calls)
+                scorer.learn(call for call in self.calls if call.reply is not None)
                 self._writer = self._resume(scorer)
                 self._scorer = scorer
             return self._scorer
@@ -310,7 +311,7 @@ class Critic:
         reader = Reader(self._log, _decoder, what="log of a critic")
         known = [line.record for line in reader.follow()]
         writer.cut(reader.length)
-        scorer.learn(known)
+        scorer.learn(call for call in known if call.reply is not None)
         self.calls = known
         return writer
 

@@ -104,6 +104,9 @@ class TaskConfig(
         harness: File that is run after the program and may define the entry (with instances).
         scale: `unit` if fitness lies between 0 and 1, so that policies may take it as it is.
         private: Metrics that no prompt, policy or search may see.
+        score: `critic` if a model scores the replies on instances; there is no evaluator then.
+        critic: Name of that model, unless a run names another.
+        rubric: What it is asked to look at.
         references: Fitness of textbook rules and of the best known, by name, for pictures.
         wordings: The task told otherwise, by name; `load_task("task:name")` loads one.
         limits: Limits of an evaluation.
@@ -124,6 +127,9 @@ class TaskConfig(
     harness: str | None = None
     scale: Literal["unit"] | None = None
     private: tuple[str, ...] = ()
+    score: Literal["evaluator", "critic"] = "evaluator"
+    critic: str = ""
+    rubric: str = ""
     references: dict[str, float] = {}
     wordings: dict[str, Wording] = {}
     limits: Limits = Limits()

@@ -24,7 +24,7 @@ from evo.budget import check_budget
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import unused
-from evo.llm.registry import own_model
+from evo.llm.registry import own_models
 from evo.log import Log, read_log
 from evo.policies import ALIASES, POLICIES, Draws, Policy, PolicyClass, find_policy
 from evo.records import Header, TaskRecord
@@ -277,8 +277,7 @@ def _arm_sources(
             if any(isinstance(each, Log) and each.path == log.path for each in sources):
                 raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
             require_whole(log)
-            own = own_model(log.header.model, log.path)
-            log.header = known_search(msgspec.structs.replace(log.header, model=own))
+            log.header = known_search(own_models(log.header, log.path))
             sources.append(log)
         elif isinstance(arm, Mapping):
             fields = dict(arm)

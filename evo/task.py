@@ -74,8 +74,8 @@ class Task:
 
     @property
     def evaluator_source(self) -> str:
-        """Source text of the evaluator."""
-        return self.record.files[self.record.evaluator_file]
+        """Source text of the evaluator; empty where a critic scores."""
+        return self.record.files.get(self.record.evaluator_file, "")
 
     def __repr__(self) -> str:
         record = self.record
@@ -124,7 +124,10 @@ def load_task(
     for name in names.values():
         if name not in files:
             raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
-    for key in ("program", "evaluator"):  # Python refuses a byte order mark inside a text
+    for key in names.keys() & {
+        "program",
+        "evaluator",
+    }:  # Python refuses a byte order mark inside a text
         files[names[key]] = files[names[key]].removeprefix("\ufeff")
     if not files[names["program"]].strip():
         raise TaskError(f"{paths['program']}: the initial program is empty")
@@ -137,16 +140,21 @@ def load_task(
         files=files,
         encoded=contents.encoded,
         program_file=names["program"],
-        evaluator_file=names["evaluator"],
+        evaluator_file=names.get("evaluator", ""),
         statement=(config.statement or statement).strip(),
         evolves=evolves,
-        isolation=isolation_of(paths["evaluator"], files[names["evaluator"]], config),
+        isolation=isolation_of(paths["evaluator"], files[names["evaluator"]], config)
+        if "evaluator" in names
+        else "separate",
         entry=config.entry,
         picture=config.picture,
         omitted=tuple(contents.omitted),
         instances_file=names.get("data set", ""),
         harness_file=names.get("harness", ""),
         private=config.private,
+        score=config.score,
+        critic=config.critic,
+        rubric=config.rubric,
     )
     _check_entry_and_instances(folder, record)
     try:
@@ -195,9 +203,10 @@ def _find_files(
     evaluator: str | os.PathLike[str] | None,
 ) -> dict[str, Path]:
     """Where program, evaluator and data set are; only the caller's own may be outside."""
+    scored = config.score == "critic"
     wanted = {
         "program": (program, config.program, PROGRAM_NAMES),
-        "evaluator": (evaluator, config.evaluator, EVALUATOR_NAMES),
+        "evaluator": (evaluator, config.evaluator, () if scored else EVALUATOR_NAMES),
         "data set": (None, config.instances, ()),
         "harness": (None, config.harness, ()),
     }
@@ -234,17 +243,25 @@ def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
             "program to call, for instance entry = ['solve']; the evaluator's score(value) is "
             "given what it returns"
         )
+    critic = record.score == "critic"
+    if (record.critic or record.rubric) and not critic:
+        raise TaskError(f'{folder / "task.toml"}: critic, rubric: these need score = "critic"')
+    if critic and (not record.asks_model or record.evaluator_file):
+        raise TaskError(
+            f'{folder / "task.toml"}: score = "critic" is for a text that evolves on a data set, '
+            'instances = "FILE", without an evaluator'
+        )
     if record.instances_file:
         if record.isolation != "separate":
             raise TaskError(
                 f"{folder / record.evaluator_file}: a task with instances needs a function "
                 "score(value, instance), and no isolation 'shared'"
             )
-        checks = any(each.get("check") for each in read_instances(record))
-        if record.asks_model and (checks or record.harness_file):
+        if not any(not each.get("check") for each in read_instances(record)):
+            raise TaskError(f"{record.instances_file}: all instances are for checking, none to try")
+        if record.asks_model and record.harness_file:
             raise TaskError(
-                f"{folder / 'task.toml'}: a harness and check instances are for tasks whose "
-                "programs evolve, got a text"
+                f"{folder / 'task.toml'}: a harness is for tasks whose programs evolve, got a text"
             )
     elif record.harness_file:
         raise TaskError(f"{folder / 'task.toml'}: key 'harness' needs a key 'instances'")
@@ -304,6 +321,13 @@ def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
     if not found:
         raise TaskError(f"{task.instances_file}: expected at least one instance, a line each")
     return list(found.values())
+
+
+def calls_of_evaluation(task: TaskRecord) -> int:
+    """How many calls an evaluation makes: one an instance, but those for checking."""
+    if not task.asks_model:
+        return 0
+    return sum(not each.get("check") for each in read_instances(task))
 
 
 def hash_of(record: TaskRecord) -> str:

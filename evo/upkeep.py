@@ -94,7 +94,7 @@ def _faults(log: Log) -> Iterator[str]:
                 "its task's files were changed after it was written: they do not have the stated "
                 f"hash {task.hash[:12]!r}"
             )
-        for file in {task.program_file, task.evaluator_file} - task.files.keys():
+        for file in {task.program_file, task.evaluator_file} - {"", *task.files}:
             yield f"its task has no file {file!r}, which the header names"
     places = {(o.generation, o.index) for o in log.outcomes}
     by_generation: dict[int, dict[int, Outcome]] = {}

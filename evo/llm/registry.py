@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from evo.plugins import plugged_in
-from evo.records import Model, Sampling
+from evo.records import Header, Model, Sampling
 
 FILE_VARIABLE = "EVO_MODELS"
 USER_FILE = Path("~/.config/evo/models.toml")
@@ -85,6 +85,25 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
             f"a log does not say where calls go: `{command}` goes on with yours"
         )
     return own
+
+
+def own_models(header: Header, path: object, given: str | Model | None = None) -> Header:
+    """Returns a log's header with the user's own models; see `own_model`.
+
+    Raises:
+        ModelError: As there; of a critic's model too.
+    """
+    own = msgspec.structs.replace(header, model=own_model(header.model, path, given))
+    if (critic := header.critic) is None:
+        return own
+    try:
+        scores = own_model(critic.model, path)
+    except ModelError:
+        raise ModelError(
+            f"{path}: the model of its critic, {critic.model.name!r}, is not as yours of "
+            f"that name; a log does not say where calls go: add or change it in {USER_FILE}"
+        ) from None
+    return msgspec.structs.replace(own, critic=msgspec.structs.replace(critic, model=scores))
 
 
 def _pointing(model: Model) -> dict[str, object]:

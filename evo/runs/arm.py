@@ -20,7 +20,7 @@ import msgspec
 from evo.configuration import Event, EventKind
 from evo.cost import cost_of_calls
 from evo.journal import LogError
-from evo.llm.client import CallCancelled, EndpointRefused
+from evo.llm.client import CallCancelled, EndpointError, EndpointRefused
 from evo.log import Best, Log, LogWriter
 from evo.records import (
     Child,
@@ -41,7 +41,7 @@ from evo.runs.making import Maker, plain
 from evo.runs.noise import confirmed
 from evo.runs.planning import Asked, Planner
 from evo.runs.resources import Resources
-from evo.sandbox import EvaluatorClosed
+from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.searches.base import Member, choose
 
 MAX_THREADS = 512
@@ -49,6 +49,7 @@ REACHED = ("completed", "target", "patience", "budget")  # ends after which resu
 
 _telling = threading.Lock()  # events are told one at a time
 
+T = TypeVar("T")
 OutcomeT = TypeVar("OutcomeT", bound=Outcome)
 
 
@@ -83,6 +84,7 @@ class Arm:
         self._logged: dict[int, Outcome] = {}  # children of the generation under way
         self._programs: dict[int, str | None] = {}  # their programs
         self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
+        self._checks = 0  # tests that earlier sessions made at their end
         self._earlier = 0.0  # seconds that earlier sessions spent on the generation under way
         self._began = self._ticked = 0.0  # when it began, had all sessions been one
 
@@ -103,8 +105,9 @@ class Arm:
         if log is not None and log.generations:
             self._enter(len(log.generations) + 1)
         if log is not None:  # what failed may do better now
-            maker.learn(call for call in log.instance_calls if call.reply is not None)
-            maker.calls = [call for call in log.instance_calls if call.generation == 0]
+            asked = [*log.instance_calls, *log.critic_calls]
+            maker.learn(call for call in asked if call.reply is not None)
+            maker.calls = [call for call in asked if call.generation == 0]
         program = self.header.task.files[self.header.task.program_file]
         initial = log.initial.evaluation if log and log.initial else None
         if initial is None:
@@ -119,6 +122,7 @@ class Arm:
         self.planner.remember((0, 0), program, initial)
         self._first[program_digest(program)] = (0, 0)
         if log is not None:
+            self._checks = sum("check_use" in end.stats for end in log.ends)
             self._take_over(log)
         else:
             self.trajectory = [_number(initial.fitness)]
@@ -134,7 +138,8 @@ class Arm:
             self.costs[0] = _costs(self._under, self.maker.calls, self.best.evaluation.seconds)
         improved = [g.generation for g in log.generations if g.improved]
         self.barren = self.generation - max(improved, default=0)
-        self.maker.calls = [c for c in log.instance_calls if c.generation > self.generation]
+        asked = [*log.instance_calls, *log.critic_calls]
+        self.maker.calls = [call for call in asked if call.generation > self.generation]
         for child in log.children:
             if child.program is not None:
                 self.maker.memory.learn(child.program, child.evaluation)
@@ -146,9 +151,7 @@ class Arm:
             self.planner.remember(place, child.program, child.evaluation, child.parents)
             if child.program is not None:
                 self._first.setdefault(program_digest(child.program), place)
-        self.maker.replies = {
-            (i, draft): reply for (g, i, draft), reply in log.replies.items() if g > self.generation
-        }
+        self.maker.replies |= {k: r for k, r in log.replies.items() if k[0] > self.generation}
         self.planner.logged = {**self.planner.logged, **log.plans}
         self._plan_logged = self.generation + 1 in log.plans
         self._confirmed = log.confirmations.get(self.generation + 1)
@@ -162,7 +165,8 @@ class Arm:
     def play(self, log: Log) -> None:
         """Keeps to what a log says of plans and of calls that evaluations made."""
         self.planner.logged = log.plans
-        self.maker.learn(log.instance_calls)
+        self.maker.learn([*log.instance_calls, *log.critic_calls])
+        self.maker.replies = dict(log.replies)
 
     def advance(self, on_child: Callable[[Child], None] | None = None) -> Generation:
         """Runs the next generation and logs it; `on_child` is told of each child once it is logged.
@@ -240,48 +244,67 @@ class Arm:
     ) -> list[Child]:
         """Makes the missing children; those that the endpoint refused are not logged yet."""
         missing = [index for index in range(len(asked)) if index not in self._logged]
-        failed = threading.Event()
 
-        def unit(index: int) -> Child:
-            if failed.is_set() or self._resources.stopping.is_set():
-                raise Stopped
-            self._resources.active.add((self.path, index))
-            try:
-                child, refused = self.maker.make(number, index, asked[index], self.best_fitness)
-                if refused:
-                    rejected[index] = child
-                    return child
+        def make(index: int) -> Child:
+            child, refused = self.maker.make(number, index, asked[index], self.best_fitness)
+            if refused:
+                rejected[index] = child
+            else:
                 self._writer.append(child, *self._tick(number))
                 self._tell("child", child)
-            finally:
-                self._resources.active.discard((self.path, index))
-            if on_child:
-                on_child(child)
+                if on_child:
+                    on_child(child)
             return child
 
-        made: list[Child] = []
-        try:
-            if self._resources.max_concurrent == 1 or len(missing) == 1:
-                made = [unit(index) for index in missing]
-            elif missing:
-                from joblib import Parallel, delayed
+        if self._under.batches:
+            self._race(number, asked, missing)
+        return [child for child in self._at_once(missing, make) if child.index not in rejected]
 
-                parallel = Parallel(
-                    n_jobs=min(len(missing), MAX_THREADS),
-                    backend="threading",
-                    return_as="generator_unordered",
-                    batch_size=1,
-                    pre_dispatch="all",
-                )
-                for child in parallel(delayed(unit)(index) for index in missing):
-                    made.append(child)
+    def _race(self, number: int, asked: Sequence[Asked], missing: Sequence[int]) -> None:
+        """Tries a generation's new texts against each other, before its children are made."""
+        self._at_once(missing, lambda index: self.maker.ask(number, index, asked[index]))
+        rivals = dict[str, Evaluation]()
+        for index, each in enumerate(asked):
+            program = self._programs.get(index)
+            if index not in self._logged:
+                program = self.maker.program_of(number, index, each)
+            if program is not None and program_digest(program) not in self._first:
+                parent = self.planner.evaluation_of(each.planned.parents[0], self.best)
+                rivals.setdefault(program, parent)
+        self._at_once([0], lambda _: self.maker.race(list(rivals), rivals))
+
+    def _at_once(self, places: Sequence[int], work: Callable[[int], T]) -> list[T]:
+        """Does a generation's work for some children in parallel; ends all at the first failure."""
+        failed = threading.Event()
+
+        def unit(place: int) -> T:
+            if failed.is_set() or self._resources.stopping.is_set():
+                raise Stopped
+            self._resources.active.add((self.path, place))
+            try:
+                return work(place)
+            finally:
+                self._resources.active.discard((self.path, place))
+
+        try:
+            if self._resources.max_concurrent == 1 or len(places) <= 1:
+                return [unit(place) for place in places]
+            from joblib import Parallel, delayed
+
+            parallel = Parallel(
+                n_jobs=min(len(places), MAX_THREADS),
+                backend="threading",
+                return_as="generator_unordered",
+                batch_size=1,
+                pre_dispatch="all",
+            )
+            return list(parallel(delayed(unit)(place) for place in places))
         except BaseException as error:
             failed.set()
             self._resources.wind_down(self.path, error)
             if isinstance(error, CallCancelled | EvaluatorClosed):
                 raise Stopped from None
             raise
-        return [child for child in made if child.index not in rejected]
 
     def _tick(self, number: int) -> list[Tick]:
         """Notes the generation's time beside a child, if it was not noted just before."""
@@ -313,9 +336,13 @@ class Arm:
             chosen = None
         self.barren = 0 if chosen is not None else self.barren + 1
         self.trajectory.append(_number(self.best_fitness))
-        self.costs.append(_costs(self._under, [*children, *self.maker.calls], seconds))
+        besides = self.maker.drafts_besides(
+            number, {child.index: child.draft for child in children}
+        )
+        made: list[Outcome | InstanceCall | Reply] = [*children, *self.maker.calls, *besides]
+        self.costs.append(_costs(self._under, made, seconds))
         self._confirmed, self._plan_logged = None, False
-        self._logged, self._programs, self.maker.replies = {}, {}, {}
+        self._logged, self._programs = {}, {}
         self.maker.memory.forget_values()
         return Generation(
             generation=number,
@@ -342,6 +369,21 @@ class Arm:
             fresh = confirmed(self.best.evaluation, self._confirmed.parent)
             self.best = dataclasses.replace(self.best, evaluation=fresh)
         return not self._confirmed.accepted
+
+    def check(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Tests the final text against the initial one, once, on instances for checking.
+
+        Returns:
+            What was found, see `certify`, empty if nothing was, and what it cost by unit.
+        """
+        initial, final = self.header.task.files[self.header.task.program_file], self.best.program
+        found: dict[str, float] = {}
+        self.maker.begin(self.generation)
+        before = len(self.maker.calls)
+        if final is not None and final != initial:
+            with contextlib.suppress(CallCancelled, EvaluatorClosed, EndpointError, SandboxError):
+                found = self.maker.check(initial, final, self._checks + 1)
+        return found, _costs(self._under, self.maker.calls[before:], 0.0)
 
     def end(self, end: End) -> None:
         """Logs that the session ended in an orderly way, with what its calls came to."""

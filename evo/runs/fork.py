@@ -12,7 +12,7 @@ import msgspec
 
 from evo.configuration import Settings, at_least, make_header
 from evo.journal import LogError, read_bytes
-from evo.llm.registry import own_model, resolve_sampling
+from evo.llm.registry import own_models, resolve_sampling
 from evo.log import Log, Logs, read_log
 from evo.prompt import PROMPT_VERSION, TOLD_VERSION
 from evo.records import Fork, Header, Made, Model, Segment
@@ -158,7 +158,7 @@ def changed(
     """Returns what the generations after the fork are made under."""
     if model is not None and header.task.asks_model:
         raise ValueError("model: it scores the texts of this task, too, so a fork keeps it")
-    own = own_model(header.model, parent.path, model)
+    header = own_models(header, parent.path, model)
     told = {k: v for k, v in changes.items() if k in ("feedback", "statement")}
     sampling = msgspec.structs.asdict(header.sampling) | {
         name: changes[name] for name in ("temperature", "top_p", "max_tokens") if name in changes
@@ -168,7 +168,7 @@ def changed(
     if "search" in changes:
         told["search"] = record_of(changes["search"])
     header = msgspec.structs.replace(
-        header, model=own, sampling=resolve_sampling(own, **sampling), **told
+        header, sampling=resolve_sampling(header.model, **sampling), **told
     )
     tells = header.feedback or header.inspirations or header.search
     version = TOLD_VERSION if tells else PROMPT_VERSION

@@ -10,29 +10,37 @@ that is not legal; the fitness is the mean over all instances, one without a sco
 - A program's entry function is called with the instance's `input`, on all instances in one process
   under the limits of one evaluation; `value` is what it returns. It never sees the instance's
   other fields. A harness, a file of the task, is run after the program and may define the entry.
-- A program's instances with `"check": true` are held out: they count in no fitness, and their mean
-  is the private metric `check_fitness`.
+- Instances with `"check": true` are held out: they count in no fitness. A program's mean on them is
+  the private metric `check_fitness`; a text is asked them in one test at the end, see `batches`.
+- With `batches`, the children of a generation are tried on growing batches of instances in
+  lockstep, with luck keyed by run and generation; one that cannot catch up is dropped, `partial`.
+- `score = "critic"` in task.toml has a critic score the replies, by its `rubric`; there is no
+  evaluator then.
 
 Values are scored in the sandbox, all instances at once, by the task's evaluator with a few lines
-added below.
+added (see `scoring`).
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from evo import parallel
+from evo.critics import Scorer, Triple
 from evo.llm.client import Call, CallCancelled, Caller
 from evo.records import (
     Attempt,
+    CriticCall,
     Evaluation,
     Header,
     Instance,
@@ -41,100 +49,15 @@ from evo.records import (
     Status,
     TaskRecord,
 )
+from evo.runs.batches import batch_order, batch_sizes, behind
+from evo.runs.scoring import INVALID, program_source, scoring_task
 from evo.task import read_instances
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 Sandbox = Callable[..., Evaluation]
 """Evaluates one program or text in the sandbox, as `evo.sandbox.Evaluator.evaluate` does."""
-
-INVALID, FAILED = -1.0, -2.0  # how the evaluator's process says that an instance has no score
-
-SCORING = """
-
-def _evo_scores(score=score):
-    import json
-
-    with open({file!r}, encoding="utf-8") as file:
-        instances = [json.loads(line) for line in file if line.strip()]
-
-    def one(value, instance, found):
-        try:
-            number = float(score(value, instance))
-        except ValueError:
-            return {invalid}
-        except Exception as error:
-            found.append(error)
-            return {failed}
-        if not 0 <= number <= 1:
-            found.append(TypeError(f"score(value, instance): expected 0 to 1, got {{number!r}}"))
-            return {failed}
-        return number
-
-    def scores(outcomes):
-        if isinstance(outcomes, str):
-            outcomes = json.loads(outcomes)
-        found = []
-        numbers = {{
-            str(place): one(outcome[1], instance, found)
-            for place, (outcome, instance) in enumerate(zip(outcomes, instances, strict=True))
-            if outcome[0] == "ok"
-        }}
-        if found and len(found) == len(numbers):
-            raise found[0]
-        return {{"fitness": 0.0, **numbers}}
-
-    return scores
-
-
-score = _evo_scores()
-"""
-"""What the evaluator's source is followed by."""
-
-RUNNING = """
-
-def evo_on_instances():
-    import json
-
-    function = next((f for f in map(globals().get, {entry!r}) if callable(f)), None)
-    if function is None:
-        raise NameError("the program defines no function " + " or ".join({entry!r}))
-    outcomes, errors = [], []
-    for value in json.loads({inputs!r}):
-        try:
-            outcomes.append(["ok", function(value)])
-        except Exception as error:
-            errors.append(error)
-            outcomes.append(["error", None])
-    if len(errors) == len(outcomes):
-        raise errors[0]
-    return outcomes
-"""
-"""What a program's source is followed by."""
-
-
-ON_LUCK = """
-
-def evo_on_luck(names={entry!r}, luck={luck!r}):
-    import hashlib
-    from evo.sandbox.purity import seed_everything
-
-    def lucky(function):
-        tried = []
-
-        def on_instance(value):
-            tried.append(None)
-            seed_everything(hashlib.sha256(f"{{luck}}/{{len(tried)}}".encode()).digest())
-            return function(value)
-
-        return on_instance
-
-    for name in names:
-        if callable(globals().get(name)):
-            globals()[name] = lucky(globals()[name])
-
-
-evo_on_luck()
-"""
-"""What comes before that in draws from 1 on: an instance's luck is that of no other."""
 
 
 def text_key(text: str) -> str:
@@ -157,9 +80,11 @@ class InstanceEvaluator:
         max_concurrent: Calls in flight at most; 1 works in order.
         stopping: Once set, no further call begins.
         on_call: Told of each call as soon as it is over, from the thread that made it.
+        scorer: Scores the replies, where the task leaves that to a critic.
 
     Attributes:
         generation: What calls are logged under; they wait behind its children's own calls.
+        check: Positions of the instances that no search sees.
     """
 
     def __init__(
@@ -171,13 +96,15 @@ class InstanceEvaluator:
         max_concurrent: int,
         stopping: threading.Event | None = None,
         on_call: Callable[[InstanceCall], None] = lambda _: None,
+        scorer: Scorer | None = None,
     ) -> None:
         self.generation = 0
-        self._children, self._sandbox, self._caller = header.children, sandbox, caller
+        self._header, self._sandbox, self._caller = header, sandbox, caller
         self._instances = read_instances(header.task)
-        self._check = {i for i, each in enumerate(self._instances) if each.get("check")}
-        self._entry = header.task.entry
-        self._scoring = _scoring_task(header.task)
+        self.check = [i for i, each in enumerate(self._instances) if each.get("check")]
+        self._search = [i for i in range(len(self._instances)) if i not in set(self.check)]
+        self._scorer = scorer if header.task.score == "critic" else None
+        self._scoring = None if self._scorer else scoring_task(header.task)
         self._stopping = stopping or threading.Event()
         self._on_call = on_call
         self._workers = min(len(self._instances), max_concurrent)
@@ -186,13 +113,17 @@ class InstanceEvaluator:
         self._known: dict[tuple[str, int], InstanceCall] = {}
 
     def learn(self, calls: Iterable[InstanceCall]) -> None:
-        """Takes over calls from a log: they are not made again."""
-        self._known.update({(call.program, call.index): call for call in calls})
+        """Takes over calls from a log, those of its critic too: they are not made again."""
+        for call in calls:
+            if not isinstance(call, CriticCall):
+                self._known[call.program, call.index] = call
+            elif self._scorer is not None:
+                self._scorer.learn([call])
 
     def evaluate(
         self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
     ) -> Evaluation:
-        """Evaluates a program or a text on every instance.
+        """Evaluates a program on every instance, a text on those that are not for checking.
 
         Args:
             task: The header's.
@@ -210,26 +141,20 @@ class InstanceEvaluator:
             CallCancelled: The calls were cancelled, or a stop was asked for.
         """
         began = time.monotonic()
-        lost: dict[int, Status] = {}
         if task.asks_model:
-            calls = self._ask_all(program, range(len(self._instances)))
-            self.learn(call for call in calls if call.reply is not None)
-            lost = {call.index: "no_reply" for call in calls if call.reply is None}
-            if len(lost) == len(calls):
-                evaluation = Evaluation(status="no_reply", error=last_error(calls))
-                return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
-            scored = self._score(calls, limits)
+            calls, scored = self._try(program, self._search, limits)
+            places: Sequence[int] = self._search
         else:
-            inputs = json.dumps([instance["input"] for instance in self._instances])
-            running = RUNNING.format(entry=self._entry, inputs=inputs)
-            harness = task.files[task.harness_file] if task.harness_file else ""
-            luck, more = "", {}
-            if draw:
-                more = {"draw": draw, "seed": seed}
-                luck = ON_LUCK.format(entry=self._entry, luck=f"{task.hash}/{seed}/{draw}")
-            source = f"{program.rstrip()}\n\n{harness}{luck}{running}"
-            scored = self._sandbox(self._scoring, source, limits, **more)
-        evaluation = self._read(scored, lost)
+            calls, scored = [], self._run(task, program, limits, draw, seed)
+            places = range(len(self._instances))
+        lost = {call.index for call in calls if call.reply is None}
+        if lost and len(lost) == len(calls):
+            evaluation = Evaluation(status="no_reply", error=last_error(calls))
+        elif scored.status == "ok":
+            found = {i: self._instance(i, scored, lost=i in lost) for i in places}
+            evaluation = self._sum(found)
+        else:
+            evaluation = scored
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
 
     def replies_under(self, text: str) -> dict[str, str]:
@@ -257,55 +182,144 @@ class InstanceEvaluator:
             EndpointError: The endpoint does not answer, or refuses the key or the model.
             CallCancelled: The calls were cancelled, or a stop was asked for.
         """
-        calls = self._ask_all(text, places)
-        self.learn(calls)
-        scored = self._score(calls, limits)
-        tried = []
-        for call in calls:
-            lost: Status | None = "no_reply" if call.reply is None else None
-            tried.append((self._instance(call.index, scored, lost), call))
-        return tried
+        calls, scored = self._try(text, places, limits)
+        return [(self._instance(c.index, scored, lost=c.reply is None), c) for c in calls]
 
-    def _score(self, calls: Sequence[InstanceCall], limits: Limits) -> Evaluation:
-        """Has the replies scored, those of other instances left out."""
+    def race(
+        self, texts: Sequence[str], rivals: Mapping[str, Evaluation], limits: Limits
+    ) -> dict[str, Evaluation]:
+        """Tries texts on growing batches in lockstep, and drops those that cannot catch up.
+
+        Args:
+            texts: Of one generation, all different.
+            rivals: The parent's evaluation, by text; of a greedy run a sibling is a rival, too.
+            limits: Of scoring a batch.
+
+        Returns:
+            By text, the evaluation; `partial` of one that was dropped.
+        """
+        header, began = self._header, time.monotonic()
+        order = batch_order(header.seed, self.generation, self._search)
+        found: dict[str, dict[int, Instance]] = {text: {} for text in texts}
+        done: dict[str, Evaluation] = {}
+        before = 0
+        for size in batch_sizes(header.batches, len(order)):
+            left = [text for text in texts if text not in done]
+            batch = order[before:size]
+            ask = functools.partial(self.attempt, places=batch, limits=limits)
+            tried = parallel.map(ask, left, max_workers=1 if self._workers == 1 else None)
+            for text, results in zip(left, tried, strict=True):
+                found[text] |= {call.index: each for each, call in results}
+            scores = {text: [found[text][i].score or 0.0 for i in order[:size]] for text in left}
+            leader = max(left, key=lambda text: math.fsum(scores[text]), default="")
+            for text in left if size < len(order) else ():
+                against = [_scores_of(rivals.get(text), self._instances, order[:size])]
+                against += [scores[leader]] if header.search is None else []
+                if any(behind(scores[text], other, len(order) - size) for other in against):
+                    done[text] = self._partial(found[text], len(order))
+            before = size
+        done |= {text: self._sum(found[text]) for text in texts if text not in done}
+        seconds = (time.monotonic() - began) / max(1, len(texts))
+        return {t: msgspec.structs.replace(each, seconds=seconds) for t, each in done.items()}
+
+    def _partial(self, found: Mapping[int, Instance], count: int) -> Evaluation:
+        total = math.fsum(each.score or 0.0 for each in found.values())
+        return Evaluation(
+            status="partial",
+            error=f"dropped after {len(found)} of {count} instances, {total:.6g} of them gained",
+            metrics={"tried": float(len(found))},
+            instances=tuple(found[place] for place in sorted(found)),
+        )
+
+    def _run(
+        self, task: TaskRecord, program: str, limits: Limits, draw: int, seed: int
+    ) -> Evaluation:
+        """Has a program run on all instances, and what it returns scored."""
+        source = program_source(task, program, self._instances, draw=draw, seed=seed)
+        more = {"draw": draw, "seed": seed} if draw else {}
+        return self._sandbox(self._scoring, source, limits, **more)
+
+    def _try(
+        self, text: str, places: Sequence[int], limits: Limits
+    ) -> tuple[list[InstanceCall], Evaluation]:
+        """Asks a text some of the instances, and has the replies scored."""
+        calls = self._ask_all(text, places)
+        self.learn(call for call in calls if call.reply is not None)
+        return calls, self._score(text, calls, limits)
+
+    def _score(self, text: str, calls: Sequence[InstanceCall], limits: Limits) -> Evaluation:
+        """Has the replies scored, by place; those of other instances are left out."""
+        answered = [call for call in calls if call.reply is not None]
+        if self._scorer is not None:
+            return self._ask_critic(self._scorer, text, answered)
         outcomes: list[tuple[str, str | None]] = [("lost", None)] * len(self._instances)
-        for call in calls:
-            if call.reply is not None:
-                outcomes[call.index] = ("ok", call.reply)
+        for call in answered:
+            outcomes[call.index] = ("ok", call.reply)
         return self._sandbox(self._scoring, json.dumps(outcomes), limits)
 
+    def _ask_critic(
+        self, scorer: Scorer, text: str, answered: Sequence[InstanceCall]
+    ) -> Evaluation:
+        def score(call: InstanceCall) -> CriticCall:
+            query = self._instances[call.index]["prompt"]
+            return scorer.score(
+                Triple(text.strip(), query, call.reply or ""),
+                generation=self.generation,
+                index=self._header.children + call.index,
+            )
+
+        found = {
+            str(call.index): said.score
+            for call, said in zip(answered, self._at_once(score, answered), strict=True)
+            if said.score is not None
+        }
+        return Evaluation(status="ok", fitness=0.0, metrics=found)
+
     def _ask_all(self, text: str, places: Sequence[int]) -> list[InstanceCall]:
-        key, failed = text_key(text), threading.Event()
+        key = text_key(text)
 
         def ask(index: int) -> InstanceCall:
             known = self._known.get((key, index))
             if known is not None:
                 return known
+            if self._stopping.is_set():
+                raise CallCancelled("a stop was asked for")
+            return self._ask(text, key, index)
+
+        return self._at_once(ask, places)
+
+    def _at_once(self, ask: Callable[[A], B], items: Sequence[A]) -> list[B]:
+        """Makes calls in parallel, in order; the first that fails ends the rest."""
+        failed = threading.Event()
+
+        def one(item: A) -> B:
             try:
-                if self._stopping.is_set():
-                    raise CallCancelled("a stop was asked for")
-                return self._ask(text, key, index)
+                return ask(item)
             except BaseException:
                 failed.set()
                 raise
 
         with self._asking:
-            calls: list[Any] = parallel.map(
-                ask, places, max_workers=self._workers, raising=False, cancel=failed
+            made: list[Any] = parallel.map(
+                one, items, max_workers=self._workers, raising=False, cancel=failed
             )
         # What came first is the reason; those that it cancelled only follow from it.
-        errors = [call for call in calls if isinstance(call, Exception)]
+        errors = [each for each in made if isinstance(each, Exception)]
         for error in sorted(errors, key=lambda error: isinstance(error, CancelledError)):
             raise error
-        return calls
+        return made
 
     def _ask(self, text: str, key: str, index: int) -> InstanceCall:
-        prompt = self._instances[index]["prompt"]
+        prompt, luck = self._instances[index]["prompt"], key
+        if index in self.check:  # the same for every text, as is that of a race
+            luck = f"{self._header.seed}/check"
+        elif self._header.batches:
+            luck = f"{self._header.seed}/{self.generation}"
         made: Call = self._caller.call(
             [{"role": "system", "content": text.strip()}, {"role": "user", "content": prompt}],
-            seed=instance_seed(key, index),
+            seed=instance_seed(luck, index),
             generation=self.generation,
-            index=self._children + index,
+            index=self._header.children + index,
         )
         call = InstanceCall(
             generation=self.generation,
@@ -317,14 +331,10 @@ class InstanceEvaluator:
         self._on_call(call)
         return call
 
-    def _read(self, scored: Evaluation, lost: dict[int, Status]) -> Evaluation:
-        """Makes the evaluation out of what the sandbox says of all instances."""
-        if scored.status != "ok":
-            return scored
-        places = range(len(self._instances))
-        tried = [self._instance(place, scored, lost.get(place)) for place in places]
-        instances = [each for place, each in enumerate(tried) if place not in self._check]
-        checked = [tried[place].score or 0.0 for place in sorted(self._check)]
+    def _sum(self, found: Mapping[int, Instance]) -> Evaluation:
+        """Makes the evaluation out of how it went on each instance."""
+        instances = [found[place] for place in self._search]
+        checked = [found[place].score or 0.0 for place in self.check if place in found]
         private = {"check_fitness": sum(checked) / len(checked)} if checked else {}
         scores = [each.score for each in instances if each.score is not None]
         unscored = [each.status for each in instances if each.status != "ok"]
@@ -344,11 +354,11 @@ class InstanceEvaluator:
             instances=tuple(instances),
         )
 
-    def _instance(self, place: int, scored: Evaluation, lost: Status | None) -> Instance:
+    def _instance(self, place: int, scored: Evaluation, *, lost: bool) -> Instance:
         """Returns how one instance went, as the sandbox says of all."""
         number = scored.metrics.get(str(place))
         failed = scored.status or "error"
-        status: Status = lost or ("error" if failed == "ok" else failed)
+        status: Status = "no_reply" if lost else "error" if failed == "ok" else failed
         if number == INVALID:
             status = "invalid"
         elif number is not None and number >= 0:
@@ -357,16 +367,13 @@ class InstanceEvaluator:
         return Instance(id=self._instances[place]["id"], status=status, score=score)
 
 
-def _scoring_task(task: TaskRecord) -> TaskRecord:
-    """Returns the task whose `score` takes what came of all instances."""
-    source = task.files[task.evaluator_file].rstrip() + "\n"
-    source += SCORING.format(file=task.instances_file, invalid=INVALID, failed=FAILED)
-    return msgspec.structs.replace(
-        task,
-        files={**task.files, task.evaluator_file: source},
-        hash=f"{task.hash} on instances",
-        entry=("evo_on_instances",),
-    )
+def _scores_of(
+    rival: Evaluation | None, instances: Sequence[Mapping[str, Any]], places: Sequence[int]
+) -> list[float]:
+    """Returns a rival's scores by place; empty where it was not tried on all of them."""
+    known = {each.id: each.score or 0.0 for each in rival.instances} if rival else {}
+    names = [instances[place]["id"] for place in places]
+    return [known[name] for name in names] if known.keys() >= set(names) else []
 
 
 def last_error(calls: Iterable[InstanceCall]) -> str:

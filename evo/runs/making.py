@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from evo import parallel
+from evo.critics import Triple
 from evo.llm.client import Call, CallCancelled, EndpointRefused
 from evo.log import LogWriter
 from evo.prompt import parse_reply
-from evo.records import Child, Evaluation, Header, InstanceCall, Reply
+from evo.records import Child, CriticCall, Evaluation, Header, InstanceCall, Reply
+from evo.runs.batches import certify
 from evo.runs.evaluations import Evaluates, EvaluationMemory
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.noise import DrawnEvaluator
@@ -19,10 +22,10 @@ from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
 
 
-def child_seed(seed: int, children: int, generation: int, index: int) -> int:
-    """Returns a child's own seed in [0, 2**31): it rests on these alone, never on T."""
-    key = f"{seed}/{children}/{generation}/{index}".encode()
-    return int.from_bytes(hashlib.sha256(key).digest()[:4], "big") >> 1
+def child_seed(seed: int, children: int, generation: int, index: int, draft: int = 0) -> int:
+    """Returns the seed of a child's draft in [0, 2**31): it rests on these alone, never on T."""
+    key = f"{seed}/{children}/{generation}/{index}" + (f"/draft {draft}" if draft else "")
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") >> 1
 
 
 def plain(evaluation: Evaluation) -> Evaluation:
@@ -36,8 +39,8 @@ class Maker:
     """Makes a run's children: call, parse, evaluate; many threads may share it.
 
     Attributes:
-        calls: That evaluations of the generation under way made.
-        replies: By index and draft, to children of it that are still to be evaluated.
+        calls: That evaluations and the critic made in the generation under way.
+        replies: By generation, index and draft: those that are logged before their child.
         draws: Evaluates single draws.
         evaluator: Evaluates a program as the run does.
         memory: Evaluates each program once.
@@ -45,41 +48,48 @@ class Maker:
 
     def __init__(self, header: Header, resources: Resources, writer: LogWriter) -> None:
         self.calls: list[InstanceCall] = []
-        self.replies: dict[tuple[int, int], Reply] = {}
+        self.replies: dict[tuple[int, int, int], Reply] = {}
+        self._refused: dict[tuple[int, int, int], str | None] = {}  # and why, of these
         self._resources, self._writer = resources, writer
         self._instances: InstanceEvaluator | None = None
-        if header.task.instances_file:
-            self._instances = InstanceEvaluator(
-                header,
-                resources.evaluator.evaluate,
-                resources.caller(header),
-                max_concurrent=resources.max_concurrent,
-                stopping=resources.stopping,
-                on_call=self._log_call,
-            )
-        self.evaluator: Evaluates
-        self.enter(header)
+        self._learnt: list[InstanceCall] = []
+        self.evaluator: Evaluates = resources.evaluator
         self.memory = EvaluationMemory(header.task, header.limits, self.evaluator)
+        self.enter(header)
 
     def enter(self, header: Header) -> None:
         """Makes children under this configuration from here on; what is known stays."""
         self.header = header
+        self._scorer = self._resources.scorer(header, self._log_call)
+        if header.task.instances_file:
+            self._instances = InstanceEvaluator(
+                header,
+                self._resources.evaluator.evaluate,
+                self._resources.caller(header),
+                max_concurrent=self._resources.max_concurrent,
+                stopping=self._resources.stopping,
+                on_call=self._log_call,
+                scorer=self._scorer,
+            )
+        self.learn(self._learnt)
         source = self._instances or self._resources.evaluator
         self.draws = DrawnEvaluator(header, source)
         self.noisy = (header.draws, header.confirm) != (1, 0)
-        self.evaluator = self.draws if self.noisy else source
+        self.evaluator = self.memory.evaluator = self.draws if self.noisy else source
 
     def begin(self, number: int) -> None:
         """Sets out on a generation."""
         self.calls = [call for call in self.calls if call.generation == number]
-        self.memory.evaluator = self.evaluator
         if self._instances is not None:
             self._instances.generation = number
 
     def learn(self, calls: Iterable[InstanceCall]) -> None:
         """Takes over calls that evaluations made: they are not made again."""
+        self._learnt = [*calls]
         if self._instances is not None:
-            self._instances.learn(calls)
+            self._instances.learn(self._learnt)
+        if self._scorer is not None:
+            self._scorer.learn(call for call in self._learnt if isinstance(call, CriticCall))
 
     def replies_under(self, text: str) -> dict[str, str]:
         """Returns what the model said under an evolving text, by the instance's id."""
@@ -106,11 +116,8 @@ class Maker:
         Of a child better than `best`, the best fitness so far, the construction is kept.
         """
         header = self.header
-        seed = child_seed(header.seed, header.children, number, index)
-        call = self._ask(number, index, asked, seed)
-        program = parse_reply(
-            call.reply, finish_reason=call.finish_reason, evolves=header.task.evolves
-        )
+        call, draft = self.ask(number, index, asked)
+        program = self._program(call)
         if call.reply is None:
             last = call.attempts[-1].error if call.attempts else None
             evaluation = Evaluation(status="no_reply", error=call.rejected or last)
@@ -118,18 +125,19 @@ class Maker:
             cut = "truncated" if call.finish_reason == "length" else "no complete block"
             evaluation = Evaluation(status="no_program", error=f"the reply has no program: {cut}")
         else:
-            evaluation = self._evaluate(number, index, program, call)
+            evaluation = self._evaluate((number, index, draft), program, call)
         fitness = evaluation.fitness
         better = fitness is not None and (best is None or fitness > best)
         child = Child(
             generation=number,
             index=index,
-            seed=seed,
+            seed=child_seed(header.seed, header.children, number, index),
             prompt_hash=asked.prompt_hash,
             attempts=call.attempts,
             evaluation=plain(evaluation),
             parents=asked.planned.parents,
             operator=asked.planned.operator,
+            draft=draft,
             reply=call.reply,
             reasoning=call.reasoning,
             program=program,
@@ -138,37 +146,123 @@ class Maker:
         unanswered = program is not None and evaluation.status == "no_reply"
         return child, call.rejected is not None or unanswered
 
-    def _ask(self, number: int, index: int, asked: Asked, seed: int) -> Call:
-        """Makes a child's call, unless an earlier session did."""
-        if (kept := self.replies.get((index, 0))) is not None:
+    def ask(self, number: int, index: int, asked: Asked) -> tuple[Call, int]:
+        """Returns a child's call, the one that its critic prefers if drafts are asked, and which.
+
+        What an earlier session asked is not asked again.
+        """
+        count = self.header.drafts
+
+        def draft(k: int) -> Call:
+            return self._draft(number, index, k, asked)
+
+        if count == 1:
+            return draft(0), 0
+        workers = 1 if self._resources.max_concurrent == 1 else count
+        calls: list[Call] = parallel.map(draft, range(count), max_workers=workers)
+        chosen = self._choose(number, index, asked, calls)
+        return calls[chosen], chosen
+
+    def program_of(self, number: int, index: int, asked: Asked) -> str | None:
+        """Returns the program in a child's reply."""
+        return self._program(self.ask(number, index, asked)[0])
+
+    def _choose(self, number: int, index: int, asked: Asked, calls: Sequence[Call]) -> int:
+        """Returns the draft with the best score; of equal programs only one is scored."""
+        able = dict[str, int]()
+        for k, call in enumerate(calls):
+            if (program := self._program(call)) is not None:
+                able.setdefault(program, k)
+        if len(able) < 2 or self._scorer is None:
+            answered = [k for k, call in enumerate(calls) if call.reply is not None]
+            return next(iter([*able.values(), *answered, 0]))
+        system, query = (message["content"] for message in asked.messages)
+        scorer, place = self._scorer, self.header.children + index
+        workers = 1 if self._resources.max_concurrent == 1 else None
+
+        def score(k: int) -> float:
+            triple = Triple(system, query, calls[k].reply or "")
+            said = scorer.score(triple, generation=number, index=place)
+            return -1.0 if said.score is None else said.score
+
+        scores = parallel.map(score, able.values(), max_workers=workers)
+        return min(zip(scores, able.values(), strict=True), key=lambda each: (-each[0], each[1]))[1]
+
+    def _draft(self, number: int, index: int, k: int, asked: Asked) -> Call:
+        """Makes a call for a child; logs it where others of the child are to come first."""
+        header, key = self.header, (number, index, k)
+        if (kept := self.replies.get(key)) is not None:
             reason = kept.attempts[-1].finish_reason if kept.attempts else None
-            return Call(kept.attempts, kept.reply, kept.reasoning, reason)
-        caller = self._resources.caller(self.header)
+            refused = self._refused.get(key)
+            return Call(kept.attempts, kept.reply, kept.reasoning, reason, refused)
+        seed = child_seed(header.seed, header.children, number, index, k)
+        caller = self._resources.caller(header)
         call = caller.call(asked.messages, seed=seed, generation=number, index=index)
-        self._resources.tally.add(call.attempts, self.header)
+        self._resources.tally.add(call.attempts, header)
+        if header.drafts > 1 or header.batches:
+            self._keep(key, call)
         return call
 
-    def _evaluate(self, number: int, index: int, program: str, call: Call) -> Evaluation:
-        """Evaluates a child's program; its call is logged first where that may fail or cost."""
+    def _keep(self, key: tuple[int, int, int], call: Call) -> None:
+        """Keeps a call safe until its child can be logged, unless it was refused for good."""
+        number, index, draft = key
         reply = Reply(
             generation=number,
             index=index,
+            draft=draft,
             attempts=call.attempts,
             reply=call.reply,
             reasoning=call.reasoning,
         )
-        logged = (index, 0) in self.replies
-        if self.header.task.asks_model and not logged:
+        self.replies[key], self._refused[key] = reply, call.rejected
+        if call.rejected is None:
             self._writer.append(reply)
-            logged = True
+
+    def drafts_besides(self, number: int, chosen: Mapping[int, int]) -> list[Reply]:
+        """Returns a generation's drafts that were not evaluated.
+
+        Args:
+            number: The generation.
+            chosen: The draft that was, by the child's index.
+        """
+        of = {key: reply for key, reply in self.replies.items() if key[0] == number}
+        return [reply for (_, index, draft), reply in of.items() if chosen[index] != draft]
+
+    def _program(self, call: Call) -> str | None:
+        evolves = self.header.task.evolves
+        return parse_reply(call.reply, finish_reason=call.finish_reason, evolves=evolves)
+
+    def _evaluate(self, key: tuple[int, int, int], program: str, call: Call) -> Evaluation:
+        """Evaluates a child's program; its call is logged first where that may fail or cost."""
+        if self.header.task.asks_model and key not in self.replies:
+            self._keep(key, call)
         try:
             return self.memory.evaluate(program)
         except (EvaluatorClosed, SandboxError):
-            if not logged:  # the reply was paid for
-                self._writer.append(reply)
+            if key not in self.replies:  # the reply was paid for
+                self._keep(key, call)
             raise
+
+    def race(self, programs: Sequence[str], rivals: Mapping[str, Evaluation]) -> None:
+        """Evaluates a generation's new texts on growing batches; see `InstanceEvaluator.race`."""
+        assert self._instances is not None
+        found = self._instances.race(programs, rivals, self.header.limits)
+        for program, evaluation in found.items():
+            self.memory.learn(program, evaluation)
+
+    def check(self, initial: str, final: str, use: int) -> dict[str, float]:
+        """Returns what one test says of the final text, on instances that nothing saw before."""
+        places = self._instances.check if self._instances is not None else []
+        if self._instances is None or not self.header.task.asks_model or not places:
+            return {}
+        limits, scores = self.header.limits, []
+        for text in (initial, final):
+            tried = self._instances.attempt(text, places, limits)
+            scores.append([instance.score or 0.0 for instance, _ in tried])
+        return certify(scores[0], scores[1], use)
 
     def _log_call(self, call: InstanceCall) -> None:
         self._writer.append(call)
-        self._resources.tally.add(call.attempts, self.header)
+        critic = self.header.critic if isinstance(call, CriticCall) else None
+        self._resources.tally.add(call.attempts, critic or self.header)
         self.calls.append(call)

@@ -171,13 +171,16 @@ class Planner:
             )
         return self._shown[place]
 
+    def evaluation_of(self, place: Place, best: Best) -> Evaluation:
+        """Returns how a program that may be a parent did."""
+        return best.evaluation if place == (best.generation, best.index) else self._tried[place]
+
     def _messages(self, planned: Planned, best: Best) -> list[Message]:
         header = self._header
         parent, *mixed = (self._text(place, best) for place in planned.parents)
         told = ""
         if header.feedback:
-            own = parent.place == (best.generation, best.index)
-            tried = best.evaluation if own else self._tried[parent.place]
+            tried = self.evaluation_of(parent.place, best)
             told = feedback(header.task, tried, self._latest, self._instances)
         return build_messages(
             header.task,

@@ -14,6 +14,7 @@ import msgspec
 
 from evo.caps import held, with_seconds
 from evo.configuration import Settings, at_least
+from evo.critics import Scorer
 from evo.journal import LogError, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, LogWriter, keep_value, read_log
@@ -125,7 +126,7 @@ def rerun(
         target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"
         with open_resources(settings, only=model) as resources:
             taken = _not_ours(logged)
-            first = taken or logged.instance_calls
+            first = taken or _asked(logged)
             with LogWriter.create(target, logged.header, *first) as writer:
                 arm = Arm(writer, logged.header, resources)
                 arm.play(logged)
@@ -152,10 +153,15 @@ def _not_ours(logged: Log) -> list[Made]:
     return lines_through(logged, fork.at, logged.children)
 
 
+def _asked(log: Log) -> list[Line]:
+    """Returns the calls of a log that stand in lines of their own."""
+    return [*log.instance_calls, *log.critic_calls, *log.replies.values()]
+
+
 def _require_texts(log: Log) -> None:
     if log.header.compact:
         raise LogError(f"{log.path}: a compact log holds no programs to evaluate again")
-    if not log.header.task.evaluator_file:
+    if not log.header.task.evaluator_file and log.header.task.score != "critic":
         raise LogError(
             f"{log.path}: imported without its task: `replay import {log.header.source.lower()} "
             "PATH --full --task FOLDER` makes a log that can be evaluated again"
@@ -242,7 +248,7 @@ def rescore(
         header, limits=limits, draws=draws, confirm=0, source=f"evo rescore{what}"
     )
     lines = evaluated_again(logged, header, metric=metric, workers=workers)
-    lines[1:1] = logged.instance_calls
+    lines[1:1] = _asked(logged)
     write_new(target, b"".join(encode_line(line) for line in lines))
     return read_log(target)
 
@@ -252,16 +258,17 @@ def evaluated_again(
 ) -> list[Line]:
     """Returns the lines of a log with its programs evaluated as a header says, or by a metric."""
     first = header.task.files[header.task.program_file]
-    programs = [first, *(child.program for child in logged.children if child.program)]
+    whole = [c for c in logged.children if c.program and c.evaluation.status != "partial"]
+    programs = [first, *(child.program for child in whole if child.program)]
     with contextlib.closing(open_evaluator(Settings(workers=workers).workers)) as sandbox:
         evaluator = DrawnEvaluator(header, _player(logged, header, sandbox))
         evaluated = _evaluate_all(evaluator, header, list(dict.fromkeys(programs)))
     if metric:
         evaluated = {p: _with_metric(e, metric) for p, e in evaluated.items()}
     children = [
-        child
-        if child.program is None
-        else msgspec.structs.replace(child, evaluation=evaluated[child.program])
+        msgspec.structs.replace(child, evaluation=evaluated[child.program])
+        if child.program in evaluated and child.evaluation.status != "partial"
+        else child
         for child in logged.children
     ]
     return _retold(logged, header, Initial(evaluation=evaluated[first]), children)
@@ -277,8 +284,9 @@ def _player(logged: Log, header: Header, sandbox: Draws) -> Draws:
     if not header.task.instances_file:
         return sandbox
     model = RecordedModel((), model=header.model, sampling=header.sampling)
-    player = InstanceEvaluator(header, sandbox.evaluate, model, max_concurrent=1)
-    player.learn(logged.instance_calls)
+    scorer = Scorer(header.critic, model) if header.critic else None
+    player = InstanceEvaluator(header, sandbox.evaluate, model, max_concurrent=1, scorer=scorer)
+    player.learn([*logged.instance_calls, *logged.critic_calls])
     return player
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evo.cost import cost_of_attempts
 from evo.llm.limits import Load
-from evo.records import Attempt, Header, Outcome
+from evo.records import Attempt, CriticRecord, Header, Outcome
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -35,9 +35,9 @@ class Tally:
         self._began = time.monotonic()
         self._lock = threading.Lock()
 
-    def add(self, attempts: Sequence[Attempt], header: Header) -> None:
-        """Adds one call of a run."""
-        cost = cost_of_attempts(attempts, header.model, header.sampling, rule="exclude")
+    def add(self, attempts: Sequence[Attempt], of: Header | CriticRecord) -> None:
+        """Adds one call, of a run's model or of its critic."""
+        cost = cost_of_attempts(attempts, of.model, of.sampling, rule="exclude")
         with self._lock:
             self.calls += 1
             self.cached += any(attempt.cached for attempt in attempts)

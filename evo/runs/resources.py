@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evo.configuration import Settings
+from evo.critics import Scorer
 from evo.handle import GRACE, Control
 from evo.llm.client import Caller, EndpointMissing, EndpointRefused, ModelClient
 from evo.llm.limits import Slots
-from evo.records import Header
+from evo.records import CriticCall, CriticRecord, Header
 from evo.runs.evaluations import Sandbox
 from evo.runs.progress import Tally
 
@@ -54,17 +55,26 @@ class Resources:
         """Calls in flight at most; 1 works in order."""
         return self.settings.max_concurrent
 
-    def caller(self, header: Header) -> Caller:
-        """Returns the client of a run's model and sampling, shared by all runs of these."""
+    def caller(self, of: Header | CriticRecord) -> Caller:
+        """Returns the client of a model and sampling, shared by all runs of these."""
         if self.only is not None:
             return self.only
-        key = repr((header.model, header.sampling))
+        key = repr((of.model, of.sampling))
         with self._lock:
             if key not in self._callers:
-                caller = open_caller(header, self.settings, self.slots)
+                caller = open_caller(of, self.settings, self.slots)
                 self._callers[key] = caller
                 self.control.at_end(caller.cancel)
             return self._callers[key]
+
+    def scorer(
+        self, header: Header, on_call: Callable[[CriticCall], None] = lambda _: None
+    ) -> Scorer | None:
+        """Returns what scores by a run's critic, if it has one; it tells of each call."""
+        if header.critic is None:
+            return None
+        caller = self.caller(header.critic)
+        return Scorer(header.critic, caller, stopping=self.stopping, on_call=on_call)
 
     def is_fatal(self, error: BaseException) -> bool:
         """Whether an error of one run ends the session."""
@@ -90,14 +100,14 @@ class Resources:
         self.evaluator.close()
 
 
-def open_caller(header: Header, settings: Settings, slots: Slots) -> Caller:
-    """Returns the client of a header's model, behind the cache if there is one.
+def open_caller(of: Header | CriticRecord, settings: Settings, slots: Slots) -> Caller:
+    """Returns the client of a model, behind the cache if there is one.
 
     It touches no network yet.
     """
     client = ModelClient(
-        header.model,
-        header.sampling,
+        of.model,
+        of.sampling,
         slots=slots,
         timeout=settings.timeout,
         retries=settings.retries,

@@ -19,11 +19,11 @@ from evo.journal import LogBusyError, LogError, check_free
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import Log, LogWriter, read_log
 from evo.records import End, EndReason, Header, Made, Session
-from evo.runs.arm import Arm, Stopped, costs_of_log
+from evo.runs.arm import REACHED, Arm, Stopped, costs_of_log
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources, open_resources
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.task import EvaluatorFailed, read_instances
+from evo.task import EvaluatorFailed, calls_of_evaluation, read_instances
 from evo.upkeep import heed_stop
 
 
@@ -236,8 +236,12 @@ class _Run:
             raise
         finally:
             assert self.end != "busy"
-            made = float(arm.generation - before)
-            arm.end(End(reason=self.end, message=message, stats={"generations": made}))
+            stats = {"generations": float(arm.generation - before)}
+            if self.end in REACHED:
+                found, paid = arm.check()
+                stats |= found
+                self._turns.add(self._place, paid)
+            arm.end(End(reason=self.end, message=message, stats=stats))
 
     def _told_of(self, arm: Arm) -> None:
         self._turns.settle(self._place, arm.costs)
@@ -263,22 +267,30 @@ def _progress(label: str, jobs: Sequence[Job], resources: Resources) -> Progress
 
 
 def _worst(job: Job, settings: Settings) -> Worst:
-    task = job.header.task
     return worst_of(
         job.header,
         job.goal.generations,
-        instances=len(read_instances(task)) if task.asks_model else 0,
+        instances=calls_of_evaluation(job.header.task),
         retries=settings.retries,
     )
 
 
 def _complete(log: Log, goal: Goal) -> EndReason | None:
     """Why nothing is left to do for a log; None: there is, be it its evaluation or its end."""
-    if log.initial is None or log.torn:
+    if log.initial is None or log.torn or _lacks_check(log):
         return None
     improved = [g.generation for g in log.generations if g.improved]
     done = len(log.generations)
     return goal.reached(done, float(log.trajectory[-1]), done - max(improved, default=0))
+
+
+def _lacks_check(log: Log) -> bool:
+    """Whether the test of the final text was never made to its end."""
+    task = log.header.task
+    if not task.asks_model or not log.generations or log.generations[-1].best == (0, 0):
+        return False
+    known = any("check_use" in end.stats for end in log.ends)
+    return not known and any(each.get("check") for each in read_instances(task))
 
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evo.budget import check_budget
 from evo.caps import with_seconds
 from evo.configuration import (
@@ -22,9 +20,10 @@ from evo.configuration import (
     seeds_of,
     split_settings,
 )
+from evo.critics import Critic
 from evo.handle import Control, Handle, Plan, begin
 from evo.journal import LogError, check_free
-from evo.llm.registry import own_model
+from evo.llm.registry import own_models
 from evo.log import Log, Logs, read_log
 from evo.records import Evaluation, Header, Model
 from evo.runs.instances import InstanceEvaluator
@@ -338,8 +337,7 @@ def resume_job(
         raise ValueError(
             f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
         )
-    own = own_model(log.header.model, path, model)
-    header = known_search(msgspec.structs.replace(log.header, model=own), search)
+    header = known_search(own_models(log.header, path, model), search)
     return Job(Path(path), header, Goal(goal, target, patience), named=model is not None)
 
 
@@ -350,6 +348,7 @@ def evaluate(
     *,
     timeout: float | None = None,
     model: str | Model = "offline",
+    critic: str | Model | Critic | None = None,
     settings: Settings | None = None,
     **options: Any,
 ) -> Evaluation:
@@ -360,6 +359,7 @@ def evaluate(
         program: Source text, or the text that evolves.
         timeout: Seconds; None: the task's limit.
         model: Name in the registry, or a Model: what is asked if a text is evaluated on a data set.
+        critic: What scores the replies on a task that says so; None: the task's.
         settings: A whole Settings value instead of its fields as keywords.
         **options: See `Settings`.
 
@@ -375,12 +375,13 @@ def evaluate(
     limits = with_seconds(loaded.limits, timeout)
     if not loaded.record.instances_file:
         return sandbox.evaluate(loaded.record, program, limits)
-    header = make_header(loaded, model=model, limits=limits)
+    header = make_header(loaded, model=model, critic=critic, limits=limits)
     with open_resources(settings) as resources:
         evaluator = InstanceEvaluator(
             header,
             resources.evaluator.evaluate,
             resources.caller(header),
             max_concurrent=resources.max_concurrent,
+            scorer=resources.scorer(header),
         )
         return evaluator.evaluate(loaded.record, program, limits)

@@ -209,9 +209,10 @@ class _Text:
             max_concurrent=resources.max_concurrent,
             stopping=resources.stopping,
             on_call=self.writer.append,
+            scorer=resources.scorer(self._header, self.writer.append),
         )
         # What failed may do better now, as in a run.
-        calls = log.instance_calls if log else []
+        calls = [*log.instance_calls, *log.critic_calls] if log else []
         self._evaluator.learn([call for call in calls if call.reply is not None])
         self._evaluated = log is not None and log.initial is not None
 

@@ -18,7 +18,7 @@ from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import unused
-from evo.llm.registry import own_model
+from evo.llm.registry import own_models
 from evo.log import Log, read_log
 from evo.runs.arm import Arm
 from evo.runs.options import takes_options
@@ -358,7 +358,7 @@ def _plan(
     known = [*design.tried_values(), *(each for each in made if not isinstance(each, str))]
     if not own:
         for each in known:
-            own_model(each.header.model, folder)
+            own_models(each.header, folder)
     headers = [each.header for each in known]
     limits = check_budget(events.state.budget if budget is None else budget, headers)
     keep_design(folder, design)

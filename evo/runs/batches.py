@@ -1,0 +1,89 @@
+"""Growing batches of a data set: in which order, who is dropped, and the one test at the end.
+
+Batches save calls and guarantee nothing: a good text may be dropped by bad luck. What a run gained
+is said by one test of its final text against the initial one, on instances for checking that
+nothing saw before.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from evo.keyed import KeyedStream
+from evo.runs.noise import ALPHA, lower_bound
+
+DROP = 0.05
+"""Error rate of each comparison that drops a text."""
+
+LEAST = 4
+"""Instances on which a text must have been tried before luck may decide."""
+
+POWER = 0.8
+"""Chance at which the test finds the gain that it calls detectable."""
+
+
+def batch_order(seed: int, generation: int, places: Sequence[int]) -> list[int]:
+    """Returns the instances in the order in which a generation is tried on them."""
+    return KeyedStream("batches", seed, generation).sample(places, len(places))
+
+
+def batch_sizes(first: int, count: int) -> list[int]:
+    """Returns how many instances were tried after each batch: each doubles it, to all of them."""
+    sizes = [min(first, count)]
+    while sizes[-1] < count:
+        sizes.append(min(2 * sizes[-1], count))
+    return sizes
+
+
+def behind(own: Sequence[float], other: Sequence[float], left: int) -> bool:
+    """Whether a text cannot catch up with a rival that was tried on the same instances.
+
+    Either it could not even by full scores from here on, or a paired test says that it is worse.
+
+    Args:
+        own: Its scores, in [0, 1].
+        other: The rival's, by instance; empty: there is none.
+        left: Instances to come.
+    """
+    if not other:
+        return False
+    lead = math.fsum(other) - math.fsum(own)
+    if lead > left:
+        return True
+    gaps = [theirs - mine for mine, theirs in zip(own, other, strict=True)]
+    return len(gaps) >= LEAST and lead > 0 and lower_bound(gaps, DROP) > 0
+
+
+def certify(initial: Sequence[float], final: Sequence[float], use: int) -> dict[str, float]:
+    """Returns what the test at the end found, by name: a one-sided paired t test.
+
+    Args:
+        initial: Scores of the initial text by check instance.
+        final: Those of the final text.
+        use: How many times these instances were used, this one included. All uses together err at
+            most at `ALPHA`.
+
+    Returns:
+        check_initial, check_final, check_gain, its lower limit check_low, check_alpha, the gain
+        that the test would find four times in five (check_detectable), check_instances, check_use.
+    """
+    gains = [new - old for old, new in zip(initial, final, strict=True)]
+    alpha = ALPHA / (use * (use + 1))
+    known: dict[str, float] = {
+        "check_initial": statistics.fmean(initial),
+        "check_final": statistics.fmean(final),
+        "check_gain": statistics.fmean(gains),
+        "check_alpha": alpha,
+        "check_instances": float(len(gains)),
+        "check_use": float(use),
+    }
+    if len(gains) > 1:
+        from scipy.special import stdtrit
+
+        error = statistics.stdev(gains) / math.sqrt(len(gains))
+        points = stdtrit(len(gains) - 1, 1 - alpha) + stdtrit(len(gains) - 1, POWER)
+        known["check_low"] = lower_bound(gains, alpha)
+        known["check_detectable"] = float(points) * error
+    return known
