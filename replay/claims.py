@@ -24,7 +24,7 @@ should.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ def ledger(
     """
     import pandas as pd
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for source, frame in sources.items():
         for (task, model), part in distinct_runs(frame).groupby(["task", "model"], sort=False):
             found = [*_sweep_claims(part, regimes.get(str(task)), seed)]
@@ -84,7 +84,7 @@ def ledger(
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     table["why"] = table["why"].fillna("")
     table["p_holm"] = holm(table["p"].to_numpy(np.float64))
-    opposite = holm(1 - table["p"].to_numpy(np.float64) + 1 / (DRAWS + 1))
+    opposite = holm(np.array([row["p_opposite"] for row in rows], dtype=np.float64))
     holds, fails = table["p_holm"] <= ALPHA, (opposite <= ALPHA) | (table["high"] < 0)
     table["verdict"] = np.select(
         [table["why"] != "", holds, fails], ["does not apply", "holds", "fails"], "undetermined"
@@ -249,6 +249,7 @@ def _against(
 ) -> dict[str, float]:
     return {
         "value": value, "low": np.nan, "high": np.nan, "n": n, "p": _p(value, drawn),
+        "p_opposite": _p(-value, -drawn),
         "detectable": _detectable(passes, float(drawn.std())) if passes else np.nan,
     }  # fmt: skip
 
@@ -300,6 +301,7 @@ def _pool_claims(
             "high": found.interval.high,
             "n": n,
             "p": found.p,
+            "p_opposite": found.p_opposite,
             "detectable": found.detectable,
             "why": "",
         }
@@ -384,5 +386,5 @@ def _envelope(
 
 def _idle(claim: str, n: int, why: str) -> dict[str, object]:
     """A claim that does not apply to these runs."""
-    nothing = dict.fromkeys(("value", "low", "high", "p", "detectable"), np.nan)
+    nothing = dict.fromkeys(("value", "low", "high", "p", "p_opposite", "detectable"), np.nan)
     return {"claim": claim, "measure": "", **nothing, "n": n, "why": why}

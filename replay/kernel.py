@@ -51,8 +51,7 @@ CONCENTRATIONS = 2.0 ** np.arange(10, -2, -1)
 VARIANCES = np.array([0.01, 0.1, 0.3, 0.8, 2.0])
 ROUNDS = 2  # of estimating the kernel and the runs' factors in turn
 NODES = 7  # of the gamma distribution of a run's factor
-FEWEST = 5
-"""Runs that must have been as deep and as broad as a cell that is predicted."""
+FEWEST = 5  # runs that must have been as deep and as broad as a cell that is predicted
 BEYOND = 0.05  # of the way from the lowest fitness to `best` that fitness may lie beyond it
 
 

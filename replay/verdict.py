@@ -52,6 +52,8 @@ class Verdict:
         margin: Loss that counts as none, fixed beforehand.
         null: What the null says.
         p: How often the null does at least as well as was seen (one-sided).
+        p_opposite: How often it does at most as well; where draws tie with what was seen, both are
+            large.
         detectable: Effect that as many runs would tell from none, and from the null, in four of
             five repetitions.
         runs_needed: Runs still needed at the effect that was seen; infinite if it is none.
@@ -69,6 +71,7 @@ class Verdict:
     margin: float
     null: str
     p: float
+    p_opposite: float
     detectable: float
     runs_needed: float
     cost: dict[str, float]
@@ -214,13 +217,15 @@ def _of_policies(
     if "single" in (a, b):
         null, hurdle = "no difference between disjoint pools, Student's t", -math.inf
         p = _student_p(limits, n / K - 1, level)
+        opposite = 1 - p
     else:
         null = "increments permuted across arms at each generation"
         drawn = permuted_effects(fitness[:, : int(lengths.min()) + 1], a, b, K, settings)
         hurdle = float(np.quantile(drawn, 0.95))  # the null need not be no effect
-        p = float((1 + (drawn >= limits.value).sum()) / (1 + len(drawn)))
+        p, opposite = _tails(limits.value, drawn, 0.0)
     return {
-        "a": a, "b": b, "interval": limits, "null": null, "p": p, "hurdle": hurdle,
+        "a": a, "b": b, "interval": limits, "null": null, "p": p, "p_opposite": opposite,
+        "hurdle": hurdle,
         "n": n, "points": (ends[a], ends[b]), "freedom": n / K - 1, "depth": rounds,
         "scale": float(np.mean(ends["oracle_arm"] - ends["random"])),
         "setting": f"pools of K = {K} of the logged runs, drawn apart, {rounds} pulls, {reward}",
@@ -277,11 +282,11 @@ def _of_groups(
         freedom, null = float(min(len(one), len(other)) - 1), "runs exchanged between the sides"
     drawn = exchanged_effects(one, other, paired, np.random.default_rng([seed, 8]))
     together = np.concatenate([one, other])
-    slack = 1e-12 * np.abs(together).max()
+    p, opposite = _tails(limits.value, drawn, 1e-12 * np.abs(together).max())
     names = [", ".join(f"{key} = {value}" for key, value in side.items()) for side in (a, b)]
     return {
         "a": names[0], "b": names[1], "interval": limits, "null": null,
-        "p": float((1 + (drawn >= limits.value - slack).sum()) / (1 + len(drawn))),
+        "p": p, "p_opposite": opposite,
         "n": len(one) if paired else len(together), "points": (one, other),
         "freedom": max(freedom, 1.0), "depth": max(depths), "hurdle": -math.inf,
         "scale": float(together.max() - together.mean()),
@@ -359,6 +364,12 @@ def exchanged_effects(
     order = rng.random((5 * DRAWS, len(together))).argsort(axis=1)
     mixed = together[order]
     return np.asarray(mixed[:, : len(left)].mean(axis=1) - mixed[:, len(left) :].mean(axis=1))
+
+
+def _tails(value: float, drawn: FloatArray, slack: float) -> tuple[float, float]:
+    """Shares of draws, the value included, that do at least and at most as well, up to `slack`."""
+    above, below = (drawn >= value - slack).sum(), (drawn <= value + slack).sum()
+    return float((1 + above) / (1 + len(drawn))), float((1 + below) / (1 + len(drawn)))
 
 
 def _student_p(found: Interval, freedom: float, level: float) -> float:

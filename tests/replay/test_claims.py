@@ -105,6 +105,13 @@ def test_among_equals_a_pool_that_shares_its_pulls_does_not_beat_one_run():
     assert found["ucb1 beats one run"] != "holds"
 
 
+def test_where_draws_tie_with_what_was_seen_no_claim_fails():
+    """Runs that are all alike: the effect is 0, and so is every draw of its null."""
+    frame = swept(dict.fromkeys((1, 2, 4, 8, 16), 0.5)).assign(best_fitness=0.5)
+    table = claims.ledger({"toy": frame}, regimes={"toy": "interior"}, policies=("ucb1",))
+    assert set(table["verdict"]) <= {"undetermined", "does not apply"}
+
+
 def test_holm_asks_more_of_the_best_of_many():
     p = np.array([0.01, np.nan, 0.04, 0.03])
     np.testing.assert_allclose(claims.holm(p), [0.03, np.nan, 0.06, 0.06])
