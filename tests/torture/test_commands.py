@@ -25,7 +25,8 @@ evo resume; evo rerun; evo rescore; evo show; evo best; evo verify; evo compact;
 evo stop; evo pause; evo sweep; evo allocate cp --policy; evo allocate cp --policy ucb1 --set
 evo allocate cp --policy ucb1 --budget; evo grid cp --budget; evo select cp --vary
 evo serve --latency; evo serve --port; evo serve --budget; evo serve --rpm; evo serve --model
-evo drive; evo drive shinka; evo drive openevolve mmd --calls; evo; replay report; replay plan; replay import; replay
+evo drive; evo drive shinka; evo drive openevolve mmd --calls; evo; replay report; replay plan
+replay import; replay
 """
 
 

@@ -64,7 +64,7 @@ def edit(source: str, draws: KeyedStream, *, but: str = "") -> tuple[str, str]:
     return source, f"I change {words}."
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=32)
 def find_sites(source: str, but: str = "") -> tuple[Site, ...]:
     """Returns the spots of a program that can be edited, none if it is not Python.
 

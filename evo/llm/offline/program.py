@@ -86,7 +86,7 @@ def find_bank(source: str) -> tuple[Bank, str] | None:
     return None
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=32)
 def parse(source: str) -> ast.Module | None:
     """Parses a program; None if it is not Python."""
     try:
@@ -96,7 +96,7 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=32)
 def read_chain(source: str) -> Chain | None:
     """Reads the program of a shipped task as a chain, wrapping it where needed.
 
