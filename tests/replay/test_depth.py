@@ -78,17 +78,6 @@ def test_missing_fitness_is_counted_and_not_averaged():
     assert np.isfinite(cells.loc[(2, 1), "value"])
 
 
-def test_one_run_per_cell_has_values_but_no_intervals():
-    grid = depth_breadth(bilinear_runs(budget=8, seeds=[4]))
-    assert grid.cells["value"].notna().all()
-    assert grid.cells["low"].isna().all()
-    assert grid.cells["p_best"].isna().all()
-    assert grid.best["held_out"].isna().all()
-    assert (grid.best["n"] == 0).all()
-    assert "too few runs to say" in str(grid)
-    assert "1.00" not in str(grid)
-
-
 def test_four_runs_a_cell_have_no_interval_and_five_do():
     for seeds, known in ((range(4), 0), (range(5), 6)):
         grid = depth_breadth(bilinear_runs(budget=4, seeds=seeds))
@@ -191,11 +180,6 @@ def test_the_envelope_rises_and_says_what_it_was_chosen_from():
     assert points["splits"].iloc[-1] <= 7 * 8 // 2
     assert (points["value"] <= points["maximum"] + 1e-12).all()
     assert "the best of" in str(found)
-
-
-def test_calls_are_depth_times_breadth():
-    points = envelope(bilinear_runs(budget=32)).points
-    assert (points["cost"] == points["generations"] * points["children"]).all()
 
 
 def test_tokens_are_summed_over_generations():

@@ -58,24 +58,6 @@ def test_effects_are_paired_and_add_up():
 RUNS = np.maximum.accumulate(np.random.default_rng(4).beta(1, 4, size=(24, 33)), axis=1)
 
 
-def test_effects_of_simulated_policies():
-    settings = {"rounds": 32, "arms": 6, "replicates": 400, "seed": 3}
-    played = {
-        name: replay.simulate(RUNS, name, **settings)
-        for name in ("single", "random", "thompson", "oracle_arm")
-    }
-    pool = pool_effect(played["single"], played["random"])
-    allocation = allocation_effect(played["random"], played["thompson"])
-    total = effect(played["single"], played["thompson"])
-    assert pool.value + allocation.value == pytest.approx(total.value)
-    for found in (pool, allocation):
-        assert found.low < found.value < found.high
-        assert found.n == 24
-    assert effect(played["thompson"], played["oracle_arm"]).value >= 0
-    found = time_to_threshold(played["random"], 0.3)
-    assert found.low <= found.time <= found.high
-
-
 def test_the_sweep_over_pools():
     settings = {"rounds": 16, "replicates": 300, "arms": (2, 6, 12)}
     table = arm_pool_sweep(RUNS, "round_robin", **settings)

@@ -149,13 +149,6 @@ def test_a_search_without_any_fitness_is_worth_minus_infinity():
     assert moved.choice == made.choice
 
 
-def test_equal_seeds_give_equal_plans(pilot, made):
-    frame, children = pilot
-    again = plan(frame, children=children, budget=64, tau=0.6, **FAST)
-    pd.testing.assert_frame_equal(again.options, made.options)
-    np.testing.assert_array_equal(again.outcomes, made.outcomes)
-
-
 def test_dear_generations_favour_breadth_and_dear_calls_depth(pilot):
     frame, children = pilot
 

@@ -79,12 +79,6 @@ def test_shuffles_say_how_many_samples_suffice() -> None:
     assert replay.select(clear(), shuffles=30).shuffled.tolist() == found.shuffled.tolist()
 
 
-def test_clipping_is_counted() -> None:
-    found = replay.select([[0.5, 1.2, 0.3], [0.1, 0.2, -3.0]])
-    assert found.clipped.tolist() == [1, 1]
-    assert "2 clipped" in repr(found)
-
-
 @pytest.mark.parametrize("selector", sorted(SELECTORS))
 def test_many_configurations(selector: str) -> None:
     matrix = np.random.default_rng(1).random((300, 10))
