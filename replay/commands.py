@@ -57,9 +57,10 @@ def _picture(path: Path) -> Path:
 
 
 def report(
-    logs: Logs,
+    logs: Annotated[list[str] | None, Parameter(name="LOGS", negative=())] = None,
     *,
-    output: Annotated[Path, Parameter(name=("-o", "--output"))] = Path("report.png"),
+    output: Annotated[Path | None, Parameter(name=("-o", "--output"))] = None,
+    protocol: str | None = None,
     tau: Number = None,
     theme: Theme = "light",
     skip_damaged: Flag = False,
@@ -77,8 +78,10 @@ def report(
     """Makes tables and a page of figures about logged runs.
 
     Args:
-        logs: Logs, folders or glob patterns.
-        output: The page of figures: .png, .svg or .pdf.
+        logs: Logs, folders or glob patterns; of a protocol its folder, else logs/local/NAME.
+        output: The page of figures: .png (report.png by default), .svg or .pdf; of a protocol
+            .html (NAME.html by default).
+        protocol: Judge the claims of this protocol: a file, or the name of a shipped one.
         tau: Show the time to reach this fitness.
         theme: Of the figures.
         skip_damaged: Leave out logs that cannot be read, and say so.
@@ -110,7 +113,13 @@ def report(
     if len(forms) > 1:
         raise ValueError(f"--{forms[0]} and --{forms[1]}: the tables are written in one form")
     form = forms[0]
-    output = _picture(output)
+    if protocol is not None:
+        if policies or tau is not None:
+            raise ValueError("--protocol judges what the protocol claims: no --policies, no --tau")
+        return _findings(protocol, logs or [None], output, form)
+    if not logs:
+        raise ValueError("expected LOGS, or --protocol FILE")
+    output = _picture(output or Path("report.png"))
     tables = load_tables(*logs, strict=not skip_damaged)
     found: list[Section] = []
     panels = []
@@ -132,6 +141,22 @@ def report(
     print(FORMATS[form](found))
     path = save(draw_page(panels, theme=theme), output)
     print(f"\nfigures: {path}", file=sys.stdout if form == "plain" else sys.stderr)
+    return 0
+
+
+def _findings(protocol: str, folders: Sequence[str | None], output: Path | None, form: str) -> int:
+    from evo.protocol import load_protocol
+    from replay.findings import write_findings
+    from replay.report import FORMATS
+
+    if len(folders) > 1:
+        raise ValueError(f"expected the folder of the protocol's logs, got {folders!r}")
+    stated = load_protocol(protocol)
+    output = output or Path(f"{stated.name}.html")
+    if output.suffix != ".html":
+        raise ValueError(f"--output: expected a file name that ends in .html, got {str(output)!r}")
+    print(FORMATS[form](write_findings(stated, folders[0], writable(output))))
+    print(f"\npage: {output}", file=sys.stdout if form == "plain" else sys.stderr)
     return 0
 
 

@@ -138,19 +138,48 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
         Section(
             title="Children by status",
             cells=_stack({str(n): _statuses(part) for n, part in parts}),
-            notes=("ok: mean over runs of the share of children",),
+            notes=("ok: mean over runs of the share of children", FAILURES),
             **common,
         ),
+        *_confirmed(parts, common),
         Section(
             title="Cost",
             cells=_stack({str(n): _costs(part) for n, part in parts}),
             notes=(
-                "sums over the runs; tokens as far as reported; FLOPs and dollars take an attempt "
-                "without usage for max_tokens of output",
+                "sums over the runs; tokens as far as reported"
+                + (
+                    "; FLOPs and dollars take an attempt without usage for max_tokens of output"
+                    if group.is_llm
+                    else ""
+                ),
             ),
             **common,
         ),
     ]
+
+
+def _confirmed(parts: Sequence[tuple[int, Group]], common: dict[str, Any]) -> Iterator[Section]:
+    """Where rivals were tried on fresh draws: what of the gain is left there."""
+    if not any((part.tables.runs["n_tests"] > 0).any() for _, part in parts):
+        return
+    rows = {}
+    for n, part in parts:
+        runs = part.tables.runs
+        known = runs[runs["fresh_gain"].notna()]
+        rows[str(n)] = [
+            _exact("tests", int(runs["n_tests"].sum()), len(runs), "count"),
+            _exact("accepted", int(runs["n_accepted"].sum()), len(runs), "count"),
+            _exact("false acceptances allowed", float(runs["false_acceptances"].sum()),
+                   len(runs), "p"),
+            _estimate("gain", interval(known["gain"].to_numpy(np.float64), "mean"), "difference"),
+            _estimate("gain on fresh draws",
+                      interval(known["fresh_gain"].to_numpy(np.float64), "mean"), "difference"),
+        ]  # fmt: skip
+    note = (
+        "gain: final less initial fitness, means over the runs whose final program was measured on "
+        "draws that no decision saw; false acceptances: what the error rates of all tests allow"
+    )
+    yield Section(title="Gain on fresh draws", cells=_stack(rows), notes=(note,), **common)
 
 
 def policy_sections(group: Group, contest: Contest) -> list[Section]:
@@ -172,7 +201,7 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
             **common,
         ),
         Section(
-            title=f"Regret in hindsight after {contest.rounds} pulls",
+            title=f"Regret in hindsight after {contest.rounds} pulls ({setting})",
             cells=pd.concat(
                 _quantity(rows, str(oracle))
                 for oracle, rows in contest.regrets.groupby("oracle", sort=False)
@@ -252,6 +281,9 @@ def _final(values: NDArray[np.float64], statistic: str) -> Interval:
     return interval(values, statistic)
 
 
+_ALWAYS = ("no_reply", "no_program", "invalid", "error", "timeout")
+
+
 def _statuses(group: Group) -> list[tuple[Any, ...]]:
     children, n = group.tables.children, len(group.tables.runs)
     cells: list[tuple[Any, ...]] = [_exact("children", len(children), n, "count")]
@@ -260,8 +292,8 @@ def _statuses(group: Group) -> list[tuple[Any, ...]]:
         cells.append(_estimate("ok", interval(shares.to_numpy(np.float64)), "share"))
     cells += [
         _exact(status, int((children["status"] == status).sum()), n, "count")
-        for status in STATUSES
-        if status != "ok"
+        for status in (*STATUSES, "unknown")
+        if status != "ok" and (status in _ALWAYS or (children["status"] == status).any())
     ]
     return cells
 
@@ -270,13 +302,12 @@ def _costs(group: Group) -> list[tuple[Any, ...]]:
     runs, n = group.tables.runs, len(group.tables.runs)
     cells = [_exact("calls", int(runs["n_calls"].sum()), n, "calls")]
     for quantity, column, unit in (
-        ("attempts", "n_attempts", "count"),
-        ("without usage", "n_without_usage", "count"),
-        ("prompt tokens", "prompt_tokens", "count"),
-        ("of them cached", "cached_tokens", "count"),
-        ("completion tokens", "completion_tokens", "count"),
-        ("FLOPs", "flops", "flops"),
-        ("dollars", "dollars", "dollars"),
+        ("attempts", "n_attempts", "calls"),
+        ("without usage", "n_without_usage", "calls"),
+        ("prompt tokens", "prompt_tokens", "calls"),
+        ("of them cached", "cached_tokens", "calls"),
+        ("completion tokens", "completion_tokens", "calls"),
+        *((("FLOPs", "flops", "flops"), ("dollars", "dollars", "dollars")) if group.is_llm else ()),
     ):
         if column in REPORTED:
             total = runs[column].sum(min_count=1)
@@ -293,7 +324,10 @@ def _exact(quantity: str, value: float, n: int, unit: str) -> tuple[Any, ...]:
 
 
 def _estimate(quantity: str, found: Interval, unit: str) -> tuple[Any, ...]:
-    return (quantity, found.value, found.low, found.high, found.n, unit)
+    low, high = found.low, found.high
+    if unit == "share":  # no share lies beyond
+        low, high = max(low, 0.0), min(high, 1.0)
+    return (quantity, found.value, low, high, found.n, unit)
 
 
 def _notes(group: Group) -> Iterator[str]:
@@ -331,6 +365,7 @@ def _notes(group: Group) -> Iterator[str]:
 UNITS: dict[str, Callable[[float], str]] = {
     "fitness": lambda value: "none" if math.isinf(value) else f"{value:.5g}",
     "difference": lambda value: f"{value:+.4f}",
+    "p": lambda value: f"{value:.3g}",
     "count": lambda value: f"{value:,.0f}",
     "calls": lambda value: f"{value:.0f}",
     "share": lambda value: f"{100 * value:.1f}%",
@@ -339,7 +374,7 @@ UNITS: dict[str, Callable[[float], str]] = {
     "dollars": lambda value: f"{value:.4g}",
     "seconds": lambda value: f"{value:,.1f}",
 }
-_MISSING = {"fitness": "none", "difference": "", "pulls": ""}
+_MISSING = {"fitness": "none", "difference": "", "pulls": "", "p": ""}
 
 
 def plain(sections: Sequence[Section]) -> str:

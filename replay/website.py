@@ -13,7 +13,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,12 @@ from replay.pages import Panel, best_construction, draw_page
 from replay.plots.hits import hits_of, pack, still
 from replay.reading import Source
 from replay.report import FORMATS, OFFLINE_NOTE, Group, groups, sections
-from replay.style import Theme
+from replay.style import Theme, subplots
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Texts = dict[Place | None, str | None]
 """Programs by their place."""
@@ -190,8 +192,7 @@ def _spark(curve: np.ndarray[Any, np.dtype[np.float64]]) -> str:
 def _part(number: int, part: Group) -> str:
     """A task and model: its figures in both themes, and the report's tables."""
     panel = Panel(part, best_construction(part)[0])
-    themes: tuple[Theme, Theme] = ("light", "dark")
-    pictures = "".join(f'<div class="{t}">{_picture(panel, t)}</div>' for t in themes)
+    pictures = _in_both(lambda theme: draw_page([panel], theme=theme, width=WIDTH))
     tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
     return (
         f'<section id="part-{number}"><h2>{clean(part.title)}</h2><figure>{pictures}</figure>'
@@ -199,16 +200,37 @@ def _part(number: int, part: Group) -> str:
     )
 
 
-def _picture(panel: Panel, theme: Theme) -> str:
+def both_themes(draw: Callable[[Axes, Theme], object], *, height: float = 4.6) -> str:
+    """A figure of one Axes as HTML that answers to the mouse, light or dark as the page is.
+
+    Args:
+        draw: Draws on the Axes, in a theme.
+        height: Inches.
+    """
+
+    def made(theme: Theme) -> Figure:
+        figure, [ax] = subplots(width=WIDTH, height=height)
+        draw(ax, theme)
+        return figure
+
+    return _in_both(made)
+
+
+def _in_both(make: Callable[[Theme], Figure]) -> str:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = draw_page([panel], theme=theme, width=WIDTH)
-    FigureCanvasAgg(figure)
-    figure.set_dpi(2 * DPI)
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=2 * DPI)
-    label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
-    return still(stream.getvalue(), pack(figure, hits_of(figure), serial=1, dpi=DPI), label)
+    parts = []
+    themes: tuple[Theme, Theme] = ("light", "dark")
+    for theme in themes:
+        figure = make(theme)
+        FigureCanvasAgg(figure)
+        figure.set_dpi(2 * DPI)
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", dpi=2 * DPI)
+        label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
+        hits = pack(figure, hits_of(figure), serial=1, dpi=DPI)
+        parts.append(f'<div class="{theme}">{still(stream.getvalue(), hits, label)}</div>')
+    return "".join(parts)
 
 
 def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:

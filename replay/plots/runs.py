@@ -102,7 +102,7 @@ def trajectories(
         style.label_ends(ax, theme, ends)
     if x == "generation":
         style.whole_numbers(ax)
-    fixed = [_value(c, frame[c].iloc[0]) for c in identity if c not in keys]
+    fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed)
     style.head(ax, theme, ", ".join(fixed) or "Runs", about)
     return ax

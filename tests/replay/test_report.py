@@ -90,6 +90,38 @@ def test_sizes_are_apart_and_tasks_are_groups(tmp_path):
     assert "(not an LLM)" not in FORMATS["plain"]([first])
 
 
+def test_the_stand_in_has_no_flops_and_no_dollars(tmp_path):
+    lines = sample_lines()
+    model = msgspec.structs.replace(lines[0].model, is_llm=False)
+    write_lines(tmp_path / "a.jsonl", with_header(lines, model=model))
+    [cost] = [each for each in sections(only_group(tmp_path)) if each.title == "Cost"]
+    assert not {"FLOPs", "dollars"} & set(cost.cells["quantity"])
+    assert not any("dollars" in note for note in cost.notes)
+    written = FORMATS["markdown"]([cost])
+    assert "," not in written.partition("|")[2].partition("\n-")[0].replace("wall", "")
+
+
+def test_the_gain_that_fresh_draws_leave_and_the_failure_rule_stand_in_the_report(tmp_path):
+    pool(tmp_path)
+    tables = load_tables(tmp_path)
+    runs = tables.runs.assign(n_tests=4, n_accepted=3, false_acceptances=0.2)
+    runs["gain"], runs["fresh_gain"] = np.linspace(0.2, 0.3, 6), np.linspace(0.1, 0.2, 6)
+    [group] = groups(tables._replace(runs=runs))
+    cells = cells_of(sections(group))
+    assert cells["3", "tests"].value == 24
+    assert cells["3", "false acceptances allowed"].value == pytest.approx(1.2)
+    fresh = cells["3", "gain on fresh draws"]
+    assert (fresh.value, fresh.n) == (pytest.approx(0.15), 6)
+    assert fresh.low < 0.15 < fresh.high
+    assert any("minus infinity" in note for each in sections(group) for note in each.notes)
+
+
+def test_no_share_goes_beyond_its_limits(tmp_path):
+    pool(tmp_path)
+    cells = cells_of(sections(only_group(tmp_path)))
+    assert 0 <= cells["3", "ok"].low <= cells["3", "ok"].value <= cells["3", "ok"].high <= 1
+
+
 def test_what_one_must_know_is_noted(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
     write_sample(tmp_path / "b.jsonl", generations=5, seed=2)
