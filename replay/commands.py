@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from replay.contest import Contest
-    from replay.report import Group, Section
+    from replay.report import Group
+    from replay.tables import Section
 
     Settings = dict[str, dict[str, list[float]]] | None
 else:
@@ -98,8 +99,9 @@ def report(
     """
     from replay.logs import load_tables
     from replay.pages import Panel, best_construction, draw_page
-    from replay.report import FORMATS, groups, policy_sections, sections
+    from replay.report import groups, policy_sections, sections
     from replay.style import save
+    from replay.tables import FORMATS
 
     how = {
         "rounds": rounds, "arms": arms, "reward": reward, "replicates": replicates, "seed": seed
@@ -147,7 +149,7 @@ def report(
 def _findings(protocol: str, folders: Sequence[str | None], output: Path | None, form: str) -> int:
     from evo.protocol import load_protocol
     from replay.findings import write_findings
-    from replay.report import FORMATS
+    from replay.tables import FORMATS
 
     if len(folders) > 1:
         raise ValueError(f"expected the folder of the protocol's logs, got {folders!r}")

@@ -18,7 +18,8 @@ from replay.evidence import ALPHA, best_of, protocol_claims
 from replay.frames import FAILURES
 from replay.logs import load, load_tables
 from replay.markup import clean, page
-from replay.report import CELLS, FORMATS, OFFLINE_NOTE, Section, groups, sections
+from replay.report import OFFLINE_NOTE, groups, sections
+from replay.tables import CELLS, FORMATS, Section
 from replay.website import both_themes
 
 if TYPE_CHECKING:

@@ -1,16 +1,9 @@
-"""What a report says: tables of runs and of policies as cells that know their interval and n.
-
-A cell is one number: what it is about (`row`), what it is (`quantity`), `value`, the limits `low`
-and `high` of its 95 % interval over runs where it is an estimate, `n`, the runs that it rests on,
-and `unit`. `Section`s of cells become plain text, Markdown, CSV or JSON: `FORMATS`.
-"""
+"""What a report says of runs and of policies, as tables: see `replay.tables`."""
 
 from __future__ import annotations
 
-import json
 import math
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +16,10 @@ from replay.effects import time_to_threshold
 from replay.frames import FAILURES
 from replay.intervals import NOTHING, Interval, interval
 from replay.logs import REPORTED, Tables
-from replay.markup import clean
+from replay.tables import CELLS, Section, title
 
 if TYPE_CHECKING:
     from replay.contest import Contest
-
-CELLS = ("row", "quantity", "value", "low", "high", "n", "unit")
 
 ORACLES = {
     "oracle_arm": "best fitness at the end, against all pulls on the best arm",
@@ -36,29 +27,6 @@ ORACLES = {
 """What regret to each hindsight baseline is measured in."""
 
 OFFLINE_NOTE = "the offline model is a random rewriter, not an LLM"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """One table of a report.
-
-    Attributes:
-        title: What it shows.
-        task: Name of the task.
-        model: Name of the model.
-        is_llm: False for the offline model.
-        heading: What its rows are: `N` or `policy`.
-        cells: Columns as in `CELLS`; rows and quantities in the order to show them.
-        notes: What one must know to read it.
-    """
-
-    title: str
-    task: str
-    model: str
-    is_llm: bool
-    heading: str
-    cells: pd.DataFrame
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,11 +69,6 @@ class Group:
             return None
         at = int(generations["best_fitness"].to_numpy(np.float64, na_value=-np.inf).argmax())
         return str(generations["source"].iloc[at])
-
-
-def title(task: str, model: str, *, is_llm: bool) -> str:
-    """Names a group of runs; no figure of the offline model goes without saying what it is."""
-    return f"{task}, model {model}{'' if is_llm else ' (not an LLM)'}"
 
 
 def groups(tables: Tables) -> list[Group]:
@@ -360,152 +323,3 @@ def _notes(group: Group) -> Iterator[str]:
     for tool, part in runs[runs["lost"].notna()].groupby("tool", sort=False):
         lost = sorted(set(part["lost"]))
         yield f"imported from {tool}, which does not hold: {lost[0]}"
-
-
-UNITS: dict[str, Callable[[float], str]] = {
-    "fitness": lambda value: "none" if math.isinf(value) else f"{value:.5g}",
-    "difference": lambda value: f"{value:+.4f}",
-    "p": lambda value: f"{value:.3g}",
-    "count": lambda value: f"{value:,.0f}",
-    "calls": lambda value: f"{value:.0f}",
-    "share": lambda value: f"{100 * value:.1f}%",
-    "pulls": lambda value: "never" if math.isinf(value) else f"{value:g}",
-    "flops": lambda value: f"{value:.3g}",
-    "dollars": lambda value: f"{value:.4g}",
-    "seconds": lambda value: f"{value:,.1f}",
-}
-_MISSING = {"fitness": "none", "difference": "", "pulls": "", "p": ""}
-
-
-def plain(sections: Sequence[Section]) -> str:
-    """Tables for a terminal, those of one task and model under one title."""
-    from evo.commands.tables import table
-
-    return _render(
-        sections,
-        lambda text: f"{text}\n{'=' * len(text)}",
-        str,
-        lambda heads, rows: table(rows, heads),
-        lambda text: textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "),
-    )
-
-
-def markdown(sections: Sequence[Section]) -> str:
-    """The same as Markdown."""
-    return _render(sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format)
-
-
-def html(sections: Sequence[Section]) -> str:
-    """The tables as HTML for a page, without titles of their groups."""
-    return _render(
-        sections, lambda text: "", lambda text: f"<h3>{clean(text)}</h3>", _html_table, _html_note
-    )
-
-
-def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{clean(text)}</th>' for text in heads)
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{_html_cell(text)}</td>" for text in row) + "</tr>" for row in rows
-    )
-    return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>"
-    )
-
-
-def _html_cell(text: str) -> str:
-    value, bracket, limits = clean(text).partition(" [")
-    return f'{value} <span class="range">[{limits}</span>' if bracket else value
-
-
-def _html_note(text: str) -> str:
-    return f'<p class="notes">{clean(text)}</p>'
-
-
-def csv(sections: Sequence[Section]) -> str:
-    """All cells in one table, one row per number."""
-    return _cells(sections).to_csv(index=False)
-
-
-def as_json(sections: Sequence[Section]) -> str:
-    """All cells and notes; what is unknown or infinite is null."""
-    cells = [
-        {name: _plain_value(value) for name, value in row.items()}
-        for row in _cells(sections).to_dict("records")
-    ]
-    notes = [
-        {"task": s.task, "model": s.model, "table": s.title, "note": note}
-        for s in sections
-        for note in s.notes
-    ]
-    return json.dumps({"cells": cells, "notes": notes}, indent=1, allow_nan=False)
-
-
-FORMATS: dict[str, Callable[[Sequence[Section]], str]] = {
-    "plain": plain,
-    "markdown": markdown,
-    "html": html,
-    "csv": csv,
-    "json": as_json,
-}
-"""Format name -> function of the sections that returns text."""
-
-
-def cell_text(cell: pd.Series[Any]) -> str:
-    """A number with its interval, as `0.81 [0.79, 0.84]`."""
-    write = UNITS[cell["unit"]]
-    if pd.isna(cell["value"]):
-        return _MISSING.get(cell["unit"], "unknown")
-    text = write(cell["value"])
-    if pd.isna(cell["low"]) or cell["low"] == math.inf:
-        return text
-    return f"{text} [{write(cell['low'])}, {write(cell['high'])}]"
-
-
-def _render(
-    sections: Sequence[Section],
-    head: Callable[[str], str],
-    subhead: Callable[[str], str],
-    lines: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
-    note: Callable[[str], str],
-) -> str:
-    blocks, before = [], None
-    for section in sections:
-        if (section.task, section.model) != before:
-            before = (section.task, section.model)
-            blocks.append(head(title(section.task, section.model, is_llm=section.is_llm)))
-        texts = section.cells.assign(text=section.cells.apply(cell_text, axis=1))
-        rows, quantities = (list(dict.fromkeys(texts[name])) for name in ("row", "quantity"))
-        found = texts.set_index(["row", "quantity"])["text"].to_dict()
-        body = [[row, *(found.get((row, quantity), "") for quantity in quantities)] for row in rows]
-        blocks.append(f"{subhead(section.title)}\n{lines([section.heading, *quantities], body)}")
-        if section.notes:
-            blocks[-1] += "\n" + "\n".join(note(text) for text in section.notes)
-    return "\n\n".join(blocks)
-
-
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    cells = [list(heads), ["---"] * len(heads), *rows]
-    lines = (" | ".join(cell.replace("|", "\\|") for cell in line) for line in cells)
-    return "\n" + "\n".join(f"| {line} |" for line in lines) + "\n"
-
-
-def _cells(sections: Sequence[Section]) -> pd.DataFrame:
-    parts = [
-        section.cells.rename(columns={"row": "of"}).assign(
-            task=section.task,
-            model=section.model,
-            is_llm=section.is_llm,
-            table=section.title,
-            kind=section.heading,
-        )
-        for section in sections
-    ]
-    order = ["task", "model", "is_llm", "table", "kind", "of", "quantity"]
-    return pd.concat(parts)[[*order, "value", "low", "high", "n", "unit"]]
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, str | bool) else int(value)

@@ -28,8 +28,9 @@ from replay.markup import clean, difference, page, program
 from replay.pages import Panel, best_construction, draw_page
 from replay.plots.hits import hits_of, pack, still
 from replay.reading import Source
-from replay.report import FORMATS, OFFLINE_NOTE, Group, groups, sections
+from replay.report import OFFLINE_NOTE, Group, groups, sections
 from replay.style import Theme, subplots
+from replay.tables import FORMATS
 
 if TYPE_CHECKING:
     import pandas as pd
