@@ -141,11 +141,7 @@ def _files(path: Path) -> tuple[Path | None, Path | None]:
 
 
 def read(path: Path) -> list[Imported]:
-    """Reads an island: its last checkpoint, its text log, or both in one folder.
-
-    Raises:
-        LogFormatError: There is neither, one is damaged, or asks for what no checkpoint needs.
-    """
+    """Reads an island: its last checkpoint, its text log, or both in one folder."""
     checkpoint, log = _files(path)
     if path.is_file() and checkpoint is None and log is None:
         checkpoint = path

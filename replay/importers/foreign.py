@@ -178,22 +178,9 @@ def assemble(
 ) -> Imported:
     """Puts a run together: best so far and improvements follow from its own children.
 
-    Args:
-        source: File or folder that it was read from.
-        tool: Name of the tool that wrote it.
-        name: Short name for the log.
-        children: By generation, from 1. Calls that are missing below `n` become failures.
-        initial: Evaluation of generation 0, if there is one.
-        lost: What could not be carried over, phrase by phrase.
-        model: What the source says of the model.
-        task: Name of the task; its files are not in other tools' logs.
-        n: Children per generation.
-        seed: Seed of the run.
-        sampling: What the source says of it.
-        seconds: Wall time by generation; empty: unknown.
-        program: The initial program.
-        mixed: First generation that may descend from programs of other runs; None: none does.
-        pool: The choices of the bandit whose arm it is.
+    `children` by generation, from 1: calls that are missing below `n` become failures. `lost` is
+    what could not be carried over, phrase by phrase; `seconds` the wall time by generation, empty
+    where unknown; `mixed` the first generation that may descend from programs of other runs.
     """
     if not children and initial is None:
         raise LogFormatError(f"{source}: holds no call and no program of {tool}")
@@ -319,11 +306,8 @@ def judged(
 ) -> Evaluation:
     """An evaluation from what a source says.
 
-    Args:
-        fitness: Counts only without a failure; `invalid` if it is no finite number.
-        failure: Status and reason.
-        metrics: Finite numbers among them are kept.
-        seconds: Time of the evaluation, if known.
+    The fitness counts only without a failure, and is `invalid` if it is no finite number. Of the
+    metrics finite numbers are kept; seconds are those of the evaluation.
     """
     numbers = {str(key): finite(value) for key, value in (metrics or {}).items()}
     kept = {key: number for key, number in numbers.items() if number is not None}
@@ -374,11 +358,7 @@ def _short(value: object) -> str:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, decompressed if it is gzip.
-
-    Raises:
-        LogFormatError: It cannot be read or is not UTF-8.
-    """
+    """The text of a file, decompressed if it is gzip; LogFormatError if it is not UTF-8."""
     try:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
@@ -392,11 +372,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, kind: type[T], where: Path | str) -> T:
-    """JSON, which may hold NaN and Infinity, as a value of a type.
-
-    Raises:
-        LogFormatError: It is no JSON or not of that type; names `where` and the place inside.
-    """
+    """JSON, which may hold NaN and Infinity, as a value of a type; else LogFormatError."""
     try:
         return convert(json.loads(text), kind, where)
     except (ValueError, RecursionError) as error:
@@ -406,11 +382,7 @@ def parse(text: str, kind: type[T], where: Path | str) -> T:
 
 
 def convert(value: object, kind: type[T], where: Path | str) -> T:
-    """A plain value checked against a type.
-
-    Raises:
-        LogFormatError: It is not of that type; names `where` and the place inside.
-    """
+    """A plain value checked against a type; else LogFormatError names `where` and the place."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, OverflowError, RecursionError, UnicodeError) as error:

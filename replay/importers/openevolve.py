@@ -142,9 +142,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path) -> list[Imported]:
     """Reads an output folder, its folder of checkpoints, one checkpoint, or a trace.
 
-    Raises:
-        LogFormatError: There is none of these, or a file is damaged. Only the newest checkpoint
-            and the last line of a trace may be torn.
+    Only the newest checkpoint and the last line of a trace may be torn.
     """
     return [finish(gather(path), path, NAME)]
 

@@ -91,11 +91,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path) -> list[Imported]:
-    """Reads one result.
-
-    Raises:
-        LogFormatError: The file cannot be read as such a result.
-    """
+    """Reads one result."""
     found = parse_file(path, dict[str, Any])
     if "arm_results" not in found:
         return [_imported(convert(found, _Greedy, path), path, path.stem, None)]

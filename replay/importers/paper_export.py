@@ -46,15 +46,7 @@ def export_paper(log: Log, folder: Path) -> Path:
 def export_bandit(journal: Path, folder: Path) -> Path:
     """Writes `<folder>/bandit/<task>/<model>/<algo>_C<C>_T<T>_K<K>_seed<seed>.json`.
 
-    Args:
-        journal: The allocation.jsonl of an allocation; its arms' logs lie where it says.
-        folder: Folder of results, made if need be.
-
-    Returns:
-        The file.
-
-    Raises:
-        LogError: A file cannot be read or exists already, or an arm has no generation 0.
+    `journal` is the allocation.jsonl of an allocation, whose arms' logs lie where it says.
     """
     found = read_journal(journal)
     header, told = found.header, [found.told[k] for k in sorted(found.told)]

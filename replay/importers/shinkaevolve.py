@@ -49,11 +49,7 @@ def _database(path: Path) -> Path | None:
 
 
 def read(path: Path) -> list[Imported]:
-    """Reads a results folder, or its database.
-
-    Raises:
-        LogFormatError: There is no database, or it is damaged or lacks what is needed.
-    """
+    """Reads a results folder, or its database."""
     database = _database(path)
     if database is None:
         raise LogFormatError(f"{path}: expected {' or '.join(_FILES)}")

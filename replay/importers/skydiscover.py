@@ -46,11 +46,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path) -> list[Imported]:
-    """Reads an output folder, or its file of statistics alone.
-
-    Raises:
-        LogFormatError: There is neither, or a file is damaged.
-    """
+    """Reads an output folder, or its file of statistics alone."""
     files = sorted(path.glob(_STATISTICS)) if path.is_dir() else [path]
     others = path.is_dir() and openevolve.recognises(path)
     found = openevolve.gather(path) if others else openevolve.Found()

@@ -87,7 +87,7 @@ def read(
     """Reads a table.
 
     Args:
-        path: `.csv` or `.jsonl`, plain or gzip, or `.parquet`.
+        path: One that ends in one of `ENDINGS`.
         columns: What the file calls our columns, as {"generation": "epoch"}; several columns
             together may name the run.
         ok: Words of `status` that mean ok.
