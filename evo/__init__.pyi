@@ -26,6 +26,8 @@ from .log import read_log as read_log
 from .records import Evaluation as Evaluation
 from .records import Limits as Limits
 from .records import Model as Model
+from .runs.agreement import Agreement as Agreement
+from .runs.agreement import check_critic as check_critic
 from .runs.fork import fork as fork
 from .runs.playback import rerun as rerun
 from .runs.playback import rescore as rescore

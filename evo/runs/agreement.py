@@ -1,0 +1,145 @@
+"""How far a critic agrees with a task that knows the right answers."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from evo import parallel
+from evo.configuration import Settings, make_header, split_settings
+from evo.critics import Critic, NoScore
+from evo.records import Model
+from evo.runs.instances import InstanceEvaluator
+from evo.runs.options import takes_options
+from evo.runs.resources import open_resources
+from evo.task import Task, load_task, read_instances
+
+LEAST = 5
+"""Right and wrong replies that an interval needs, each."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often a critic scores a right reply above a wrong one.
+
+    Attributes:
+        value: Over all pairs of a right and a wrong reply, ties counting half; 0.5 is chance. NaN
+            where there are none.
+        low: Lower end of the 95 % interval; NaN where there are too few replies, as for the next.
+        high: Upper end.
+        right: Replies that are right.
+        wrong: Replies that are wrong.
+        unscored: Replies that the critic gave no score; they are in neither count.
+    """
+
+    value: float
+    low: float
+    high: float
+    right: int
+    wrong: int
+    unscored: int
+
+    @property
+    def better_than_chance(self) -> bool:
+        """Whether the whole interval lies above 0.5."""
+        return self.low > 0.5
+
+    def __str__(self) -> str:
+        counts = f"{self.right} right and {self.wrong} wrong replies"
+        counts += f", {self.unscored} without a score" if self.unscored else ""
+        if math.isnan(self.low):
+            return f"too few replies to say how far the critic agrees: {counts} ({LEAST} needed)"
+        verdict = "better than chance" if self.better_than_chance else "not better than chance"
+        return (
+            f"the critic scores a right reply above a wrong one in {self.value:.3f} of pairs "
+            f"[{self.low:.3f}, {self.high:.3f}], {verdict}: {counts}"
+        )
+
+
+@takes_options(sources=[Settings])
+def check_critic(
+    critic: Critic | str | Model,
+    task: str | os.PathLike[str] | Task = "word_problems",
+    *,
+    model: str | Model = "offline-2",
+    text: str | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Agreement:
+    """Scores replies on a task that knows which are right, and says how far the critic agrees.
+
+    Args:
+        critic: The critic, or its model.
+        task: A text on a data set with an evaluator; a reply is right from a score of 0.5 on.
+        model: Whose replies are scored: one to each instance.
+        text: What the model is told; None: the task's initial text.
+        settings: A whole Settings value instead of its fields as keywords.
+        **options: See `Settings`.
+
+    Raises:
+        ValueError: The task has no right answers, or the model cannot be a critic.
+        EndpointError: An endpoint does not answer, or refuses.
+    """
+    settings, _ = split_settings(settings, options)
+    loaded = load_task(task)
+    if not loaded.record.asks_model or loaded.record.score == "critic":
+        raise ValueError(
+            f"{loaded.name}: a critic is checked on a text with a data set and an evaluator, such "
+            "as word_problems"
+        )
+    header = make_header(loaded, model=model)
+    judging = critic if isinstance(critic, Critic) else Critic(critic)
+    said = text if text is not None else loaded.initial_program
+    instances = read_instances(loaded.record)
+    with open_resources(settings) as resources:
+        evaluator = InstanceEvaluator(
+            header,
+            resources.evaluator.evaluate,
+            resources.caller(header),
+            max_concurrent=resources.max_concurrent,
+        )
+        tried = evaluator.attempt(said, range(len(instances)), header.limits)
+    known = [(each, call) for each, call in tried if each.score is not None and call.reply]
+    triples = [(said.strip(), instances[c.index]["prompt"], c.reply or "") for _, c in known]
+    workers = min(len(triples), settings.max_concurrent) or None
+    scores = parallel.score_batch(judging.score, triples, workers, raising=False)
+    for error in scores:
+        if isinstance(error, Exception) and not isinstance(error, NoScore):
+            raise error
+    told = [(s, (i.score or 0) >= 0.5) for s, (i, _) in zip(scores, known, strict=True)
+            if not isinstance(s, NoScore)]  # fmt: skip
+    right, wrong = ([s for s, good in told if good is side] for side in (True, False))
+    return agreement_of(right, wrong, unscored=len(scores) - len(told))
+
+
+def agreement_of(right: list[float], wrong: list[float], *, unscored: int = 0) -> Agreement:
+    """Returns the share of pairs in which the right one is above, with its interval.
+
+    The interval is Newcombe's for the Mann-Whitney share (Statistics in Medicine 25, 2006, method
+    5), which holds at the ends of the scale, too.
+    """
+    m, n = len(right), len(wrong)
+    value = low = high = math.nan
+    if m and n:
+        above = math.fsum((r > w) + (r == w) / 2 for r in right for w in wrong)
+        value = above / (m * n)
+    if min(m, n) >= LEAST:
+        low, high = (_limit(value, m, n, end) for end in (0.0, 1.0))
+    return Agreement(value, low, high, m, n, unscored)
+
+
+def _limit(value: float, m: int, n: int, end: float) -> float:
+    """Returns where the distance to the share is 1.96 standard errors, between it and an end."""
+    inside, outside = value, end
+    mean = (m + n) / 2 - 1
+    for _ in range(60):
+        theta = (inside + outside) / 2
+        spread = theta * (1 - theta) / (m * n)
+        spread *= 1 + mean * ((1 - theta) / (2 - theta) + theta / (1 + theta))
+        if (value - theta) ** 2 <= 1.959964**2 * spread:
+            inside = theta
+        else:
+            outside = theta
+    return inside
