@@ -334,11 +334,19 @@ def summarise(log: Log) -> str:
     seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
     state = "" if log.finished else ", unfinished"
     asked = f"{len(log.instance_calls):,} calls on instances, " if log.instance_calls else ""
+    stats = log.ends[-1].stats if log.ends else {}
+    checked = ""
+    if "check_low" in stats:
+        checked = (
+            f", on {stats['check_instances']:.0f} check instances {stats['check_gain']:+.3f} over "
+            f"the initial text (at least {stats['check_low']:+.3f}; "
+            f"{stats['check_detectable']:.3f} would be found four times in five)"
+        )
     return (
         f"{header.task.name}, {model}, seed {header.seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
-        f"{asked}{prompt:,} + {completion:,} tokens, {seconds}"
+        f"{asked}{prompt:,} + {completion:,} tokens, {seconds}{checked}"
     )
 
 

@@ -173,14 +173,6 @@ def test_wrapping_keeps_what_the_parent_makes():
             np.testing.assert_array_equal(a, b)
 
 
-def test_the_other_name_of_the_entry_function_goes_on_working():
-    alias = "\n\ndef run_packing():\n    return construct_packing()\n"
-    program = load_task("cp").initial_program + alias
-    child = write_chain(read_chain(program), find_bank(program)[0])
-    centers, _, _ = value_of(child, "run_packing")
-    assert centers.shape == (26, 2)
-
-
 @given(st.integers(0, 10**6))
 def test_an_edit_gives_python_again(seed):
     source = load_task("cp").initial_program
@@ -295,14 +287,6 @@ def solved(system, seeds=400):
     messages.append({"role": "user", "content": f"Problem: {PROBLEM}"})
     replies = [text_of(ask(messages, seed=seed)) for seed in range(seeds)]
     return sum(reply.endswith(wanted) for reply in replies) / seeds
-
-
-def test_the_solver_does_better_when_the_prompt_asks_well():
-    plain = solved("End with a line of the form 'Answer: <number>'.")
-    hasty = solved("Be concise. End with a line of the form 'Answer: <number>'.")
-    careful = solved("Think step by step. End with a line of the form 'Answer: <number>'.")
-    assert hasty < plain < careful
-    assert solved("Solve it.") == 0
 
 
 def test_the_solver_is_as_accurate_as_documented():

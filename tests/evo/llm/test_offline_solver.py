@@ -22,7 +22,6 @@ PROBLEMS = {
 }
 """Problems and their answers, worked out by hand."""
 
-CONVERTED = [problem for problem in PROBLEMS if "grams" in problem or "litres" in problem]
 SEEDS = range(150)
 FORMAT = "End with a line of the form 'Answer: <number>'."
 Try = tuple[str, int]
@@ -53,39 +52,6 @@ def test_the_problems_are_read_rightly() -> None:
         assert reading.value == answer
 
 
-def test_asking_well_pays_and_asking_badly_costs() -> None:
-    nothing = share(right(""))
-    formatted = right(FORMAT)
-    careful = right(f"Think step by step. {FORMAT}")
-    units = right(f"Think step by step. Write down the unit of every number. {FORMAT}")
-    checked = right(f"Think step by step. Write the units. Check the result. {FORMAT}")
-    assert nothing < share(formatted) - 0.05
-    # Luck is shared: a better prompt loses nothing that a worse one solved.
-    assert formatted < careful < units < checked
-    assert share(checked) > 2 * share(formatted)
-    assert share(checked) > 0.7
-    assert nothing > 0.1
-    hasty = right(f"Give only the answer. {FORMAT}")
-    assert hasty < formatted
-    assert len(hasty) < 0.8 * len(formatted)
-
-
-def test_units_matter_where_units_are_converted() -> None:
-    plain, units = FORMAT, f"Write the units. {FORMAT}"
-    others = [problem for problem in PROBLEMS if problem not in CONVERTED]
-    assert right(plain, others) == right(units, others)
-    assert share(right(units, CONVERTED), CONVERTED) > 0.2 + share(
-        right(plain, CONVERTED), CONVERTED
-    )
-
-
-def test_a_long_prompt_costs_and_rounding_spoils() -> None:
-    long = right(FORMAT + " Please do well." * 50)
-    assert long < right(FORMAT)
-    rounded = {problem for problem, _ in right(f"Round to the nearest ten. {FORMAT}")}
-    assert rounded == {problem for problem, answer in PROBLEMS.items() if answer % 10 == 0}
-
-
 @pytest.mark.parametrize("system", [FORMAT, f"Check it step by step. {FORMAT}"])
 def test_shares_are_those_that_are_documented(system: str) -> None:
     expected = 0.0
@@ -95,19 +61,6 @@ def test_shares_are_those_that_are_documented(system: str) -> None:
         expected += accuracy(reading, read_demands(system)) / len(PROBLEMS)
     tries = len(SEEDS) * len(PROBLEMS)
     assert abs(share(right(system)) - expected) < 4 * (expected * (1 - expected) / tries) ** 0.5
-
-
-def test_without_a_format_the_last_number_is_often_another() -> None:
-    found, formatted = right("Think step by step."), right(f"Think step by step. {FORMAT}")
-    assert found < formatted
-    assert abs(len(found) / len(formatted) - 0.6) < 0.06
-
-
-def test_no_temperature_changes_an_answer() -> None:
-    messages = [{"role": "user", "content": f"Problem: {next(iter(PROBLEMS))}"}]
-    for seed in SEEDS:
-        replies = {ask(messages, seed=seed, temperature=t).text for t in (0.0, 0.6, 2.0)}
-        assert len(replies) == 1
 
 
 @pytest.mark.parametrize("problem", ["", "How are you?", "What is the colour of grass?"])
