@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -51,13 +51,18 @@ def find_search(search: str | Mapping[str, Any] | Search) -> Search:
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise ValueError(f"unknown search {name!r}: one of {', '.join(known)}{hint}")
         return _made(name, known[name], fields)
-    sound = all(callable(getattr(search, name, None)) for name in ("start", "plan", "fold"))
-    if isinstance(search, type) or not sound or not is_dataclass(search):
+    if not is_search(search):
         raise TypeError(
             "expected the name of a search, or a value of a frozen dataclass with `name`, `start`, "
             f"`plan` and `fold`, got {search!r}"
         )
     return search
+
+
+def is_search(value: object) -> TypeGuard[Search]:
+    """Whether something is a search, rather than the name of one."""
+    sound = all(callable(getattr(value, name, None)) for name in ("start", "plan", "fold"))
+    return sound and is_dataclass(value) and not isinstance(value, type)
 
 
 def _made(name: str, made: Callable[..., Search], fields: dict[str, Any]) -> Search:

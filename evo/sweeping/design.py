@@ -15,6 +15,7 @@ import msgspec
 from evo.configuration import at_least, seeds_of
 from evo.journal import LogBusyError, LogError, check_folder, write_new
 from evo.records import Limits, Record, TaskRecord
+from evo.searches import fields_of, is_search
 from evo.sweeping.fields import Configuration, configure
 from evo.sweeping.space import Space, SpaceError, check_field, parse_space
 from evo.sweeping.strategies import Strategy, build_strategy
@@ -94,6 +95,8 @@ def make_design(
             name = loaded.name if isinstance(value, Task) else os.fspath(value)
             tasks.setdefault(name, SweepTask(record=loaded.record, limits=loaded.limits))
             return name
+        if is_search(value):
+            return {"name": value.name, **fields_of(value)}
         if isinstance(value, Mapping):
             return {key: plain(each) for key, each in value.items()}
         if isinstance(value, list | tuple | range):

@@ -320,3 +320,24 @@ def test_a_best_program_is_confirmed_whatever_the_search(name: str, tmp_path: Pa
         assert [g.best_fitness for g in again.generations] == [
             g.best_fitness for g in log.generations
         ]
+
+
+def test_searches_are_fields_of_sweeps_selections_and_arms(task: Path, tmp_path: Path) -> None:
+    common: dict[str, Any] = {"task": task, "generations": 1, "children": 2, **QUIET}
+    space = {"search": ["greedy", Population(size=3), {"name": "islands", "islands": 2}]}
+    made = evo.sweep(space, seeds=[1], log_dir=tmp_path / "sweep", **common)
+    logs = [evo.read_log(path) for path in Path(made.folder).glob("runs/*.jsonl")]
+    named = {log.header.search and log.header.search.name: log for log in logs}
+    assert named.keys() == {None, "population", "islands"}
+    alone = evo.run(search=Population(size=3), seed=1, log=tmp_path / "alone.jsonl", **common)
+    same(alone, named["population"])
+    chosen = evo.select_best(
+        {"search": ["greedy", "best_of_n"]}, samples="runs", seeds=[1, 2], bounds=(-1, 1),
+        log_dir=tmp_path / "select", **common,
+    )  # fmt: skip
+    assert chosen.best is None or chosen.best in (0, 1)
+    arms: list[Any] = [{"search": "islands"}, {"search": Population(size=3)}, 4]
+    options: dict[str, Any] = {"children": 2, "log_dir": tmp_path / "arms", **QUIET}
+    allocation = evo.allocate_live(task, "round_robin", arms=arms, rounds=3, **options)
+    searches = [log.header.search and log.header.search.name for log in allocation.arms]
+    assert searches == ["islands", "population", None]
