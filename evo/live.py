@@ -277,7 +277,8 @@ def _arm_sources(
             if any(isinstance(each, Log) and each.path == log.path for each in sources):
                 raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
             require_whole(log)
-            log.header = known_search(own_models(log.header, log.path))
+            header = own_models(log.header, log.path)
+            log.header = header if header.compact else known_search(header)
             sources.append(log)
         elif isinstance(arm, Mapping):
             fields = dict(arm)
