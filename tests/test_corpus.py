@@ -147,6 +147,19 @@ def test_the_stand_in_ran_the_design_of_the_protocol(path: Path) -> None:
     assert len(log.outcomes) == log.header.children * len(log.generations) == 24
 
 
+SEARCHES = sorted((CORPUS / "searches").glob("*.gz"))
+
+
+def test_four_searches_ran_at_equal_calls() -> None:
+    frame = replay.load(CORPUS / "searches")
+    runs = frame.groupby(["task", "search"])["run"].nunique()
+    assert len(runs) == 12
+    assert (runs == 8).all()
+    assert (frame.groupby("run")["n_calls"].sum() == 48).all()
+    for path in SEARCHES:
+        assert not evo.verify(path).faults
+
+
 SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl"))
 """More of it: a system prompt for word problems, and an allocation over four arms."""
 
@@ -156,6 +169,7 @@ SMALL = sorted((CORPUS.parent / "samples" / "qwen2.5-coder-1.5b").rglob("*.jsonl
     [
         *(p for p in SMALL if p.name != ALLOCATION),
         STAND_IN[0],
+        *(pytest.param(path, marks=pytest.mark.slow) for path in SEARCHES if "-s40" in path.name),
         *(pytest.param(path, marks=pytest.mark.slow) for path in REAL_LOGS),
     ],
     ids=lambda path: path.stem,
