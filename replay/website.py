@@ -358,7 +358,7 @@ def _steps(
         if text is not None and was is not None:
             try:
                 step["html"], added, removed = difference(was, text)
-                step["lines"] = f"{added} lines added, {removed} removed"
+                step["lines"] = f"lines: {added} added, {removed} removed"
             except ValueError as error:
                 step["html"] = f"<p class='muted'>{clean(str(error))}</p>"
         elif text is not None:
