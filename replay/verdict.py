@@ -381,13 +381,17 @@ def _student_p(found: Interval, freedom: float, level: float) -> float:
 
 
 def _cost(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
-    """What so many runs of this depth would cost, by unit, where the logs know it."""
+    """What so many runs of this depth would cost, by unit, where the logs know it.
+
+    The FLOPs and dollars of the offline model are invented.
+    """
     inside = frame[(frame["generation"] > 0) & (frame["generation"] <= depth)]
+    stand_in = "model" in frame and frame["model"].astype(str).str.startswith("offline").any()
     if not 0 < runs < math.inf:
         return {}
     spent = {
         unit: float(inside.groupby("run")[column].sum(min_count=1).mean())
         for unit, column in COSTS.items()
-        if column in inside
+        if column in inside and not (stand_in and unit in ("flops", "dollars"))
     }
     return {unit: runs * each for unit, each in spent.items() if math.isfinite(each) and each > 0}

@@ -42,7 +42,8 @@ def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
         own, count = worst.left(0)["calls"], count + 1
         completion = math.nan if most is None else own * most
         calls, tokens = calls + own, tokens + completion
-        dollars += price_of_tokens(0.0, 0.0, completion, model=header.model)
+        priced = price_of_tokens(0.0, 0.0, completion, model=header.model)
+        dollars += priced if header.model.is_llm else math.nan  # the stand-in's are invented
     said = f"{count} {'run' if count == 1 else 'runs'}, at most {calls:,.0f} calls"
     if not math.isnan(tokens):
         paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"

@@ -160,3 +160,18 @@ def test_equal_names_of_two_loads_are_two_runs():
         with pytest.raises(ValueError, match="runs of one model, got new, old"):
             refused(two(0.1, 6))
     assert replay.simulate(one, "random", rounds=2).pulls.shape == (1000, 2)
+
+
+def test_runs_of_the_stand_in_cost_no_dollars() -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        {"run": f"{n}-{k}", "task": "t", "model": "m", "seed": k, "children": n,
+         "generation": t, "best_fitness": 0.1 * t + 0.05 * n + 0.2 * rng.random(),
+         "n_calls": n, "tokens": 100.0, "flops": 1e9, "dollars": 0.5}
+        for n in (1, 2) for k in range(6) for t in range(3)
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows)
+    paid = replay.judge(frame, {"children": 1}, {"children": 2}, 0.01).cost
+    free = replay.judge(frame.assign(model="offline-2"), {"children": 1}, {"children": 2}, 0.01)
+    assert {"dollars", "flops"} <= set(paid)
+    assert set(free.cost) == set(paid) - {"dollars", "flops"}
