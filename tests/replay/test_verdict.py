@@ -118,6 +118,8 @@ def test_copies_of_forks_pair_and_runs_that_they_left_are_what_counts():
     many = pd.concat([copies("new", 6, 4, 0.01), copies("old", 6, 4, seed=1)])
     found = replay.judge(many, NEW, OLD, margin=0.0)
     assert found.n == 6
+    means = many[many["generation"] == 1].groupby("model")["best_fitness"].mean()
+    assert found.effect == pytest.approx(means["new"] - means["old"], abs=1e-12)
     assert "paired by root and copy, copies of a run taken together" in found.setting
     assert found.verdict == "supported"  # their luck, of ten times the effect, is shared
     one = pd.concat([copies("new", 1, 8, 0.01), copies("old", 1, 8, seed=1)])
