@@ -1,11 +1,16 @@
 """The table of runs: what it lists, and what its rows open."""
 
+import hashlib
+from pathlib import Path
+
 import pytest
 from samples import write_sample
 
+import evo
 import replay
 from replay.explorers import Runs
 from replay.explorers.run_browser import RunBrowser
+from replay.explorers.run_data import RunData
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +77,20 @@ def test_runs_whose_logs_are_gone_are_drawn(frame):
     runs.show([0])
     assert "best fitness" in runs._shown.words
     runs.close()
+
+
+def test_complete_logs_are_shipped():
+    folder = Path(__file__).resolve().parents[3] / "logs" / "samples" / "searches"
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    listed = dict(line.split("  ")[::-1] for line in lines)
+    found = {path.name: path for path in folder.glob("*.jsonl.gz")}
+    assert len(found) == 12
+    assert {n: hashlib.sha256(p.read_bytes()).hexdigest() for n, p in found.items()} == listed
+    logs = [evo.read_log(path) for path in found.values()]
+    assert len({log.header.task.name for log in logs}) == 3
+    assert len({log.header.search and log.header.search.name for log in logs}) == 2
+    for log in logs:
+        assert log.finished
+        assert all(child.reply for child in log.children)
+    data = RunData(next(log for log in logs if log.header.search))
+    assert {data.parent(place) for place in data.places[1:]} - {None, (0, 0)}
