@@ -1,15 +1,20 @@
-"""Makes the pictures of the README anew: runs the notebooks and keeps some of their figures.
+"""Runs the notebooks, and keeps what they show: for the README, and in the notebooks themselves.
 
-python notebooks/pictures/make.py
+python notebooks/pictures/make.py                     # the README's pictures
+python notebooks/pictures/make.py 01_depth_breadth    # the pictures of these notebooks, in them
 """
 
 import base64
+import hashlib
+import io
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from PIL import Image
 
 HERE = Path(__file__).resolve().parent
 WANTED = json.loads((HERE / "wanted.json").read_text())
@@ -17,17 +22,53 @@ WANTED = json.loads((HERE / "wanted.json").read_text())
 
 
 def main() -> None:
-    """Runs each notebook once and writes its pictures beside this file."""
-    for name in sorted({notebook for notebook, _ in WANTED.values()}):
-        notebook = nbformat.read(HERE.parent / name, as_version=4)
+    """Runs each notebook once."""
+    names = sys.argv[1:] or sorted({Path(notebook).stem for notebook, _ in WANTED.values()})
+    for name in names:
+        path = HERE.parent / f"{name}.ipynb"
+        notebook = nbformat.read(path, as_version=4)
         resources = {"metadata": {"path": str(HERE.parent)}}
         NotebookClient(notebook, timeout=600, resources=resources).execute()
+        if sys.argv[1:]:
+            path.write_text(json.dumps(kept(notebook), indent=1, ensure_ascii=False) + "\n")
+            continue
         cells = {cell.id: cell for cell in notebook.cells}
         for picture, (place, cell) in WANTED.items():
-            if place == name:
-                png = next(o.data["image/png"] for o in cells[cell].outputs if "data" in o)
-                (HERE / picture).write_bytes(base64.b64decode(png))
+            if place == path.name:
+                (HERE / picture).write_bytes(base64.b64decode(pictures(cells[cell])[0]))
                 sys.stdout.write(f"{picture} from {name}, cell {cell}\n")
+
+
+def pictures(cell: Any) -> list[str]:
+    """The PNGs that a cell has shown, in base64."""
+    shown = (each.get("data", {}) for each in cell.get("outputs", ()))
+    return [data["image/png"] for data in shown if "image/png" in data]
+
+
+def kept(notebook: Any) -> Any:
+    """The notebook with its pictures, small, and nothing else of what was shown."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type != "code":
+            continue
+        shown = pictures(cell)
+        cell.execution_count, cell.outputs = None, []
+        cell.metadata.pop("shows", None)
+        for png in shown:
+            data = {"image/png": at_screen_size(png), "text/plain": "figure"}
+            cell.outputs.append(nbformat.v4.new_output("display_data", data))
+            cell.metadata["shows"] = hashlib.sha256(cell.source.encode()).hexdigest()[:12]
+    return notebook
+
+
+def at_screen_size(png: str, *, width: int = 1000) -> str:
+    """The same picture, at most so wide and with few colours."""
+    image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
+    image.thumbnail((width, 4 * width))
+    stream = io.BytesIO()
+    image.quantize(128).save(stream, "PNG", optimize=True)
+    return base64.b64encode(stream.getvalue()).decode("ascii")
 
 
 if __name__ == "__main__":
