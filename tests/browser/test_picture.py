@@ -92,11 +92,6 @@ def test_hovering_near_a_curve_says_its_value_there(page: Any) -> None:
     assert tooltip(page) == "ucb1 0.5 at 10"
 
 
-def test_between_the_places_of_a_curve_the_coordinates_are_said(page: Any) -> None:
-    page.mouse.move(*page.places["right"])
-    assert tooltip(page) == "calls 50, fitness 0.4"
-
-
 def test_clicks_drags_and_double_clicks_are_told(page: Any) -> None:
     page.mouse.click(*page.places["cell"])
     page.mouse.move(*page.places["left"])

@@ -76,15 +76,6 @@ def test_compat_comes_with_a_warning(explorer):
     assert "do not rely" not in before
 
 
-def test_the_code_gives_the_picture():
-    frame = sweep_runs(12)
-    made = explore_selection(frame, bounds=(0.2, 0.8))
-    made.choose(rounds=1, batch=2)
-    assert made.code.startswith("replay.explorers.selection_figure(data, bounds=(0.2, 0.8), sel")
-    assert eval(made.code, {"replay": replay, "data": frame}).axes
-    made.close()
-
-
 def test_configurations_of_a_sweep_are_told_apart_by_its_fields():
     frame = sweep_runs(12)
     frame.loc[frame["seed"] == 3, "status"] = "pending"
@@ -99,11 +90,6 @@ def test_a_seed_that_some_lack_is_noted():
     made = explore_selection(frame)
     assert "Note: 1 of 4 samples are not of all configurations" in made.words
     made.close()
-
-
-def test_scrubbing_draws_every_round(explorer):
-    explorer.scrub("rounds")
-    assert explorer.controls["rounds"].value == explorer.controls["rounds"].max
 
 
 @pytest.mark.parametrize(

@@ -147,11 +147,6 @@ def test_what_is_wrong_is_said(frame):
     plain.close()
 
 
-def test_themes(frame):
-    for theme in ("light", "dark", "neutral"):
-        assert sweep_figure(frame, theme=theme).axes
-
-
 def test_tabs_of_a_sweep_and_closing_them(frame):
     from ipywidgets.widgets.widget import _instances
 
