@@ -104,12 +104,6 @@ def test_nothing_to_select_from_is_a_sentence(data):
     assert selection_figure(data).axes
 
 
-def test_one_row_wins_at_once():
-    made = explore_selection(np.full((1, 4), 0.5))
-    assert "Winner: configuration 0" in made.words
-    made.close()
-
-
 def test_samples_that_all_failed():
     made = explore_selection(np.full((2, 4), np.nan))
     assert "2 of 2 configurations left" in made.words

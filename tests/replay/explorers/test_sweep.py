@@ -66,18 +66,6 @@ def test_the_front_is_marked(explorer, frame, tmp_path):
     assert (np.diff(front["fitness"]) > 0).all()
 
 
-def test_the_code_gives_the_picture(explorer, frame):
-    explorer.choose(**{"figure": "cost and fitness", "where model": ("b",)})
-    assert explorer.code == (
-        "replay.explorers.sweep_figure(frame, figure='cost and fitness', cost='tokens', "
-        "where={'model': ('b',)})"
-    )
-    [ax] = eval(explorer.code, {"replay": replay, "frame": frame}).axes
-    [subtitle] = [text for text in ax.texts if "configurations" in text.get_text()]
-    chosen = frame[frame["model"] == "b"]["configuration"].nunique()
-    assert subtitle.get_text().startswith(f"{chosen} configurations")
-
-
 def test_controls_that_do_not_matter_are_hidden(explorer):
     shown = {name for name, each in explorer.controls.items() if each.layout.display != "none"}
     assert "measure" in shown
