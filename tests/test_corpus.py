@@ -24,6 +24,8 @@ REAL = CORPUS / "qwen2.5-coder-1.5b"
 """Logs of a small LLM."""
 PROTOCOL = CORPUS / "local-tsp"
 """What was made so far of the protocol of that name."""
+FEEDBACK = CORPUS / "local-tsp-feedback"
+"""Forks of its deep runs, a protocol of its own."""
 TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
 BUDGET = 512
 
@@ -195,10 +197,11 @@ def test_the_allocation_of_the_llm_is_repeated_by_its_replay() -> None:
     assert played.pulls[0].tolist() == [told.arm for _, told in sorted(journal.told.items())]
 
 
-def test_the_protocols_logs_are_its_own_and_sound() -> None:
-    protocol = load_protocol("local-tsp")
-    logs = [log for each in logs_of(protocol, PROTOCOL).values() for log in each]
-    assert len(logs) == len(list(PROTOCOL.glob("*.jsonl*"))) == 13
+@pytest.mark.parametrize("name", [PROTOCOL.name, FEEDBACK.name])
+def test_the_protocols_logs_are_its_own_and_sound(name: str) -> None:
+    protocol, folder = load_protocol(name), CORPUS / name
+    logs = [log for each in logs_of(protocol, folder).values() for log in each]
+    assert len(logs) == len(list(folder.glob("*.jsonl*"))) > 0
     goals = {condition.name: condition.generations for condition in protocol.conditions}
     for log in logs:
         assert evo.verify(log.path).faults == ()
@@ -206,10 +209,31 @@ def test_the_protocols_logs_are_its_own_and_sound() -> None:
         assert complete == (log.path.suffix == ".gz")
 
 
+FORKS = sorted(FEEDBACK.glob("*.gz"))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.name for path in PROTOCOL.glob("*.gz")))
-def test_a_run_of_the_protocol_plays_again(name: str) -> None:
-    assert evo.rerun(PROTOCOL / name).same
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(PROTOCOL.glob("*.gz")), *FORKS[:2], *FORKS[-2:]],
+    ids=lambda path: path.stem,
+)
+def test_a_run_of_a_protocol_plays_again(path: Path) -> None:
+    assert evo.rerun(path).same
+
+
+def test_a_forks_copies_are_told_apart_by_what_they_are_told_alone() -> None:
+    """Copy k of a state has one seed on both sides, and shares all that went before."""
+    heads = {log.path.name.split(".")[0]: log for log in map(evo.read_log, FORKS)}
+    pairs = [
+        (heads[f"off{name[2:]}"], log)
+        for name, log in heads.items()
+        if name.startswith("on") and f"off{name[2:]}" in heads
+    ]
+    assert pairs
+    for off, on in pairs:
+        assert (off.header.seed, off.header.feedback) == (on.header.seed, not on.header.feedback)
+        assert off.trajectory[:25].tolist() == on.trajectory[:25].tolist()
 
 
 def test_the_pilots_are_sound() -> None:
