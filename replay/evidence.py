@@ -205,7 +205,6 @@ def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[s
     measured = runs.assign(best_fitness=runs[claim.measure])
     frame = pd.concat([measured.assign(generation=number) for number in (0, 1)])
     found = judge(frame, sides["a"], sides["b"], claim.margin)
-    other = judge(frame, sides["b"], sides["a"], claim.margin)
     low, high, label = found.interval.low, found.interval.high, found.interval.label
     if claim.measure == "reach":
         low, high = _shares_apart(*found.points)
@@ -213,7 +212,7 @@ def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[s
     return {
         **row, "effect": found.effect, "low": low, "high": high, "interval": label,
         "margin": claim.margin, "null": found.null,
-        "p": min(1.0, 2 * min(found.p, other.p)), "detectable": found.detectable,
+        "p": min(1.0, 2 * min(found.p, found.p_opposite)), "detectable": found.detectable,
         "runs_needed": found.runs_needed, "why": found.interval.note,
     }  # fmt: skip
 
