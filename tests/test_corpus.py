@@ -255,3 +255,21 @@ def test_control_without_an_llm_is_whole_and_made_again() -> None:
     for term, weight in zip(("near", "home", "onward"), best["weights"].split(), strict=True):
         program = program.replace(f"1.0 * {term}", f"{weight} * {term}")
     assert evo.evaluate(task, program).fitness == pytest.approx(float(best["fitness"]), abs=1e-3)
+
+
+@pytest.mark.parametrize("search", ["greedy", "population"])
+def test_the_second_stand_in_replies_as_when_its_runs_were_made(
+    search: str, tmp_path: Path
+) -> None:
+    """Made again, the first generations of a shipped run have the same replies."""
+    logs = map(evo.read_log, SEARCHES)
+    for logged in logs:
+        header = logged.header
+        name = header.search.name if header.search else "greedy"
+        if (name, header.task.name, header.seed) == (search, "min_max_distance", 40):
+            break
+    again = evo.run(
+        "mmd", search=search, model="offline-2", children=4, generations=3, seed=40,
+        log=tmp_path / "again.jsonl",
+    )  # fmt: skip
+    assert [c.reply for c in again.children] == [c.reply for c in logged.children[:12]]
