@@ -43,7 +43,7 @@ def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
         table["failed"] = table["calls"] - table["ok"]
     table["tokens"] = by["tokens"].sum(min_count=1).map(_known)
     dollars = by["dollars"].sum(min_count=1)
-    table["dollars"] = dollars.map(_known).where(table["model"] != "offline", "")
+    table["dollars"] = dollars.map(_known).where(~table["model"].str.startswith("offline"), "")
     table["best_fitness"] = table["best_fitness"].round(6)
     return table.reset_index()
 

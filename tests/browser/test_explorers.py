@@ -112,6 +112,7 @@ def test_picker(notebooks, screenshots, request, dark):
         page.get_by_role("button", name="Open").focus()
         page.keyboard.press("Enter")
         lab.sees(page, "3 runs in the format of evo, task min_max_distance")
+        page.get_by_role("cell", name="min_max_distance").first.click()
         lab.shown(page)
         lab.fits(page)
         page.screenshot(path=screenshots / f"{request.node.name}.png")

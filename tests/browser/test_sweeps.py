@@ -44,11 +44,11 @@ def test_filters(opened, screenshots, request):
 def test_the_race(opened, screenshots, request):
     page, name = opened, request.node.name
     lab.sees(page, "other orders of the samples")
-    page.get_by_label("Intervals").select_option("compat")
+    page.get_by_label("Intervals", exact=True).select_option("compat")
     lab.wait_for(page, "interval='compat'")
     page.get_by_label("Selector").select_option("brute_force")
     lab.wait_for(page, "selector='brute_force'")
-    page.get_by_label("Intervals").select_option("anytime")
+    page.get_by_label("Intervals", exact=True).select_option("anytime")
     lab.wait_for(page, "selector='brute_force', interval='anytime'")
     rounds = lab.handle(page, "rounds")
     rounds.press("Home")
