@@ -8,7 +8,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,7 @@ def play(
         replay=replay,
         curve=pool_interval(replay.best_fitness, replay.arms),
         place=place,
-        pulls=pool_interval(shares, replay.arms),
+        pulls=_as_shares(pool_interval(shares, replay.arms)),
         warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
     )
 
@@ -139,6 +139,11 @@ def _reach(fitness: Floats, lengths: Ints, rounds: int) -> Floats:
     """Best fitness of each run if all rounds go to it, minus infinity without any, (runs,)."""
     best = np.fmax.accumulate(fitness, axis=1)[np.arange(len(fitness)), np.minimum(lengths, rounds)]
     return np.where(np.isnan(best), -np.inf, best)
+
+
+def _as_shares(found: Interval) -> Interval:
+    """The same, its limits kept to what a share can be."""
+    return replace(found, low=np.clip(found.low, 0.0, 1.0), high=np.clip(found.high, 0.0, 1.0))
 
 
 def _places(replay: Replay, reach: Floats) -> Ints:

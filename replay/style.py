@@ -140,7 +140,7 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
         figure = _figure(figure if isinstance(figure, Axes) else figure[0])
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
-    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    titles = [ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes]
     text = "; ".join(title for title in titles if title) or "figure"
     return Shown(buffer.getvalue(), round(100 * figure.get_figwidth()), text)
 
@@ -206,8 +206,9 @@ def head(
             return False
         note.set_text("\n".join(lines))
         # An explicit y keeps matplotlib from moving the title after the layout.
+        words = textwrap.wrap(title, max(20, int(width / (TITLE_SIZE * 0.6))))
         ax.set_title(
-            title, loc="left", y=1.0, pad=base + 3 + line * len(lines), color=ink,
+            "\n".join(words), loc="left", y=1.0, pad=base + 3 + line * len(lines), color=ink,
             fontsize=TITLE_SIZE, fontweight="bold",
         )  # fmt: skip
         return True

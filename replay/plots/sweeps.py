@@ -58,8 +58,7 @@ def main_effects(
     return estimates(
         table.set_axis(names),
         title="Main effects of the swept fields",
-        about=f"Mean and {_intervals(int(table['seeds'].max()))}; n counts runs, the rest of a "
-        "configuration varies.",
+        about=f"Mean and {_intervals(int(table['seeds'].max()))}; n counts runs.",
         x=f"mean {FITNESS if column == 'fitness' else COSTS.get(column, column)}", ax=ax,
         theme=theme,
     )  # fmt: skip

@@ -90,10 +90,17 @@ def find_bank(source: str) -> tuple[Bank, str] | None:
 def parse(source: str) -> ast.Module | None:
     """Parses a program; None if it is not Python."""
     try:
-        with _parsing:
-            return ast.parse(source)
+        return _tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _tree(source: str) -> ast.Module:
+    with _parsing:
+        try:
+            return ast.parse(source)
+        except SystemError:  # CPython before 3.11.8: another thread's parser upsets its depth
+            return ast.parse(source)
 
 
 @functools.lru_cache(maxsize=32)
@@ -162,8 +169,7 @@ def _match(body: list[ast.stmt], bank: Bank, empty: Chain, source: str) -> Chain
 @functools.lru_cache
 def _dump_ending(ending: str) -> str:
     """Returns a return statement in a form that no spelling changes."""
-    with _parsing:
-        tree = ast.parse(f"def f():\n    {ending}")
+    tree = _tree(f"def f():\n    {ending}")
     return ast.dump(tree.body[0].body[0])  # type: ignore[attr-defined]
 
 
