@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evo.llm.offline import OFFLINE_MODELS
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -93,6 +95,11 @@ def fitness_matrix(frame: pd.DataFrame) -> Floats:
         Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
     """
     return _matrix(frame, "best_fitness")
+
+
+def is_stand_in(model: object) -> bool:
+    """Whether a model of this name is no LLM; its FLOPs and dollars are invented."""
+    return str(model) in OFFLINE_MODELS
 
 
 def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:

@@ -237,11 +237,14 @@ def _share(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
     if not np.isin(values, (0.0, 1.0)).all():
         raise ValueError("expected zeros and ones for a share, got other values")
     n, hits = len(values), values.sum(axis=0)
-    low, high = _clopper_pearson(hits, n, level)
+    low, high = clopper_pearson(hits, n, level)
     return _Found(hits / n, low, high, "share")
 
 
-def _clopper_pearson(hits: FloatArray, n: int, level: float) -> tuple[FloatArray, FloatArray]:
+def clopper_pearson(
+    hits: FloatArray, n: FloatArray | int, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Returns the limits of shares, each of `hits` out of `n`."""
     from scipy.special import betaincinv
 
     tail, hits = (1 - level) / 2, np.asarray(hits, dtype=np.float64)
@@ -309,7 +312,7 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
     if paired:
         difference = interval(right - left, level=level)
         won, n = float(np.diag(wins).sum()), len(left)
-        low, high = (float(limit) for limit in _clopper_pearson(np.array(won), n, level))
+        low, high = (float(limit) for limit in clopper_pearson(np.array(won), n, level))
         made: dict[str, Any] = {"value": won / n, "n": n, "coverage": measured("share", n, level)}
         probability = Interval(**made, low=low, high=high, level=level, statistic=name)
     else:

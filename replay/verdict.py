@@ -18,7 +18,7 @@ import numpy as np
 
 from replay.arms import pool_of
 from replay.effects import pool_interval
-from replay.frames import COSTS, distinct_runs, fitness_matrix, run_lengths
+from replay.frames import COSTS, distinct_runs, fitness_matrix, is_stand_in, run_lengths
 from replay.intervals import LEAST, NOTHING, FloatArray, Interval, compare, interval, student
 from replay.simulation import simulate, simulate_many
 
@@ -386,7 +386,7 @@ def _cost(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
     The FLOPs and dollars of the offline model are invented.
     """
     inside = frame[(frame["generation"] > 0) & (frame["generation"] <= depth)]
-    stand_in = "model" in frame and frame["model"].astype(str).str.startswith("offline").any()
+    stand_in = "model" in frame and frame["model"].map(is_stand_in).any()
     if not 0 < runs < math.inf:
         return {}
     spent = {

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay.cells import FloatArray, Sweep, sweeps
-from replay.frames import COSTS
-from replay.intervals import LEAST, Interval, curve_band, interval, measured
+from replay.frames import COSTS, is_stand_in
+from replay.intervals import LEAST, Interval, clopper_pearson, curve_band, interval, measured
 from replay.kernel import FEWEST, fit_kernel
 from replay.plots import hits
 from replay.plots.hits import ranged
@@ -253,7 +253,7 @@ class Outlook:
         matrix = self.fitness.values[rows, : self.depths[N] + 1]
         deep = self.fitness.depth[rows, None] >= np.arange(matrix.shape[1])
         hits, n = (matrix >= tau).sum(axis=0), deep.sum(axis=0).astype(np.float64)
-        return (hits / n, *share_limits(hits, n), n)
+        return (hits / n, *clopper_pearson(hits, n, LEVEL), n)
 
     def _simulate(self, N: int) -> NDArray[np.float32]:
         """Best fitness of simulated runs of N, (groups, RUNS, generations + 1)."""
@@ -272,7 +272,7 @@ class Outlook:
         low, high = np.quantile(groups, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
         if tau is not None:  # a share of RUNS runs is never a certainty
             value = (RUNS * value + 0.5) / (RUNS + 1)
-            least, most = share_limits(RUNS * value, n)
+            least, most = clopper_pearson(RUNS * value, n, LEVEL)
             low, high = np.minimum(low, least), np.maximum(high, most)
         return value, low, high, n
 
@@ -363,7 +363,7 @@ def known_costs(frame: pd.DataFrame) -> dict[str, Sweep]:
     What is no LLM costs neither FLOPs nor dollars.
     """
     costs = {}
-    offline = frame["model"].iloc[0] == "offline"
+    offline = is_stand_in(frame["model"].iloc[0])
     for unit in ("tokens",) if offline else ("tokens", "flops", "dollars"):
         if COSTS[unit] in frame:
             [sweep] = sweeps(frame, COSTS[unit])
@@ -372,15 +372,6 @@ def known_costs(frame: pd.DataFrame) -> dict[str, Sweep]:
             if np.isfinite(sweep.values[inside]).all():
                 costs[unit] = sweep
     return costs
-
-
-def share_limits(hits: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Interval of a share (Clopper and Pearson 1934), which no hits at all do not make sure."""
-    from scipy.special import betaincinv
-
-    low = betaincinv(np.maximum(hits, 1e-9), n - hits + 1, (1 - LEVEL) / 2)
-    high = betaincinv(hits + 1, np.maximum(n - hits, 1e-9), (1 + LEVEL) / 2)
-    return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
 
 
 def _curve(

@@ -16,6 +16,7 @@ from replay.explorers.run_text import SHEET
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Subject, figure_of
 from replay.explorers.widgets import close_previous, close_tree, source_of, spoken
+from replay.frames import is_stand_in
 from replay.style import Theme, number
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
         table["failed"] = table["calls"] - table["ok"]
     table["tokens"] = by["tokens"].sum(min_count=1).map(_known)
     dollars = by["dollars"].sum(min_count=1)
-    table["dollars"] = dollars.map(_known).where(~table["model"].str.startswith("offline"), "")
+    table["dollars"] = dollars.map(_known).where(~table["model"].map(is_stand_in), "")
     table["best_fitness"] = table["best_fitness"].round(6)
     return table.reset_index()
 

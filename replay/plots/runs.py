@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replay import style
+from replay.frames import is_stand_in
 from replay.intervals import curve_band
 from replay.plots import hits
 from replay.style import PALETTE, THEMES, Ink, Theme, look
@@ -190,7 +191,7 @@ def _median(
 
 
 def _value(column: str, value: Any) -> str:
-    if column == "model" and str(value).startswith("offline"):
+    if column == "model" and is_stand_in(value):
         return f"{value} model (not an LLM)"
     return f"N = {value}" if column == "children" else str(value)
 
