@@ -81,11 +81,13 @@ export function mount(el, get, send) {
   el.append(box);
 
   let hits = null, waiting = null, url = "", from = null, to = null;
+  let down = [0, 0], early = null;  // early: a click on what is still being drawn in full
   const scale = () => (hits ? image.clientWidth / hits.size[0] : 1);
-  const place = (event) => {
+  const at = (event) => {
     const bounds = image.getBoundingClientRect();
-    return [(event.clientX - bounds.left) / scale(), (event.clientY - bounds.top) / scale()];
+    return [event.clientX - bounds.left, event.clientY - bounds.top];
   };
+  const place = (event) => at(event).map((each) => each / scale());
   const axesAt = (x, y) => hits.axes.findIndex((axes) => inside(x, y, axes.box));
 
   function draw(paint) {
@@ -136,15 +138,27 @@ export function mount(el, get, send) {
   }
   overlay.addEventListener("pointermove", hover);
   overlay.addEventListener("pointerleave", () => { from = null; say(""); draw(); });
+  function click(x, y) {
+    const found = markAt(hits, x, y);
+    if (found === null || !hits.marks[found].opens) return;
+    send({ kind: "click", serial: hits.serial, mark: found });
+    box.focus({ preventScroll: true });
+  }
   overlay.addEventListener("pointerdown", (event) => {
-    if (!hits || event.button) return;
+    if (event.button) return;
+    down = at(event); early = null;
+    if (!hits) return;
     const [x, y] = place(event), number = axesAt(x, y);
     if (number >= 0 && hits.axes[number].zoom) { from = [x, y, number]; to = null; }
   });
   overlay.addEventListener("pointerup", (event) => {
-    if (!hits || event.button) return;
-    const [x, y] = place(event), start = from, dragged = to;
+    if (event.button) return;
+    const start = from, dragged = to, up = at(event);
     from = to = null;
+    if (!hits) {
+      if (Math.hypot(up[0] - down[0], up[1] - down[1]) < 5) early = up;
+      return;
+    }
     if (start && dragged && Math.abs(dragged[0] - start[0]) > 5) {
       const axes = hits.axes[start[2]], [x0, , x1] = axes.box;
       const ends = [start[0], dragged[0]].map((each) =>
@@ -152,11 +166,7 @@ export function mount(el, get, send) {
       send({ kind: "zoom", serial: hits.serial, axes: start[2], x: ends.sort((a, b) => a - b) });
       return;
     }
-    const found = markAt(hits, x, y);
-    if (found !== null && hits.marks[found].opens) {
-      send({ kind: "click", serial: hits.serial, mark: found });
-      box.focus({ preventScroll: true });
-    }
+    click(...place(event));
   });
   overlay.addEventListener("dblclick", () => hits && send({ kind: "reset", serial: hits.serial }));
 
@@ -183,6 +193,7 @@ export function mount(el, get, send) {
       if (hits) image.style.width = `${hits.size[0]}px`;
       draw(); say("");
       box.dataset.serial = hits ? hits.serial : "";
+      if (hits && early) { click(early[0] / scale(), early[1] / scale()); early = null; }
     };
     image.alt = get("label") || "";
     image.setAttribute("aria-label", image.alt);

@@ -10,6 +10,20 @@ import pytest
 from browser import lab
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test here is tried up to three times where Playwright gave up, and never for an assertion.
+
+    Chromium and JupyterLab share a machine with all other tests: on a starved one a page may lose
+    its kernel or take longer than any patience, which says nothing of the explorers.
+    """
+    here = [item for item in items if Path(__file__).parent in item.path.parents]
+    if here:
+        from playwright.sync_api import Error
+
+        for item in here:
+            item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=[Error]))
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of Chromium; without it the tests are skipped, or fail where CI=true."""

@@ -35,8 +35,17 @@ WATCH = """
 () => {
   if (window.seen) { window.seen.length = 0; return; }
   window.seen = []; window.pressed = 0;
+  const blobs = new Map(), make = URL.createObjectURL;  // a picture's address soon ends
+  URL.createObjectURL = (blob) => {
+    const url = make.call(URL, blob);
+    blobs.set(url, blob);
+    if (blobs.size > 100) blobs.delete(blobs.keys().next().value);
+    return url;
+  };
   const text = async (url) => {
-    const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+    const blob = blobs.get(url);
+    if (!blob) return {};
+    const bytes = new Uint8Array(await blob.arrayBuffer());
     const view = new DataView(bytes.buffer), notes = {};
     for (let at = 8; at < bytes.length; ) {
       const size = view.getUint32(at);
@@ -58,7 +67,7 @@ WATCH = """
     requestAnimationFrame(async () => {
       const at = performance.now();
       let notes = {};
-      if (!window.bare) try { notes = await text(url); } catch {}
+      if (!window.bare) notes = await text(url);
       window.seen.push({at, wait: at - window.pressed, notes});
     });
   };
@@ -157,7 +166,7 @@ def _address(runtime: Path, running: subprocess.Popen[bytes], log: Path) -> str:
 
 @contextmanager
 def browser(*, width: int = 1280, height: int = 1100):
-    """A page of Chromium, and the errors of its console as they come."""
+    """A page of Chromium, and the errors of its console as they come; ends the page's kernels."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -171,6 +180,7 @@ def browser(*, width: int = 1280, height: int = 1100):
             lambda message: errors.append(message.text) if message.type == "error" else None,
         )
         yield page, errors
+        page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
         made.close()
 
 
@@ -197,12 +207,11 @@ def execute(page, command: str, arguments: dict | None = None) -> None:
     )
 
 
-def shown(page, *, timeout: float = PATIENCE) -> dict[str, str]:
+def shown(page) -> dict[str, str]:
     """What the visible picture says it shows."""
     page.wait_for_function(
-        "(all) => [...document.querySelectorAll(all)].some(i => i.offsetParent)",
+        "(all) => [...document.querySelectorAll(all)].some(i => i.offsetParent && i.complete)",
         arg=PICTURES,
-        timeout=timeout,
     )
     return page.evaluate(
         "(all) => window.notes([...document.querySelectorAll(all)].find(i => i.offsetParent).src)",
@@ -211,10 +220,32 @@ def shown(page, *, timeout: float = PATIENCE) -> dict[str, str]:
 
 
 def wait_for(page, words: str, *, key: str = "Source") -> None:
-    """Wait until a picture that says this has been painted."""
+    """Wait until a picture that is visible now says this."""
     page.wait_for_function(
-        "([key, words]) => window.seen.some(s => (s.notes[key] || '').includes(words))",
-        arg=[key, words],
+        """async ([all, key, words]) => {
+          for (const image of document.querySelectorAll(all)) {
+            if (!image.offsetParent || !image.complete) continue;
+            if (((await window.notes(image.src))[key] || '').includes(words)) return true;
+          }
+          return false;
+        }""",
+        arg=[PICTURES, key, words],
+    )
+
+
+def rest(page) -> None:
+    """Wait until the visible pictures are drawn in full and nothing has replaced them for a while.
+
+    Before that a page may still learn its width, and the kernel redraws what was drawn coarsely.
+    """
+    page.wait_for_function(
+        """() => {
+          const boxes = [...document.querySelectorAll('.replay-picture')];
+          const serials = boxes.filter(e => e.offsetParent).map(e => e.dataset.serial || '');
+          const now = serials.join();
+          if (window.stood?.now !== now) window.stood = {now, since: performance.now()};
+          return serials.every(Boolean) && performance.now() - window.stood.since > 500;
+        }"""
     )
 
 
@@ -224,13 +255,39 @@ def handle(page, label: str):
     return page.locator(".widget-hslider", has=described).first.locator(".noUi-handle")
 
 
+def press(page, label: str, key: str) -> None:
+    """Press a key on the slider with a label, once the page is at rest."""
+    rest(page)
+    handle(page, label).press(key)
+
+
+def drag(page, label: str, pixels: float) -> None:
+    """Drag the handle of the slider with a label sideways, once the page is at rest."""
+    rest(page)
+    found = handle(page, label)
+    found.scroll_into_view_if_needed()
+    box = found.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + pixels, y, steps=8)
+    page.mouse.up()
+
+
+def choose(page, label: str, **option) -> None:
+    """Choose from the list with a label, once the page is at rest."""
+    rest(page)
+    page.get_by_label(label, exact=True).select_option(**option)
+
+
 def sees(page, words) -> None:
     """The words line says this, a text or a pattern."""
     page.get_by_role("status").filter(has_text=words).first.wait_for()
 
 
 def point(page, text: str) -> tuple[float, float]:
-    """Where on the page the mark lies whose tooltip begins so, once the picture is at rest."""
+    """Where on the page the mark lies whose tooltip begins so, once the page is at rest."""
+    rest(page)
     found = page.wait_for_function(
         """(text) => {
           const box = [...document.querySelectorAll('.replay-picture')].find(e => e.offsetParent);
@@ -249,11 +306,12 @@ def point(page, text: str) -> tuple[float, float]:
 
 def click(page, text: str) -> str:
     """Point at a mark, which says something, and click it; gives what the tooltip said."""
-    page.mouse.move(*point(page, text))
+    place = point(page, text)
+    page.mouse.move(*place)
     tip = page.locator(".replay-picture [role=status]:visible").first
     tip.wait_for()
     said = tip.inner_text()
-    page.mouse.click(*point(page, text))
+    page.mouse.click(*place)
     return said
 
 

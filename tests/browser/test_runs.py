@@ -44,6 +44,7 @@ def test_the_run_browser(notebooks, run, screenshots, dark):
         lab.shown(page)
         best = (run.best.generation, run.best.index)
         lab.sees(page, named(best))
+        lab.rest(page)
         improving = [each.best for each in run.generations if each.improved]
         picture = page.locator(".run-browser [role=application]")
         picture.focus()
@@ -60,13 +61,13 @@ def test_the_run_browser(notebooks, run, screenshots, dark):
         place = named((failed[-1].generation, failed[-1].index))
         assert failed[-1].evaluation.status in lab.click(page, place.replace("Child", "child"))
         lab.sees(page, place)
-        lab.handle(page, "generation").press("Home")
+        lab.press(page, "generation", "Home")
         lab.sees(page, "The initial program: ok")
         picture.press("ArrowRight")
         lab.sees(page, named((1, 0)))
         picture.press("ArrowUp")
         lab.wait_for(page, f"generation={improving[0][0]}, index={improving[0][1]}")
-        assert page.evaluate("() => document.querySelectorAll('.run-browser pre').length") > 0
+        page.locator(".run-browser pre").first.wait_for()
         lab.fits(page)
         page.screenshot(path=screenshots / f"{name}.png")
         assert not [error for error in errors if "favicon" not in error]
@@ -75,6 +76,7 @@ def test_the_run_browser(notebooks, run, screenshots, dark):
 
 def test_the_live_view(notebooks, screenshots):
     url, folder, log = notebooks
+    (folder / "live.jsonl").unlink(missing_ok=True)
     lab.write_notebook(folder / "live.ipynb", [LIVE, "1 + 1"])
     with lab.browser(width=900, height=900) as (page, errors):
         lab.open_notebook(page, url, "live.ipynb", dark=True)

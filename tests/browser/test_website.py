@@ -68,5 +68,6 @@ def test_pictures_of_a_group_answer_to_the_mouse_in_the_theme_of_the_screen(page
         picture.scroll_into_view_if_needed()
         assert picture.is_visible()
         assert not page.locator(f"figure .{other} img").is_visible()
+        page.locator(f"figure .{theme} [data-serial]:not([data-serial=''])").wait_for()
         page.locator(f"figure .{theme} canvas").hover()
         assert page.locator(f"figure .{theme} [role=status]").inner_text()
