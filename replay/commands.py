@@ -324,7 +324,7 @@ def export_runs(
     """
     from evo.log import read_log
     from evo.rounds import ALLOCATION
-    from replay.importers.paper_export import export_bandit, export_paper
+    from replay.importers.paper import export_bandit, export_paper
     from replay.reading import find_logs
 
     paths = find_logs(*logs)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +22,8 @@ from evo.journal import encode_line, file_name, write_new
 from evo.plugins import plugged_in
 from evo.rounds import ALLOCATION, AllocationHeader, ArmRecord, Asked, Told
 from evo.task import load_task
-from replay.importers import codeevolve, openevolve, paper, shinkaevolve, skydiscover, table
-from replay.importers.foreign import Imported, LogFormatError, Pool, write
+from replay.importers import codeevolve, openevolve, paper, shinkaevolve, table
+from replay.importers.foreign import Imported, LogFormatError, write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ OWN = "evo"
 
 IMPORTERS: dict[str, Callable[[Path], list[Imported]]] = {
     "openevolve": openevolve.read,
-    "skydiscover": skydiscover.read,
+    "skydiscover": openevolve.read,
     "shinkaevolve": shinkaevolve.read,
     "codeevolve": codeevolve.read,
     "paper": paper.read,
@@ -58,20 +58,23 @@ _RECOGNISED: dict[str, Callable[[Path], bool]] = {
     "paper": paper.recognises,
     "shinkaevolve": shinkaevolve.recognises,
     "codeevolve": codeevolve.recognises,
-    "skydiscover": skydiscover.recognises,
+    "skydiscover": openevolve.recognises_skydiscover,
     "openevolve": openevolve.recognises,
     "table": table.recognises,
 }
 
 
-def _found(path: Path, formats: Mapping[str, Callable[[Path], bool]]) -> Iterator[tuple[str, Path]]:
+def _found(path: Path, format: str | None) -> Iterator[tuple[str, Path]]:  # noqa: A002
     """Formats and places of the runs at or below a path; no run lies within another."""
-    name = next((name for name, recognises in formats.items() if recognises(path)), None)
-    if name is not None:
+    if not path.exists():
+        raise LogFormatError(f"{path}: no such file or folder")
+    names = (name for name in _RECOGNISED if format in (None, name) and _RECOGNISED[name](path))
+    if name := next(names, None):
         yield name, path
     elif path.is_dir() and not path.is_symlink():
         for inside in sorted(path.iterdir()):
-            yield from _found(inside, formats)
+            if inside.exists():
+                yield from _found(inside, format)
 
 
 def detect(path: str | os.PathLike[str]) -> str:
@@ -80,10 +83,7 @@ def detect(path: str | os.PathLike[str]) -> str:
     Raises:
         LogFormatError: It is in none of them, or does not exist.
     """
-    path = Path(path)
-    if not path.exists():
-        raise LogFormatError(f"{path}: no such file or folder")
-    for name, _ in _found(path, _RECOGNISED):
+    for name, _ in _found(Path(path), None):
         return name
     raise LogFormatError(
         f"{path}: not recognised; name its format, one of {', '.join(sorted(IMPORTERS))}"
@@ -104,21 +104,15 @@ def read(path: str | os.PathLike[str], format: str | None = None) -> list[Import
     known = {**plugged_in("replay.importers"), **IMPORTERS}
     if format is not None and format not in known:
         raise LogFormatError(f"expected a format among {', '.join(sorted(known))}, got {format!r}")
-    if not path.exists():
-        raise LogFormatError(f"{path}: no such file or folder")
-    if format is None:
-        detect(path)
-    formats = {name: _RECOGNISED[name] for name in _RECOGNISED if format in (None, name)}
-    places = list(_found(path, formats)) or [(format or "", path)]
-    if len(places) == 1 and places[0][1] == path:
+    places = list(_found(path, format)) or [(format or detect(path), path)]
+    if places[0][1] == path:
         return list(known[places[0][0]](path))
     runs = []
     for name, place in places:
         inside = place.relative_to(path).with_suffix("").as_posix()
         found: list[Imported] = known[name](place)
         for run in found:  # a run is called after its place, several in a file beside each other
-            own = run.name if len(found) > 1 and run.pool is None else ""
-            own = run.name.rpartition("/")[2] if run.pool else own
+            own = run.name.rpartition("/")[2] if run.pool else run.name if found[1:] else ""
             pool = run.pool and replace(run.pool, name=inside)
             runs.append(replace(run, name="/".join(filter(None, (inside, own))), pool=pool))
     return runs
@@ -148,38 +142,35 @@ def keep(
         TaskError: There is no such task.
     """
     record = None if task is None else load_task(task).record
-    paths, pools = [], dict[str, Pool]()
+    paths, pools = [], dict[str, list[tuple[Path, Imported]]]()
     for run in runs:
         parts = [file_name(part) for part in run.name.split("/")]
         paths.append(Path(folder, *parts[:-1], f"{parts[-1]}.jsonl"))
         write(run, paths[-1], compact=not full, task=record)
         if run.pool is not None:
-            pools[run.pool.name] = run.pool
-    for pool in pools.values():
-        arms = [(p, r) for p, r in zip(paths, runs, strict=True) if r.pool == pool]
-        header = AllocationHeader(
-            policy=pool.policy,
-            reward="unknown",
-            rounds=len(pool.picks),
-            seed=pool.seed,
-            arms=tuple(ArmRecord(log=p.name, seed=run.header.seed) for p, run in arms),
-        )
-        lines: list[AllocationHeader | Asked | Told] = [header]
-        for number, arm in enumerate(pool.picks):
-            lines.append(Asked(round=number, arm=arm))
-            costs = {"calls": float(arms[arm][1].header.children)}
-            lines.append(
-                Told(
-                    round=number,
-                    arm=arm,
-                    reward=pool.rewards[number],
-                    best_fitness=pool.best[number],
-                    costs=costs,
-                    digest="",
-                )
-            )
-        write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
+            pools.setdefault(run.pool.name, []).append((paths[-1], run))
+    for arms in pools.values():
+        _write_choices(arms)
     return paths
+
+
+def _write_choices(arms: Sequence[tuple[Path, Imported]]) -> None:
+    """Writes the choices of a bandit beside the logs of its arms."""
+    pool = arms[0][1].pool
+    assert pool is not None
+    header = AllocationHeader(
+        policy=pool.policy,
+        reward="unknown",
+        rounds=len(pool.picks),
+        seed=pool.seed,
+        arms=tuple(ArmRecord(log=path.name, seed=run.header.seed) for path, run in arms),
+    )
+    lines: list[AllocationHeader | Asked | Told] = [header]
+    for k, (arm, reward, best) in enumerate(zip(pool.picks, pool.rewards, pool.best, strict=True)):
+        costs = {"calls": float(arms[arm][1].header.children)}
+        told = Told(round=k, arm=arm, reward=reward, best_fitness=best, costs=costs, digest="")
+        lines += [Asked(round=k, arm=arm), told]
+    write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
 
 
 def load(

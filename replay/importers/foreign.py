@@ -6,11 +6,9 @@ file. What a source does not say stays unknown (None, no attempts), never zero.
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evo.journal import LogError, encode_line, write_new
+from evo.journal import LogError, encode_line, read_bytes, write_new
 from evo.records import (
     Attempt,
     Child,
@@ -39,11 +37,9 @@ T = TypeVar("T")
 UNKNOWN_SEED = -1
 """Stands for a seed that the source does not hold; real seeds are at least 0."""
 
-UNKNOWN_SAMPLING = Sampling(temperature=None, top_p=None, max_tokens=None)
-
 NOT_IN_SOURCE = "not in the source"
-
-_MOST_CHILDREN = 2_000_000
+MOST = 100_000
+"""Generations of a run at most; of children twenty times as many."""
 
 
 class LogFormatError(LogError):
@@ -117,15 +113,12 @@ class Imported:
         yield msgspec.structs.replace(self.header, compact=compact, task=record, lost=lost)
         if self.initial is not None:
             yield self.initial
-        following = {record.generation: record for record in self.generations}
-        for child, after in zip(self.children, (*self.children[1:], None), strict=True):
-            if compact:
-                bare = {"reply": None, "reasoning": None, "program": None, "prompt": ()}
+        bare = {"reply": None, "reasoning": None, "program": None, "prompt": ()} if compact else {}
+        n = self.header.children
+        for number, generation in enumerate(self.generations):
+            for child in self.children[number * n : (number + 1) * n]:
                 yield msgspec.structs.replace(child, **bare)
-            else:
-                yield child
-            if after is None or after.generation != child.generation:
-                yield following[child.generation]
+            yield generation
 
 
 def _plain(program: str) -> list[str]:
@@ -170,9 +163,9 @@ def assemble(
     task: str = "unknown",
     n: int = 1,
     seed: int = UNKNOWN_SEED,
-    sampling: Sampling = UNKNOWN_SAMPLING,
+    sampling: Mapping[str, float | None] | None = None,
     seconds: Sequence[float | None] = (),
-    program: str | None = None,
+    program: object = None,
     mixed: int | None = None,
     pool: Pool | None = None,
 ) -> Imported:
@@ -184,9 +177,9 @@ def assemble(
     """
     if not children and initial is None:
         raise LogFormatError(f"{source}: holds no call and no program of {tool}")
-    if n * len(children) > _MOST_CHILDREN:
+    if n * len(children) > 20 * MOST:
         raise LogFormatError(
-            f"{source}: expected at most {_MOST_CHILDREN} children, got {n} x {len(children)}"
+            f"{source}: expected at most {20 * MOST} children, got {n} x {len(children)}"
         )
     best = None if initial is None else initial.fitness
     place, all_children, generations = (0, 0), [], []
@@ -200,20 +193,19 @@ def assemble(
             raise LogFormatError(f"{source}: generation {number} holds a child twice")
         improved = False
         for index in range(n):
-            child = present.get(index) or failed(number, index, None, NOT_IN_SOURCE)
+            child = present.get(index) or failed(number, (None, NOT_IN_SOURCE), index=index)
             all_children.append(child)
             fitness = child.evaluation.fitness
             if fitness is not None and (best is None or fitness > best):
                 best, place, improved = fitness, (number, index), True
+        took = seconds[number - 1] if seconds else None
         generations.append(
             Generation(
-                generation=number,
-                best_fitness=best,
-                best=place,
-                improved=improved,
-                seconds=seconds[number - 1] if seconds else None,
+                generation=number, best_fitness=best, best=place, improved=improved, seconds=took
             )
         )
+    given = sampling or {}
+    limit = given.get("max_tokens")
     return Imported(
         source=source,
         name=name,
@@ -222,7 +214,11 @@ def assemble(
                 name=task, hash="", files={}, program_file="", evaluator_file="", statement=""
             ),
             model=model,
-            sampling=sampling,
+            sampling=Sampling(
+                temperature=given.get("temperature"),
+                top_p=given.get("top_p"),
+                max_tokens=None if limit is None else int(limit),
+            ),
             children=n,
             seed=seed,
             min_improvement=0.0,
@@ -234,7 +230,7 @@ def assemble(
         initial=None if initial is None else Initial(evaluation=initial),
         children=tuple(all_children),
         generations=tuple(generations),
-        program=program,
+        program=text(program),
         pool=pool,
     )
 
@@ -245,12 +241,13 @@ def born(
     *,
     attempts: tuple[Attempt, ...] = (),
     parent: tuple[int, int] | None = None,
+    island: object = None,
     program: object = None,
     reply: object = None,
     prompt: Iterable[tuple[str, object]] = (),
     **known: Any,
 ) -> Child:
-    """A child; of the texts those that are text are kept, of the messages likewise."""
+    """A child; of texts, messages and islands what is none is left out."""
     return Child(
         generation=generation,
         index=known.pop("index", 0),
@@ -259,24 +256,30 @@ def born(
         attempts=attempts,
         evaluation=evaluation,
         parents=() if parent is None else (parent,),
-        program=program if isinstance(program, str) else None,
-        reply=reply if isinstance(reply, str) else None,
-        prompt=tuple((role, text) for role, text in prompt if isinstance(text, str) and text),
+        island=island if type(island) is int else None,
+        program=text(program),
+        reply=text(reply),
+        prompt=tuple((role, said) for role, said in prompt if isinstance(said, str) and said),
         **known,
     )
 
 
 def failed(
-    generation: int,
-    index: int,
-    status: Status | None,
-    error: str,
-    *,
-    attempts: tuple[Attempt, ...] = (),
+    generation: int, failure: Failure, *, index: int = 0, attempts: tuple[Attempt, ...] = ()
 ) -> Child:
     """A child of which the source says at most why it failed."""
-    evaluation = Evaluation(status=status, error=error, seconds=None)
+    evaluation = Evaluation(status=failure[0], error=failure[1], seconds=None)
     return born(generation, evaluation, index=index, attempts=attempts)
+
+
+def text(value: object) -> str | None:
+    """The value if it is text."""
+    return value if isinstance(value, str) else None
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def told(words: str) -> Status | None:
@@ -304,29 +307,21 @@ def judged(
     metrics: Mapping[str, object] | None = None,
     seconds: float | None = None,
 ) -> Evaluation:
-    """An evaluation from what a source says.
+    """An evaluation from what a source says; of the metrics finite numbers are kept.
 
-    The fitness counts only without a failure, and is `invalid` if it is no finite number. Of the
-    metrics finite numbers are kept; seconds are those of the evaluation.
+    The fitness counts only without a failure, and is `invalid` if it is no finite number.
     """
     numbers = {str(key): finite(value) for key, value in (metrics or {}).items()}
     kept = {key: number for key, number in numbers.items() if number is not None}
     value = finite(fitness)
     if failure is None and value is None:
-        failure = ("invalid", f"expected a finite fitness, got {_short(fitness)}")
+        failure = ("invalid", f"expected a finite fitness, got {fitness!r:.60}")
     if failure is not None:
         return Evaluation(status=failure[0], error=failure[1], metrics=kept, seconds=seconds)
     return Evaluation(status="ok", fitness=value, metrics=kept, seconds=seconds)
 
 
-def answered(
-    prompt: object,
-    completion: object,
-    *,
-    latency: object = None,
-    finish_reason: str | None = None,
-    **details: Any,
-) -> tuple[Attempt, ...]:
+def answered(prompt: object, completion: object, **details: Any) -> tuple[Attempt, ...]:
     """The one attempt that a source tells the tokens of; none if it tells neither number."""
     counts = {
         key: value
@@ -336,9 +331,7 @@ def answered(
     if not counts:
         return ()
     usage = counts | {key: value for key, value in details.items() if value is not None}
-    return (
-        Attempt(status="ok", latency=finite(latency), usage=usage, finish_reason=finish_reason),
-    )
+    return (Attempt(status="ok", latency=None, usage=usage),)
 
 
 def finite(value: object) -> float | None:
@@ -352,33 +345,30 @@ def finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def within(value: object, where: Path | str, what: str = "generation") -> int:
+    """A whole number from 0 to `MOST`; else LogFormatError names `where` and what it counts."""
+    if type(value) is not int or not 0 <= value <= MOST:
+        raise LogFormatError(f"{where}: expected {what} from 0 to {MOST}, got {value!r:.60}")
+    return value
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, decompressed if it is gzip; LogFormatError if it is not UTF-8."""
+    """The text of a file, decompressed if it is gzip and within the caps."""
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        return data.decode()
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except (EOFError, zlib.error, UnicodeDecodeError) as error:
-        reason = str(error)
-    raise LogFormatError(f"{path}: cannot be read: {reason}")
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise LogFormatError(f"{path}: cannot be read: {error}") from None
+    except LogError as error:
+        raise LogFormatError(str(error)) from None
 
 
 def parse(text: str, kind: type[T], where: Path | str) -> T:
     """JSON, which may hold NaN and Infinity, as a value of a type; else LogFormatError."""
     try:
-        return convert(json.loads(text), kind, where)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, LogFormatError):
-            raise
         raise LogFormatError(f"{where}: not JSON: {error}") from None
+    return convert(value, kind, where)
 
 
 def convert(value: object, kind: type[T], where: Path | str) -> T:
@@ -390,15 +380,15 @@ def convert(value: object, kind: type[T], where: Path | str) -> T:
 
 
 def parse_file(path: Path, kind: type[T]) -> T:
-    """A JSON file as a value of a type; errors as `read_text` and `parse`."""
+    """A JSON file as a value of a type."""
     return parse(read_text(path), kind, path)
 
 
-def parse_lines(path: Path, kind: type[T]) -> tuple[list[T], bool]:
-    """A JSONL file as values of a type, and whether its last line was torn and left out.
+def parse_lines(path: Path, kind: type[T], notes: list[str]) -> list[T]:
+    """The lines of a JSONL file as values of a type, blank ones passed over.
 
-    A line without a newline at the end of the file is torn if it is no JSON: that is what a killed
-    writer leaves. Blank lines are passed over.
+    A last line without an end is torn if it is no JSON, as a killed writer leaves it: it is left
+    out, and noted.
     """
     lines = read_text(path).split("\n")
     values = []
@@ -408,7 +398,7 @@ def parse_lines(path: Path, kind: type[T]) -> tuple[list[T], bool]:
         try:
             values.append(parse(line, kind, f"{path}:{number}"))
         except LogFormatError:
-            if number == len(lines):
-                return values, True
-            raise
-    return values, False
+            if number < len(lines):
+                raise
+            notes.append(f"a torn last line of {path.name}")
+    return values

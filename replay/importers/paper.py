@@ -1,6 +1,6 @@
-"""Logs of self-evolving-allocation, the code of arXiv 2605.29268.
+"""Logs of self-evolving-allocation, the code of arXiv 2605.29268: read, and written.
 
-Reads greedy results, `greedy_C<C>_T<T>_N<N>_seed<seed>.json`, and bandit results,
+Greedy results, `greedy_C<C>_T<T>_N<N>_seed<seed>.json`, and bandit results,
 `<algo>_C<C>_T<T>_K<K>_seed<seed>.json`, whose arms are greedy results inside one file. What counts
 as a valid child is its own flag `valid`: `n_valid` counts every parsed child, and fitness 0 may be
 a failure or a legal zero.
@@ -8,15 +8,21 @@ a failure or a legal zero.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from evo.records import Attempt, Child, Model, Sampling
+from evo.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
+from evo.journal import LogError, file_name, write_new
+from evo.log import Log, read_log
+from evo.records import Attempt, Child, Model, Outcome
+from evo.rounds import read_journal
 from replay.importers.foreign import (
-    UNKNOWN_SAMPLING,
     UNKNOWN_SEED,
     Failure,
     Imported,
@@ -31,18 +37,26 @@ from replay.importers.foreign import (
     parse_file,
 )
 
-NAME = "self-evolving-allocation"
-FILE_NAME = re.compile(r"_C\d+_T\d+_[NK]\d+_seed\d+\.json$")
+ALIASES = {
+    "circle_packing": "cp",
+    "min_max_distance": "mmd",
+    "heilbronn_triangle": "ht",
+}
+"""The paper's short names of the shipped tasks."""
+
+_FILE_NAME = re.compile(r"_C\d+_T\d+_[NK]\d+_seed\d+\.json$")
 _ANSWERED = re.compile(r"Error code: (\d{3})\b")  # an endpoint that refuses computes nothing
 
 
-class _Attempt(msgspec.Struct):
+class _Attempt(msgspec.Struct, kw_only=True):
+    attempt_idx: int = 0
     status: str
     latency_s: float | None = None
     usage: dict[str, Any] | None = None
     finish_reason: str | None = None
-    estimated_output_tokens: float | None = None
-    error: str | None = None
+    timed_out: bool = False
+    estimated_output_tokens: float | UnsetType | None = UNSET
+    error: str | UnsetType | None = UNSET
 
 
 class _Child(msgspec.Struct):
@@ -51,43 +65,54 @@ class _Child(msgspec.Struct):
     fitness: float | None
     valid: bool
     attempts: list[_Attempt] = []
+    final_status: str | None = None
 
 
 class _Generation(msgspec.Struct):
     generation: int
     best_fitness: float | None
+    parent_fitness: float | UnsetType | None = UNSET
+    n_children: int = 0
+    n_valid: int = 0
+    n_improved: int = 0
     children: list[_Child] = []
     gen_time_s: float | None = None
 
 
-class _Flops(msgspec.Struct):
-    params_active: int | None = None
-
-
-class _Greedy(msgspec.Struct):
-    N: int
-    seed: int
-    trajectory: list[_Generation]
+class _Greedy(msgspec.Struct, kw_only=True):
     task: str | None = None
     model: str | None = None
     model_name: str | None = None
-    flops: _Flops | None = None
+    C: int | None = None
+    T: int | None = None
+    N: int
+    seed: int
+    final_fitness: float | None = None
+    trajectory: list[_Generation]
+    wall_time_seconds: float | None = None
+    flops: dict[str, Any] | None = None
+    flops_per_generation: list[float | None] = []
 
 
-class _Bandit(msgspec.Struct):
-    arm_results: list[_Greedy]
+class _Bandit(msgspec.Struct, kw_only=True):
+    algo: str = "unknown"
     task: str | None = None
     model: str | None = None
-    algo: str = "unknown"
+    T_total: int = 0
+    N: int | None = None
+    n_arms: int = 0
     seed: int = UNKNOWN_SEED
+    arm_seeds: list[int] = []
     selections: list[int] = []
     rewards: list[float] = []
     running_best: list[float | None] = []
+    arm_pulls: list[int] = []
+    arm_results: list[_Greedy]
 
 
 def recognises(path: Path) -> bool:
     """Whether the path is called like a result."""
-    return FILE_NAME.search(path.name) is not None and path.is_file()
+    return _FILE_NAME.search(path.name) is not None and path.is_file()
 
 
 def read(path: Path) -> list[Imported]:
@@ -133,23 +158,19 @@ def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Importe
     if run.N < 1:
         raise LogFormatError(f"{path}: expected N of at least 1, got {run.N!r}")
     first, *later = run.trajectory
-    estimates = {
-        attempt.estimated_output_tokens
-        for entry in later
-        for child in entry.children
-        for attempt in child.attempts
-    }
+    attempts = (a for entry in later for child in entry.children for a in child.attempts)
     # What a timed-out attempt was taken for is max_tokens, if it is one number throughout.
-    limit = common(estimates - {None})
+    limit = common({a.estimated_output_tokens for a in attempts} - {None, UNSET})
+    parameters = (run.flops or {}).get("params_active")
     made = assemble(
         path,
-        NAME,
+        "self-evolving-allocation",
         name=name,
         task=run.task or "unknown",
         model=Model(
             name=run.model or run.model_name or "unknown",
             id=run.model_name,
-            active_parameters=run.flops.params_active if run.flops else None,
+            active_parameters=convert(parameters, int | None, f"{path}: params_active"),  # type: ignore[arg-type]
         ),
         children=[[_child(child, entry.generation) for child in entry.children] for entry in later],
         initial=judged(first.best_fitness),
@@ -161,9 +182,7 @@ def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Importe
         pool=pool,
         n=run.N,
         seed=run.seed,
-        sampling=UNKNOWN_SAMPLING
-        if limit is None
-        else Sampling(temperature=None, top_p=None, max_tokens=int(limit)),
+        sampling={"max_tokens": limit},
         seconds=[finite(entry.gen_time_s) for entry in later],
     )
     for entry, ours in zip(later, made.generations, strict=True):
@@ -192,19 +211,175 @@ def _child(child: _Child, generation: int) -> Child:
         judged(child.fitness, failure=failure),
         index=child.idx,
         seed=child.seed,
-        attempts=tuple(_attempt(attempt) for attempt in child.attempts),
+        attempts=tuple(map(_attempt, child.attempts)),
     )
 
 
 def _attempt(attempt: _Attempt) -> Attempt:
-    known = attempt.status in {"ok", "timeout"}
     late = attempt.status in {"timeout", "error:APITimeoutError"}  # that of its client, too
-    answered = _ANSWERED.match(attempt.error or "")
+    error = attempt.error or None
+    answered = _ANSWERED.match(error or "")
+    if attempt.status not in {"ok", "timeout"}:
+        error = f"{attempt.status} {error or ''}".strip()
     return Attempt(
         status="ok" if attempt.status == "ok" else "timeout" if late else "error",
         latency=finite(attempt.latency_s),
         usage=attempt.usage,
         finish_reason=attempt.finish_reason,
         http_status=int(answered[1]) if answered else None,
-        error=attempt.error if known else f"{attempt.status} {attempt.error or ''}".strip(),
+        error=error,
     )
+
+
+def export_paper(log: Log, folder: Path) -> Path:
+    """Writes `<folder>/<task>/<model>/greedy_C<C>_T<T>_N<N>_seed<seed>.json`.
+
+    Complete generations only. The layout has no place for statuses of evaluations, programs,
+    replies and protections. Unknown numbers become null.
+
+    Args:
+        log: A run.
+        folder: Folder of results, made if need be.
+
+    Returns:
+        The file.
+
+    Raises:
+        LogError: The log has no evaluation of an initial program, or the file exists already.
+    """
+    run = _greedy(log)
+    return _write(run, folder, f"greedy_C{run.C}_T{run.T}_N{run.N}_seed{run.seed}.json")
+
+
+def export_bandit(journal: Path, folder: Path) -> Path:
+    """Writes `<folder>/bandit/<task>/<model>/<algo>_C<C>_T<T>_K<K>_seed<seed>.json`.
+
+    `journal` is the allocation.jsonl of an allocation, whose arms' logs lie where it says.
+    """
+    found = read_journal(journal)
+    header, told = found.header, [found.told[k] for k in sorted(found.told)]
+    arms = [_greedy(read_log(journal.parent / arm.log)) for arm in header.arms]
+    pulls, n = [each.arm for each in told], arms[0].N
+    bandit = _Bandit(
+        algo=header.policy,
+        task=arms[0].task,
+        model=arms[0].model,
+        T_total=len(told),
+        N=n,
+        n_arms=len(arms),
+        seed=header.seed,
+        arm_seeds=[arm.seed for arm in header.arms],
+        selections=pulls,
+        rewards=[each.reward for each in told],
+        running_best=[each.best_fitness for each in told],
+        arm_pulls=[pulls.count(arm) for arm in range(len(arms))],
+        arm_results=arms,
+    )
+    name = f"{header.policy}_C{len(told) * n}_T{len(told)}_K{len(arms)}_seed{header.seed}.json"
+    return _write(bandit, folder / "bandit", name)
+
+
+def _write(result: _Greedy | _Bandit, folder: Path, name: str) -> Path:
+    parts = (result.task or "", (result.model or "").replace("/", "_"), name)
+    target = folder.joinpath(*map(file_name, parts))
+    stated = msgspec.to_builtins(result)
+    write_new(target, json.dumps(stated, indent=1, allow_nan=False).encode() + b"\n")
+    return target
+
+
+def _greedy(log: Log) -> _Greedy:
+    if log.initial is None:
+        raise LogError(f"{log.path}: has no generation 0, which the paper's layout begins with")
+    header, best = log.header, [_number(value) for value in log.trajectory]
+    total = len(log.generations)
+    members: list[list[Outcome]] = [[] for _ in log.generations]
+    for outcome in log.outcomes:
+        if outcome.generation <= total:
+            members[outcome.generation - 1].append(outcome)
+    entries = [_Generation(0, best[0], gen_time_s=0.0)]
+    for generation, outcomes in zip(log.generations, members, strict=True):
+        number, parent = generation.generation, best[generation.generation - 1]
+        children = [_stated(outcome) for outcome in outcomes]
+        known = [child.fitness for child in children if child.valid and child.fitness is not None]
+        entries.append(
+            _Generation(
+                number,
+                best[number],
+                parent_fitness=parent,
+                n_children=len(children),
+                n_valid=sum(child.fitness is not None for child in children),
+                n_improved=sum(parent is None or fitness > parent for fitness in known),
+                children=children,
+                gen_time_s=generation.seconds,
+            )
+        )
+    outcomes = [outcome for group in members for outcome in group]
+    return _Greedy(
+        task=ALIASES.get(header.task.name, header.task.name),
+        model=header.model.name,
+        model_name=header.model.id or header.model.name,
+        C=total * header.children,
+        T=total,
+        N=header.children,
+        seed=header.seed,
+        final_fitness=best[-1],
+        trajectory=entries,
+        wall_time_seconds=log.seconds,
+        flops={
+            "params_active": header.model.active_parameters,
+            **{rule: _flops(log, outcomes, rule) for rule in TIMEOUT_RULES},
+        },
+        flops_per_generation=[
+            cost_of_children(group, header.model, header.sampling).flops for group in members
+        ],
+    )
+
+
+def _stated(outcome: Outcome) -> _Child:
+    """A child; unparsed ones have no fitness, failed ones 0, as in the paper's code."""
+    status, unparsed = outcome.evaluation.status, {"no_reply", "no_program"}
+    attempts = [
+        _Attempt(
+            attempt_idx=number,
+            status=_status(attempt),
+            latency_s=attempt.latency,
+            usage=attempt.usage,
+            finish_reason=attempt.finish_reason,
+            timed_out=attempt.status == "timeout",
+            error=UNSET if attempt.error is None else attempt.error,
+        )
+        for number, attempt in enumerate(outcome.attempts)
+    ]
+    return _Child(
+        outcome.index,
+        outcome.seed,
+        None if status in unparsed else outcome.evaluation.fitness or 0.0,
+        status == "ok",
+        attempts,
+        attempts[-1].status if attempts else None,
+    )
+
+
+def _status(attempt: Attempt) -> str:
+    if attempt.status != "error":
+        return attempt.status
+    return "error:Unknown" if attempt.http_status is None else f"error:{attempt.http_status}"
+
+
+def _flops(log: Log, outcomes: list[Outcome], rule: TimeoutRule) -> dict[str, Any]:
+    attempts = [attempt for outcome in outcomes for attempt in outcome.attempts]
+    cost = cost_of_children(outcomes, log.header.model, log.header.sampling, rule=rule)
+    return {
+        "total_flops": cost.flops,
+        **{f"n_{s}": sum(a.status == s for a in attempts) for s in ("ok", "timeout", "error")},
+        "n_without_usage": sum(lacks_usage(attempt) for attempt in attempts),
+        "timeout_policy": rule,
+        "sum_prompt_tokens": cost.prompt_tokens,
+        "sum_completion_tokens": cost.completion_tokens,
+        "sum_cached_prompt_tokens": cost.cached_tokens,
+        "prefix_cache_hit_rate": cost.cache_hit_rate,
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evo.journal import read_bytes
 from replay.importers.foreign import LogFormatError
 
 _ERRORS = (
@@ -30,7 +31,7 @@ _ERRORS = (
     pickle.PickleError,
     struct.error,
 )
-"""What a damaged pickle makes the unpickler raise."""
+"""What a damaged pickle makes the unpickler raise."""  # fmt: skip
 
 
 class Stub:
@@ -61,14 +62,9 @@ def _scalar(kind: Stub, data: object = b"") -> float | Stub:
 
 
 def load(path: Path, *, package: str) -> object:
-    """Unpickles a file without trusting it.
+    """Unpickles a file without trusting it; classes of `package` become `Stub`.
 
-    Args:
-        path: The pickle.
-        package: Classes of this package, at any depth, become `Stub`.
-
-    Raises:
-        LogFormatError: It names anything that is not allowed, or is damaged.
+    LogFormatError if it names anything else that is not allowed, or is damaged.
     """
     allowed: dict[tuple[str, str], Callable[..., Any]] = {
         ("random", "Random"): Stub,
@@ -92,14 +88,12 @@ def load(path: Path, *, package: str) -> object:
         def get_extension(self, code: int) -> None:
             raise LogFormatError(f"{path}: refused: the pickle asks for extension {code}")
 
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise LogFormatError(f"{path}: cannot be read: {error.strerror or error}") from None
+    data = read_bytes(path)
     try:
         return Unpickler(io.BytesIO(data)).load()
     except LogFormatError:
         raise
     except _ERRORS as error:
-        reason = str(error) or type(error).__name__
-        raise LogFormatError(f"{path}: not a readable pickle: {reason}") from None
+        raise LogFormatError(
+            f"{path}: not a readable pickle: {error or type(error).__name__}"
+        ) from None

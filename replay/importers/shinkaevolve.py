@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evo.records import Child, Evaluation, Sampling, Status
+from evo.records import Child, Evaluation, Status
 from replay.importers.foreign import (
     NOT_IN_SOURCE,
     Failure,
@@ -26,14 +27,22 @@ from replay.importers.foreign import (
     failed,
     finite,
     judged,
+    mapping,
     named,
     parse,
+    text,
     told,
+    within,
 )
 
-NAME = "ShinkaEvolve"
 _FILES = ("programs.sqlite", "evolution_db.sqlite")
-_MOST_GENERATIONS = 100_000
+_NEEDED = ("id", "generation", "combined_score", "correct")
+_COLUMNS = (*_NEEDED, "code", "parent_id", "public_metrics", "text_feedback", "island_idx")
+_FAILED: dict[str, Status] = {
+    "llm_output_invalid": "no_program",
+    "patch_apply_failed": "no_program",
+}
+"""Its own classes of failed proposals that say what became of the call."""
 
 Row = Mapping[str, Any]
 
@@ -53,201 +62,132 @@ def read(path: Path) -> list[Imported]:
     database = _database(path)
     if database is None:
         raise LogFormatError(f"{path}: expected {' or '.join(_FILES)}")
-    programs, attempts = _tables(database)
-    details = {row["id"]: _json(row, "metadata", database) for row in programs}
-    own = [row for row in programs if not details[row["id"]].get("_is_island_copy")]
+    programs, failures = _tables(database)
+    own = [row for row in programs if not row["metadata"].get("_is_island_copy")]
     by_generation: dict[int, list[Row]] = {}
     for row in own:
-        by_generation.setdefault(_generation(row, database), []).append(row)
-    failures: dict[int, Row] = {}
-    for row in attempts:
-        if row.get("status") == "failed":
-            failures[_generation(row, database)] = row
-    last = max([0, *by_generation, *failures])
-    initial = by_generation.get(0, [])
+        by_generation.setdefault(row["generation"], []).append(row)
     lost = ["seeds and the times of calls"]
     if copies := len(programs) - len(own):
         lost.append(f"{copies} copies of the initial program or between islands")
-    places = {row["id"]: (_generation(row, database), 0) for row in programs}
-    generations = []
+    places = {row["id"]: (row["generation"], 0) for row in programs}
+    children: list[Child] = []
     seconds: list[float | None] = []
-    for number in range(1, last + 1):
+    for number in range(1, max([0, *by_generation, *failures]) + 1):
         rows = by_generation.get(number, [])
         if len(rows) > 1:
             lost.append(f"{len(rows) - 1} further programs of generation {number}")
-        if rows:
-            known = details[rows[-1]["id"]]
-            generations.append([_child(rows[-1], number, known, places, database)])
-            seconds.append(finite(known.get("pipeline_seconds")))
-        else:
-            generations.append([_failure(failures.get(number), number, database)])
-            seconds.append(None)
-    absent = sum(group[0].evaluation.error == NOT_IN_SOURCE for group in generations)
-    if absent:
-        lost.append(f"{absent} of {last} proposals, counted as failed calls")
-    stated = [details[row["id"]] for row in own]
-    limit = common(found["max_tokens"] for found in stated if "max_tokens" in found)
-    return [
-        assemble(
-            path,
-            NAME,
-            name=(path if path.is_dir() else path.parent).resolve().name,
-            # "local/NAME@URL" is a model at an endpoint of one's own: where is not its name.
-            model=named(
-                str(found.get("model_name") or "").partition("@http")[0] for found in stated
-            ),
-            children=generations,
-            initial=_evaluation(initial[0], details[initial[0]["id"]], database)
-            if initial
-            else None,
-            program=_text(initial[0], "code") if initial else None,
-            lost=lost,
-            sampling=Sampling(
-                temperature=common(f["temperature"] for f in stated if "temperature" in f),
-                top_p=None,
-                max_tokens=None if limit is None else int(limit),
-            ),
-            seconds=seconds,
-        )
-    ]
+        children.append(_child(rows[-1], places) if rows else _failure(number, failures))
+        seconds.append(finite(rows[-1]["metadata"].get("pipeline_seconds")) if rows else None)
+    if absent := sum(child.evaluation.error == NOT_IN_SOURCE for child in children):
+        lost.append(f"{absent} of {len(children)} proposals, counted as failed calls")
+    first = by_generation.get(0, [None])[0]
+    stated = [row["metadata"] for row in own]
+    set_to = {
+        name: common(known[name] for known in stated if name in known)
+        for name in ("temperature", "max_tokens")
+    }
+    # "local/NAME@URL" is a model at an endpoint of one's own: where is not its name.
+    models = (str(known.get("model_name") or "").partition("@http")[0] for known in stated)
+    run = assemble(
+        path,
+        "ShinkaEvolve",
+        name=(path if path.is_dir() else path.parent).resolve().name,
+        model=named(models),
+        children=[[child] for child in children],
+        initial=None if first is None else _evaluation(first),
+        program=None if first is None else first.get("code"),
+        lost=lost,
+        sampling=set_to,
+        seconds=seconds,
+    )
+    return [run]
 
 
-def _text(row: Row, column: str) -> str | None:
-    value = row.get(column)
-    return value if isinstance(value, str) else None
-
-
-def _tables(database: Path) -> tuple[list[Row], list[Row]]:
-    """Rows of `programs` in order of time, and of `attempt_log` where there is one."""
+def _tables(database: Path) -> tuple[list[Row], dict[int, Row]]:
+    """Rows of `programs` in order of time, and the details of failed proposals by generation."""
     uri = f"file:{quote(str(database.resolve()))}?mode=ro"
     try:
-        connection = sqlite3.connect(uri, uri=True)
-    except sqlite3.Error as error:
-        raise LogFormatError(f"{database}: cannot be opened: {error}") from None
-    try:
-        columns = {row[1] for row in connection.execute("PRAGMA table_info(programs)")}
-        needed = {"id", "generation", "combined_score", "correct"}
-        if missing := needed - columns:
-            raise LogFormatError(
-                f"{database}: expected a table 'programs' with columns {sorted(needed)}, "
-                f"missing {sorted(missing)}"
-            )
-        connection.row_factory = sqlite3.Row
-        order = "generation, timestamp" if "timestamp" in columns else "generation"
-        wanted = [
-            name
-            for name in ("id", "code", "parent_id", "generation", "combined_score", "correct",
-                         "public_metrics", "text_feedback", "island_idx", "metadata")
-            if name in columns
-        ]  # fmt: skip
-        programs: list[Row] = [
-            dict(row)
-            for row in connection.execute(
-                f"SELECT {', '.join(wanted)} FROM programs ORDER BY {order}"
-            )
-        ]
-        names = {
-            row[0]
-            for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
-        }
-        attempts: list[Row] = (
-            [dict(row) for row in connection.execute("SELECT * FROM attempt_log ORDER BY id")]
-            if "attempt_log" in names
-            else []
-        )
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            columns = {row["name"] for row in connection.execute("PRAGMA table_info(programs)")}
+            if missing := sorted(set(_NEEDED) - columns):
+                raise LogFormatError(
+                    f"{database}: expected a table 'programs' with columns {sorted(_NEEDED)}, "
+                    f"missing {missing}"
+                )
+            order = "generation, timestamp" if "timestamp" in columns else "generation"
+            wanted = ", ".join(name for name in (*_COLUMNS, "metadata") if name in columns)
+            programs = connection.execute(f"SELECT {wanted} FROM programs ORDER BY {order}")
+            rows = [_checked(dict(row), database) for row in programs]
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            log = "SELECT * FROM attempt_log ORDER BY id"
+            attempts = connection.execute(log) if ("attempt_log",) in map(tuple, names) else ()
+            failures = [
+                _checked(dict(row), database)
+                for row in attempts
+                if dict(row).get("status") == "failed"
+            ]
     except (sqlite3.Error, UnicodeError, OverflowError) as error:
         raise LogFormatError(f"{database}: not a database of ShinkaEvolve: {error}") from None
-    finally:
-        connection.close()
-    return programs, attempts
+    return rows, {row["generation"]: row["details"] for row in failures}
 
 
-def _generation(row: Row, database: Path) -> int:
-    value = row.get("generation")
-    if not isinstance(value, int) or not 0 <= value <= _MOST_GENERATIONS:
-        raise LogFormatError(
-            f"{database}: expected generations from 0 to {_MOST_GENERATIONS}, got {value!r}"
-        )
-    return value
+def _checked(row: dict[str, Any], database: Path) -> Row:
+    """The row with a generation that is one, and its JSON as dicts."""
+    where = f"{database}: program or attempt {row.get('id')!r:.60}"
+    row["generation"] = within(row.get("generation"), where)
+    for column in ("metadata", "public_metrics", "details"):
+        found = row.get(column) or "{}"
+        if not isinstance(found, str):
+            raise LogFormatError(f"{where}: expected text in column {column!r}, got {found!r:.60}")
+        row[column] = parse(found, dict[str, Any] | None, f"{where}: {column}") or {}  # type: ignore[arg-type]
+    return row
 
 
-def _json(row: Row, column: str, database: Path) -> dict[str, Any]:
-    text = row.get(column)
-    if text is None or text == "":
-        return {}
-    if not isinstance(text, str):
-        raise LogFormatError(f"{database}: expected text in column {column!r}, got {text!r:.60}")
-    where = f"{database}: {column} of {row.get('id')!r:.60}"
-    return parse(text, dict[str, Any] | None, where) or {}  # type: ignore[arg-type]
-
-
-def _child(
-    row: Row,
-    generation: int,
-    metadata: Row,
-    places: Mapping[str, tuple[int, int]],
-    database: Path,
-) -> Child:
+def _child(row: Row, places: Mapping[str, tuple[int, int]]) -> Child:
     """A child; `places` tells the generation of each program, copies between islands included."""
-    result = metadata.get("llm_result")
-    result = result if isinstance(result, Mapping) else {}
-    island = row.get("island_idx")
+    metadata = row["metadata"]
+    result = mapping(metadata.get("llm_result"))
+    # Its output tokens leave the reasoning out.
+    output, thinking = (finite(result.get(f"{kind}_tokens")) for kind in ("output", "thinking"))
+    costs = (finite(metadata.get(f"{kind}_cost")) for kind in ("embed", "novelty", "meta"))
+    known = [cost for cost in (finite(metadata.get("api_costs")), *costs) if cost is not None]
     return born(
-        generation,
-        _evaluation(row, metadata, database),
+        row["generation"],
+        _evaluation(row),
         attempts=answered(
             result.get("input_tokens"),
-            _plus(result.get("output_tokens"), result.get("thinking_tokens")),
-            cost=_cost(metadata),
+            None if output is None else output + (thinking or 0.0),
+            cost=sum(known) if known else None,
         ),
         parent=places.get(str(row.get("parent_id"))),
-        island=island if type(island) is int else None,
+        island=row.get("island_idx"),
         program=row.get("code"),
         reply=result.get("content"),
-        reasoning=_text(result, "thought") or None,
+        reasoning=text(result.get("thought")) or None,
         prompt=[("system", result.get("system_msg")), ("user", result.get("msg"))],
     )
 
 
-def _plus(output: object, thinking: object) -> float | None:
-    """Completion tokens: ShinkaEvolve's `output_tokens` leave the reasoning out."""
-    known = finite(output)
-    return None if known is None else known + (finite(thinking) or 0.0)
-
-
-def _cost(details: Row) -> float | None:
-    """Dollars of a proposal, summed over what the source names; None if it names nothing."""
-    parts = [
-        finite(details.get(name))
-        for name in ("api_costs", "embed_cost", "novelty_cost", "meta_cost")
-    ]
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
-
-
-def _evaluation(row: Row, metadata: Row, database: Path) -> Evaluation:
+def _evaluation(row: Row) -> Evaluation:
     failure: Failure | None = None
-    if row.get("correct") != 1:
-        said = [row.get("text_feedback"), metadata.get("stderr_log")]
-        words = "; ".join(text.strip()[-2000:] for text in said if isinstance(text, str) and text)
+    if row["correct"] != 1:
+        said = [row.get("text_feedback"), row["metadata"].get("stderr_log")]
+        words = "; ".join(each.strip()[-2000:] for each in said if isinstance(each, str) and each)
         failure = (told(words), words or "not correct; the source does not say why")
-    return judged(
-        row.get("combined_score"),
-        failure=failure,
-        metrics=_json(row, "public_metrics", database),
-        seconds=finite(metadata.get("compute_time")),
-    )
+    seconds = finite(row["metadata"].get("compute_time"))
+    metrics = row["public_metrics"]
+    return judged(row["combined_score"], failure=failure, metrics=metrics, seconds=seconds)
 
 
-def _failure(row: Row | None, generation: int, database: Path) -> Child:
+def _failure(generation: int, failures: Mapping[int, Row]) -> Child:
     """A failed proposal, as `attempt_log` tells it."""
-    if row is None:
-        return failed(generation, 0, None, NOT_IN_SOURCE)
-    details = _json(row, "details", database)
-    kind, reason = details.get("failure_class"), str(details.get("failure_reason") or "failed")
-    status: Status = "no_program"
-    if kind == "evaluation_submit_failed":
-        status = "error"
-    elif kind == "proposal_generation_failed" or "content was none" in reason.lower():
-        status = "no_reply"
-    return failed(generation, 0, status, reason)
+    if generation not in failures:
+        return failed(generation, (None, NOT_IN_SOURCE))
+    details = failures[generation]
+    reason = str(details.get("failure_reason") or "failed")
+    status = _FAILED.get(str(details.get("failure_class")))
+    return failed(
+        generation, ("no_reply" if "content was none" in reason.lower() else status, reason)
+    )

@@ -20,16 +20,16 @@ of the run has, is a failed call.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from evo.journal import LogError, raw_pieces
 from evo.records import Child, Evaluation, Model, Status
 from replay.importers.foreign import (
+    MOST,
     UNKNOWN_SEED,
     Failure,
     Imported,
@@ -39,12 +39,11 @@ from replay.importers.foreign import (
     born,
     finite,
     judged,
+    parse,
     read_text,
 )
 
-NAME = "table"
 ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
-_MOST_GENERATIONS = 100_000
 _NUMBERS = {
     *("seed", "generation", "order", "index", "fitness", "parent_generation", "parent_index"),
     *("island", "prompt_tokens", "completion_tokens", "cached_tokens", "dollars", "seconds"),
@@ -59,17 +58,13 @@ def recognises(path: Path) -> bool:
     """Whether the path is a table with the columns that are needed."""
     if not (path.is_file() and path.name.endswith(ENDINGS)):
         return False
-    try:
-        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
-            head = file.read(1 << 16).decode(errors="replace").partition("\n")[0]
-    except (OSError, EOFError, zlib.error):
-        return False
     if path.name.endswith(".parquet"):
         return True
     try:
-        table = path.name.removesuffix(".gz").endswith(".csv")
-        names: object = next(csv.reader([head]), ()) if table else json.loads(head)
-    except (csv.Error, ValueError, RecursionError):
+        head = next(raw_pieces(path, 0), b"").decode(errors="replace").partition("\n")[0]
+        is_csv = path.name.removesuffix(".gz").endswith(".csv")
+        names: object = next(csv.reader([head]), ()) if is_csv else json.loads(head)
+    except (LogError, csv.Error, ValueError, RecursionError):
         return False
     if not isinstance(names, dict | list):
         return False
@@ -99,50 +94,43 @@ def read(
     """
     runs: dict[str, list[tuple[str, Row]]] = {}
     for line, row in _rows(path):
-        where = f"{path}:{line}"
         known = {name: row[name] for name in row if name not in (columns or {})}
         for name, given in (columns or {}).items():
             theirs = [given] if isinstance(given, str) else list(given)
             if missing := [each for each in theirs if each not in row]:
                 raise LogFormatError(f"{path}:1: expected columns {theirs}, missing {missing}")
-            known[name] = (
-                row[theirs[0]] if len(theirs) == 1 else "_".join(str(row[each]) for each in theirs)
-            )
+            cells = [row[each] for each in theirs]
+            known[name] = cells[0] if len(cells) == 1 else "_".join(map(str, cells))
         known |= {name: _number(known[name]) for name in _NUMBERS & known.keys()}
         if "fitness" not in known or not {"generation", "order"} & known.keys():
             raise LogFormatError(
                 f"{path}:1: expected columns 'generation' (or 'order') and 'fitness', missing in "
                 f"{sorted(known)}"
             )
-        runs.setdefault(str(known.get("run", "")), []).append((where, known))
+        known["status"] = "ok" if (word := known.get("status")) in ok else word
+        known = {"task": task, "model": model} | {k: v for k, v in known.items() if v is not None}
+        runs.setdefault(str(known.get("run", "")), []).append((f"{path}:{line}", known))
     if not runs:
         raise LogFormatError(f"{path}: expected at least one row, got none")
-    return [_run(path, name, rows, ok, task, model) for name, rows in runs.items()]
+    return [_run(path, name, rows) for name, rows in runs.items()]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Rows with their line, numbers as numbers."""
+    """Rows with their line."""
     if path.name.endswith(".parquet"):
         try:
             import pandas as pd
 
-            frame = pd.read_parquet(path)
+            rows = pd.read_parquet(path).to_dict("records")
         except (ImportError, OSError, ValueError) as error:
             raise LogFormatError(f"{path}: cannot be read as Parquet: {error}") from None
-        yield from enumerate(({str(k): v for k, v in row.items()}
-                              for row in frame.to_dict("records")), start=1)  # fmt: skip
+        yield from enumerate(({str(k): v for k, v in row.items()} for row in rows), start=1)
         return
     text = read_text(path)
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for number, line in enumerate(text.splitlines(), start=1):
-            try:
-                row = json.loads(line) if line.strip() else None
-            except (ValueError, RecursionError) as error:
-                raise LogFormatError(f"{path}:{number}: not JSON: {error}") from None
-            if row is not None and not isinstance(row, dict):
-                raise LogFormatError(f"{path}:{number}: expected an object, got {row!r:.60}")
-            if row is not None:
-                yield number, row
+            if line.strip():
+                yield number, parse(line, dict[str, Any], f"{path}:{number}")
         return
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
@@ -160,10 +148,10 @@ def _number(cell: object) -> object:
         return cell
 
 
-def _whole(row: Row, name: str, where: str, most: int) -> int | None:
-    value = finite(row.get(name))
+def _whole(row: Row, name: str, where: str, most: int = MOST) -> int | None:
     if row.get(name) is None:
         return None
+    value = finite(row[name])
     if value is None or not value.is_integer() or not 0 <= value <= most:
         raise LogFormatError(
             f"{where}: expected a whole number from 0 to {most} in column {name!r}, "
@@ -172,66 +160,49 @@ def _whole(row: Row, name: str, where: str, most: int) -> int | None:
     return int(value)
 
 
-def _run(
-    path: Path,
-    name: str,
-    rows: list[tuple[str, Row]],
-    ok: Collection[str],
-    task: str,
-    model: str,
-) -> Imported:
-    first: Row = rows[0][1]
-    placed: dict[tuple[int, int], Child] = {}
-    initial: Evaluation | None = None
-    program: str | None = None
+def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
+    where, first = rows[0]
     if "generation" not in first:
-        rows = sorted(rows, key=lambda row: finite(row[1]["order"]) or 0.0)
-        rows = [(where, {**row, "generation": k}) for k, (where, row) in enumerate(rows, start=1)]
-    counted: dict[int, int] = {}
-    for where, row in rows:
-        generation = _whole(row, "generation", where, _MOST_GENERATIONS)
+        rows = sorted(rows, key=lambda row: finite(row[1].get("order")) or 0.0)
+        rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]
+    placed: dict[int, dict[int, Child]] = {}
+    start: Row | None = None
+    for line, row in rows:
+        generation = _whole(row, "generation", line)
         if generation is None:
-            raise LogFormatError(
-                f"{where}: expected a whole number in column 'generation', got None"
-            )
-        evaluation = _evaluation(row, ok)
+            raise LogFormatError(f"{line}: expected a whole number in column 'generation'")
         if generation == 0:
-            initial, program = evaluation, row.get("program")
+            start = row
             continue
-        index = _whole(row, "index", where, _MOST_GENERATIONS)
-        index = counted.get(generation, 0) if index is None else index
-        counted[generation] = index + 1
-        if (generation, index) in placed:
-            raise LogFormatError(f"{where}: run {name!r} has child {(generation, index)} twice")
-        placed[generation, index] = _child(row, generation, index, evaluation, where)
-    groups: list[list[Child]] = [[] for _ in range(max((g for g, _ in placed), default=0))]
-    for (generation, _), child in sorted(placed.items(), key=lambda each: each[0]):
-        groups[generation - 1].append(child)
-    seed = _whole(first, "seed", rows[0][0], 2**53)
-    lost = ["whatever the table has no column for"]
-    if initial is None:
-        lost.append("generation 0")
+        members = placed.setdefault(generation, {})
+        index = _whole(row, "index", line)
+        index = max(members, default=-1) + 1 if index is None else index
+        if index in members:
+            raise LogFormatError(f"{line}: run {name!r} has child {(generation, index)} twice")
+        members[index] = _child(row, generation, index, line)
+    last = max(placed, default=0)
+    seed = _whole(first, "seed", where, 2**53)
     return assemble(
         path,
-        NAME,
+        "table",
         name=name.replace("/", "-") or path.name.partition(".")[0],
-        task=str(first.get("task") or task),
-        model=Model(name=str(first.get("model") or model)),
+        task=str(first["task"]),
+        model=Model(name=str(first["model"])),
         seed=UNKNOWN_SEED if seed is None else seed,
-        children=groups,
-        n=max((index for _, index in placed), default=0) + 1,
-        initial=initial,
-        program=program if isinstance(program, str) else None,
-        lost=lost,
-    )  # fmt: skip
+        children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
+        n=max((index for members in placed.values() for index in members), default=0) + 1,
+        initial=None if start is None else _evaluation(start),
+        program=None if start is None else start.get("program"),
+        lost=["whatever the table has no column for", *([] if start else ["generation 0"])],
+    )
 
 
-def _child(row: Row, generation: int, index: int, evaluation: Evaluation, where: str) -> Child:
+def _child(row: Row, generation: int, index: int, where: str) -> Child:
     before = _whole(row, "parent_generation", where, generation - 1)
     cached = finite(row.get("cached_tokens"))
     return born(
         generation,
-        evaluation,
+        _evaluation(row),
         index=index,
         attempts=answered(
             row.get("prompt_tokens"),
@@ -239,21 +210,17 @@ def _child(row: Row, generation: int, index: int, evaluation: Evaluation, where:
             cost=finite(row.get("dollars")),
             prompt_tokens_details=None if cached is None else {"cached_tokens": cached},
         ),
-        parent=None
-        if before is None
-        else (before, _whole(row, "parent_index", where, _MOST_GENERATIONS) or 0),
-        island=_whole(row, "island", where, _MOST_GENERATIONS),
+        parent=None if before is None else (before, _whole(row, "parent_index", where) or 0),
+        island=_whole(row, "island", where),
         program=row.get("program"),
     )
 
 
-def _evaluation(row: Row, ok: Collection[str]) -> Evaluation:
+def _evaluation(row: Row) -> Evaluation:
     word = row.get("status")
     failure: Failure | None = None
-    if word in _STATUSES and word not in ok:
-        failure = (word, f"status {word!r}")
-    elif word is not None and word not in ok:
-        failure = (None, f"status {word!r}")
+    if word is not None and word != "ok":
+        failure = (word if word in _STATUSES else None, f"status {word!r}")
     elif word is None and finite(row.get("fitness")) is None:
         failure = (None, "no fitness and no status in the source")
     others = {name: _number(row[name]) for name in row.keys() - _COLUMNS}

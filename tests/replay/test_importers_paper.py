@@ -12,7 +12,7 @@ from evo.rounds import read_journal
 from evo.upkeep import verify
 from replay.cli import main
 from replay.importers import LogFormatError, detect, keep, read, write
-from replay.importers.paper_export import export_paper
+from replay.importers.paper import export_paper
 
 REAL = DATA / "paper_format" / "results"
 

@@ -90,7 +90,7 @@ def test_without_generations_the_order_makes_them(tmp_path):
         (TEXT + "a,0,x,1,valid,,\n", r":6: .*'x'"),
         (TEXT + "a,0,1.5,1,valid,,\n", r":6: .*1.5"),
         (TEXT + "a,0,9999999,1,valid,,\n", "from 0 to 100000"),
-        (TEXT + "a,0\n", r":6: .*None"),
+        (TEXT + "a,0\n", r":6: .*'generation'"),
     ],
 )
 def test_damage_names_file_and_line(tmp_path, text, message):
