@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from evo.llm.offline.endpoint import Response, respond
+from evo.llm.listening import Response
+from evo.llm.offline.endpoint import respond
 from evo.prompt import parse_reply
 from evo.task import load_task
 

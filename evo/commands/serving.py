@@ -58,14 +58,15 @@ def serve(
     offline = found.name in OFFLINE_MODELS and found.base_url is None
     if not offline and simulated != (None, None, None):
         raise ValueError("--request-log, --faults and --latency go with the offline model alone")
-    plain = offline and model == "offline" and (budget, log, cache) == (None, None, None)
+    counted = (budget, requests_per_minute, tokens_per_minute, log, cache)
+    plain = offline and model == "offline" and not any(counted)
     inner = functools.partial(
         OfflineServer, latency=_latency(latency), faults=faults, request_log=request_log
     )
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as opened:
         server: OfflineServer | Gate
         if plain:
-            server = inner(host, port, rpm=requests_per_minute, tpm=tokens_per_minute)
+            server = inner(host, port)
         else:
             if simulated != (None, None, None):
                 url = opened.enter_context(inner()).url

@@ -82,7 +82,6 @@ class Account:
 
     Attributes:
         bounded: Whether a request has to have a bound of tokens.
-        used_up: The unit of the budget that does not suffice any more; None while all do.
         repeats: How often each client sent each body.
     """
 
@@ -102,16 +101,22 @@ class Account:
         self.bounded = bool(limits.keys() - {"calls"}) or tpm is not None
         self._under_way: dict[int, tuple[Sent, Lease]] = {}
         self._next = 0
+        self._lacking: str | None = None  # the unit that a request was refused for
         self._writer: Writer | None = None
         self._lock = threading.Lock()
-        self.used_up: str | None = None
         self.repeats: Counter[tuple[str, str]] = Counter()
 
     @property
     def spent(self) -> dict[str, float]:
         """By unit, requests under way at their worst; NaN where unknown."""
         with self._lock:
-            return {unit: self._settled(unit) + self._reserved(unit) for unit in UNITS}
+            return {unit: sum(self._amounts(unit)) for unit in UNITS}
+
+    @property
+    def used_up(self) -> str | None:
+        """The unit of the budget that does not suffice any more; None while all do."""
+        most = self._ledger.limits.get("calls", math.inf)
+        return "calls" if self.spent["calls"] + 1 > most else self._lacking
 
     @property
     def in_flight(self) -> int:
@@ -157,9 +162,7 @@ class Account:
             if age < MINUTE and (attempt is None or attempt.sent):
                 recent.append((clock - age, self._tokens(sent, attempt)))
         for ended, tokens in sorted(recent):
-            lease = Lease(tokens)
-            self._rates.admit(lease, now=ended)
-            self._rates.release(lease, now=ended)
+            self._rates.count(tokens, now=ended)
 
     def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
         """Counts and logs a request that is forwarded next.
@@ -182,9 +185,6 @@ class Account:
             self._next += 1
             self._under_way[sent.number] = (sent, lease)
             self._rates.admit(lease, now=now)
-            calls = self._settled("calls") + len(self._under_way)
-            if calls >= self._ledger.limits.get("calls", math.inf):
-                self.used_up = "calls"
         return sent
 
     def settle(self, sent: Sent, attempt: Attempt) -> None:
@@ -194,8 +194,6 @@ class Account:
             self._ledger.settle(self._cost(sent, attempt))
             lease.settle(self._tokens(sent, attempt))
             self._rates.release(lease, now=time.monotonic())
-            if not attempt.sent and self.used_up == "calls":
-                self.used_up = None
             if self._writer is not None:
                 self._writer.append(Settled(number=sent.number, at=time.time(), attempt=attempt))
 
@@ -204,25 +202,20 @@ class Account:
         if self._writer is not None:
             self._writer.append(Kept(at=time.time(), client=client, body=body))
 
-    def repeat(self, client: str, body: str) -> int:
-        """Returns how often a client sent a body before, and counts this time."""
+    def repeat(self, client: str, body: str, by: int = 1) -> int:
+        """Returns how often a client sent a body before, and counts this time, or takes it back."""
         with self._lock:
-            self.repeats[client, body] += 1
-            return self.repeats[client, body] - 1
-
-    def forget(self, client: str, body: str) -> None:
-        """Takes back a count of `repeat`: the request went nowhere."""
-        with self._lock:
-            self.repeats[client, body] -= 1
+            self.repeats[client, body] += by
+            return self.repeats[client, body] - by
 
     def _check_budget(self, worst: Mapping[str, float]) -> None:
         """Raises Refused unless even the worst case stays within every limit; the lock is held."""
         for unit, limit in self._ledger.limits.items():
-            settled, reserved = self._settled(unit), self._reserved(unit)
+            settled, reserved = self._amounts(unit)
             if unit == "calls":  # those under way are spent already
                 settled, reserved = settled + reserved, 0.0
             if settled + worst[unit] > limit:
-                self.used_up = unit
+                self._lacking = unit if unit != "calls" else self._lacking
                 raise Refused(
                     f"the budget of this gate is used up: {settled:.10g} of {limit:.10g} {unit} "
                     f"are spent, and this request may take {worst[unit]:.10g}",
@@ -231,18 +224,15 @@ class Account:
                 words = f"requests under way may take the {unit} that are left; retry in a moment"
                 raise Refused(words, MOMENT)
 
-    def _settled(self, unit: str) -> float:
-        return self._ledger.total.get(unit, 0.0)
-
-    def _reserved(self, unit: str) -> float:
-        return math.fsum(sent.worst.get(unit, math.nan) for sent, _ in self._under_way.values())
+    def _amounts(self, unit: str) -> tuple[float, float]:
+        """Returns what is settled, and what requests under way may cost; the lock is held."""
+        reserved = (sent.worst.get(unit, math.nan) for sent, _ in self._under_way.values())
+        return self._ledger.total.get(unit, 0.0), math.fsum(reserved)
 
     def _cost(self, sent: Sent, attempt: Attempt | None) -> dict[str, float]:
         """What a request cost by unit, at its worst where the endpoint did not say."""
-        if attempt is not None and not attempt.sent:
-            return dict.fromkeys(UNITS, 0.0)
-        if attempt is not None and is_turned_away(attempt):
-            return {**dict.fromkeys(UNITS, 0.0), "calls": 1.0}
+        if attempt is not None and (not attempt.sent or is_turned_away(attempt)):
+            return dict.fromkeys(UNITS, 0.0) | {"calls": float(attempt.sent)}
         used = usage_tokens(attempt.usage) if attempt is not None else None
         if used is None:
             return {unit: sent.worst.get(unit, math.nan) for unit in UNITS}

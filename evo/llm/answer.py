@@ -47,41 +47,30 @@ def read_success(content: bytes, http_status: int, latency: float) -> Answer:
         reply, finish_reason = message.get("content"), choice.get("finish_reason")
         reasoning = message.get("reasoning_content") or message.get("reasoning")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        said = clip(content.decode("utf-8", "replace"))
-        return Answer(
-            Attempt(
-                status="error",
-                latency=latency,
-                http_status=http_status,
-                error=f"the answer is no chat completion: {said}",
-            ),
-            "retry",
-        )
-    return Answer(
-        Attempt(
-            status="ok",
-            latency=latency,
-            usage=usage if isinstance(usage, dict) else None,
-            finish_reason=_text(finish_reason),
-            http_status=http_status,
-        ),
-        "answered",
-        reply=_text(reply) or "",
-        reasoning=_text(reasoning) or None,
+        words = f"the answer is no chat completion: {clip(content.decode('utf-8', 'replace'))}"
+        wrong = Attempt(status="error", latency=latency, http_status=http_status, error=words)
+        return Answer(wrong, "retry")
+    attempt = Attempt(
+        status="ok",
+        latency=latency,
+        usage=usage if isinstance(usage, dict) else None,
+        finish_reason=_text(finish_reason),
+        http_status=http_status,
     )
+    return Answer(attempt, "answered", _text(reply) or "", _text(reasoning) or None)
 
 
 def read_refusal(response: httpx2.Response, latency: float) -> Answer:
     """Reads an answer whose status is not 2xx."""
     status = response.status_code
     code, words = _error_of(response.text)
-    attempt = Attempt(
-        status="error",
-        latency=latency,
-        http_status=status,
-        error=f"HTTP {status}: {clip(words) or response.reason_phrase}",
-    )
-    if status in _REFUSED or (status == 429 and code == "insufficient_quota"):
+    said = f"HTTP {status}: {clip(words) or response.reason_phrase}"
+    if 300 <= status < 400:
+        where = response.headers.get("location", "elsewhere")
+        said = f"it redirects to {where}, which is not followed; give that as its base URL"
+    attempt = Attempt(status="error", latency=latency, http_status=status, error=said)
+    quota = status == 429 and code == "insufficient_quota"
+    if status in _REFUSED or 300 <= status < 400 or quota:
         return Answer(attempt, "refused")
     if status in _RETRIED or status >= 500:
         return Answer(attempt, "retry", retry_after=retry_after(response.headers))
@@ -92,19 +81,23 @@ def read_failure(error: BaseException, latency: float) -> Answer:
     """Reads an attempt that ended without an HTTP answer, in an error of `httpx2` or another."""
     import httpx2
 
-    name, words = type(error).__name__, clip(str(error)) or type(error).__name__
-    status: Literal["timeout", "error"] = "error"
-    verdict: Verdict = {"Elsewhere": "refused", "TooMuch": "rejected"}.get(name, "retry")  # type: ignore[assignment]
+    from evo.llm.network import TooMuch
+
+    words = clip(str(error)) or type(error).__name__
+    if isinstance(error, TooMuch):
+        return Answer(Attempt(status="error", latency=latency, error=words), "rejected")
     unmet = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
+    late = isinstance(error, httpx2.TimeoutException) and not unmet
     if unmet:
         words = f"no connection: {words}"
-    elif isinstance(error, httpx2.TimeoutException):
-        status, words = "timeout", f"no answer within {latency:.1f} s"
-    elif verdict == "retry":
-        broke = isinstance(error, httpx2.HTTPError)
-        words = f"the connection broke: {words}" if broke else f"{name}: {words}"
-    attempt = Attempt(status=status, latency=latency, error=words, sent=not unmet)
-    return Answer(attempt, verdict)
+    elif late:
+        words = f"no answer within {latency:.1f} s"
+    elif isinstance(error, httpx2.HTTPError):
+        words = f"the connection broke: {words}"
+    else:
+        words = f"{type(error).__name__}: {words}"
+    status: Literal["timeout", "error"] = "timeout" if late else "error"
+    return Answer(Attempt(status=status, latency=latency, error=words, sent=not unmet), "retry")
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
@@ -148,14 +141,12 @@ def _error_of(text: str) -> tuple[str | None, str]:
 
 def _text(value: object) -> str | None:
     """Returns text that UTF-8 can hold (JSON may escape half a surrogate pair), or None."""
-    if not isinstance(value, str):
-        return None
-    return value.encode("utf-8", "replace").decode()
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
 def _number(text: str | None) -> float | None:
     try:
-        value = float(text) if text is not None else None
+        value = float(text or "nan")
     except ValueError:
         return None
-    return value if value is not None and value >= 0 and math.isfinite(value) else None
+    return value if 0 <= value < math.inf else None

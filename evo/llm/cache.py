@@ -13,26 +13,22 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from evo.llm.client import Call, CallCancelled, Messages, ModelClient
-from evo.records import Attempt, Model, Sampling
+from evo.records import Attempt
 
 MAX_BYTES = 1 << 30
 """Size of the file beyond which the replies that were not used for longest are dropped."""
 
-SMALLEST_BYTES = 1 << 16
 _BUSY_SECONDS = 30.0  # another process may be writing
-_WAL_BYTES = 8 << 20
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-_MAGIC = b"SQLite format 3\0"
-_MARK = slice(68, 72)  # where SQLite keeps the application's number
-_APPLICATION = 0x65766F52
 _SCHEMA = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+PRAGMA journal_size_limit = 8388608;
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY, used REAL NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS replies_by_use ON replies (used);
@@ -58,37 +54,39 @@ class ResponseCache:
         with contextlib.closing(ResponseCache.open(Path("cache.sqlite"))) as cache:
             CachedClient(client, cache).call(messages, seed=7)
 
-    Whatever goes wrong with the file is a warning and a miss, never an error of the run: a damaged
-    file is renamed and begun anew, a damaged row is asked for again.
+    Whatever goes wrong with an open file is a warning and a miss, never an error of the run; what
+    a damaged row holds is never believed.
     """
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
+    def __init__(self, path: Path, file: sqlite3.Connection, max_bytes: int) -> None:
         self._path, self._max_bytes = path, max_bytes
         self._lock = threading.Lock()
-        self._file: sqlite3.Connection | None = None
-        self._inode = 0
+        self._file: sqlite3.Connection | None = file
         self._warned = False
 
     @classmethod
     def open(cls, path: Path, *, max_bytes: int = MAX_BYTES) -> ResponseCache:
         """Opens a cache or makes one; ValueError if the file is something else, which stays."""
-        if max_bytes < SMALLEST_BYTES:
-            raise ValueError(f"max_bytes: expected at least {SMALLEST_BYTES}, got {max_bytes!r}")
-        cache = cls(path, max_bytes)
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            ours = _is_ours(path)
-            cache._connect()
+            file = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
         except sqlite3.Error as error:
-            if not _is_damage(error):
-                raise OSError(f"{path}: cannot be used as a response cache: {error}") from error
-            if not ours:
-                raise ValueError(
-                    f"{path}: a damaged database ({error}), maybe of something else; it is left as "
-                    "it is: name another file, or delete it"
-                ) from None
-            cache._begin_anew(error)
-        return cache
+            raise OSError(f"{path}: cannot be used as a response cache: {error}") from error
+        try:
+            names = {row[0] for row in file.execute("SELECT tbl_name FROM sqlite_master")}
+            if names <= {"replies"}:
+                file.executescript(_SCHEMA)
+                return cls(path, file, max_bytes)
+            reason = "a database of something else"
+        except sqlite3.Error as error:
+            reason = f"damaged, or a file of another kind ({error})"
+        file.close()
+        raise ValueError(
+            f"{path}: no response cache of evo, but {reason}; it is left as it is: name another "
+            "file, or delete it"
+        )
 
     def find(self, key: bytes) -> Call | None:
         """Returns the kept call of a request key, marked as cached; None if there is none."""
@@ -147,9 +145,7 @@ class ResponseCache:
             try:
                 return use(self._file)
             except sqlite3.Error as error:
-                if _is_damage(error):
-                    self._begin_anew(error)
-                elif not self._warned:
+                if not self._warned:
                     self._warned = True
                     warnings.warn(
                         f"the response cache {self._path} cannot be used ({error}); the run goes "
@@ -157,43 +153,6 @@ class ResponseCache:
                         stacklevel=2,
                     )
                 return None
-
-    def _connect(self) -> None:
-        file = sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        try:
-            others = "SELECT count(*) FROM sqlite_master WHERE tbl_name != 'replies'"
-            if file.execute(others).fetchone()[0]:
-                raise ValueError(f"{self._path}: a database, but no response cache of evo")
-            file.execute("PRAGMA journal_mode = WAL")
-            file.execute("PRAGMA synchronous = NORMAL")
-            file.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-            file.executescript(_SCHEMA)
-            if file.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-                file.execute(f"PRAGMA application_id = {_APPLICATION}")
-            self._inode = self._path.stat().st_ino
-        except BaseException:
-            file.close()
-            raise
-        self._file = file
-
-    def _begin_anew(self, error: sqlite3.Error) -> None:
-        """Sets the file aside, unless another process has done so, and opens a new one."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        now = "it is opened again"
-        with suppress(OSError):
-            if self._inode in (0, self._path.stat().st_ino):
-                aside = f"{self._path}.damaged-{time.time_ns()}"
-                for ending in ("", "-wal", "-shm"):
-                    with suppress(FileNotFoundError):
-                        Path(f"{self._path}{ending}").rename(f"{aside}{ending}")
-                now = f"it is set aside as {aside}, and a new one is begun"
-        warnings.warn(f"the response cache {self._path} is damaged ({error}); {now}", stacklevel=2)
-        with suppress(sqlite3.Error, OSError):
-            self._connect()
 
     def _evict(self, file: sqlite3.Connection) -> None:
         """Drops a tenth of the replies, those used longest ago, until the rest fits."""
@@ -210,27 +169,6 @@ class ResponseCache:
             file.execute(f"DELETE FROM replies WHERE key IN ({oldest})", (-(-count // 10),))
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a file is a cache by its first bytes, or none yet; ValueError if something else."""
-    if not path.exists():
-        return True
-    if not path.is_file():
-        raise OSError(f"{path}: cannot be used as a response cache: it is no file")
-    with path.open("rb") as file:
-        begins = file.read(_MARK.stop)
-    if begins and begins[: len(_MAGIC)] != _MAGIC:
-        raise ValueError(
-            f"{path}: expected a response cache of evo, got {begins[:20]!r}; it is left as it is: "
-            "name another file"
-        )
-    return not begins or begins[_MARK] == _APPLICATION.to_bytes(4, "big")
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file itself is wrong, rather than busy, full or out of reach."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
-
-
 class CachedClient:
     """A client whose answered calls are kept in a cache and not made again; a `Caller`.
 
@@ -238,25 +176,17 @@ class CachedClient:
     """
 
     def __init__(self, client: ModelClient, cache: ResponseCache) -> None:
+        self.model, self.sampling = client.model, client.sampling
         self._client, self._cache = client, cache
         self._under_way: dict[bytes, threading.Event] = {}
-        self._lock = threading.Lock()
         self._cancelled = False
-
-    @property
-    def model(self) -> Model:
-        """The model."""
-        return self._client.model
-
-    @property
-    def sampling(self) -> Sampling:
-        """How it samples."""
-        return self._client.sampling
 
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
         """Asks for one reply, of the cache first; see `ModelClient.call`."""
         key = self._client.request_key(messages, seed)
-        done = self._begin(key)
+        done = threading.Event()
+        while (other := self._under_way.setdefault(key, done)) is not done:
+            other.wait()
         try:
             if self._cancelled:
                 raise CallCancelled("the call was cancelled")
@@ -267,8 +197,7 @@ class CachedClient:
             self._cache.keep(key, call)
             return call
         finally:
-            with self._lock:
-                del self._under_way[key]
+            del self._under_way[key]
             done.set()
 
     def cancel(self) -> None:
@@ -280,13 +209,3 @@ class CachedClient:
         """Closes idle connections and the cache."""
         self._client.close()
         self._cache.close()
-
-    def _begin(self, key: bytes) -> threading.Event:
-        """Waits until no equal call is under way, and notes that this one is."""
-        done = threading.Event()
-        while True:
-            with self._lock:
-                other = self._under_way.setdefault(key, done)
-            if other is done:
-                return done
-            other.wait()

@@ -76,13 +76,8 @@ class Call:
 class Caller(Protocol):
     """Answers calls: an endpoint, or a log that plays the endpoint."""
 
-    @property
-    def model(self) -> Model:
-        """The model."""
-
-    @property
-    def sampling(self) -> Sampling:
-        """How it samples."""
+    model: Model
+    sampling: Sampling
 
     def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
         """Asks for one reply; `generation` and `index` say for which child."""
@@ -232,7 +227,7 @@ class ModelClient:
                     (generation, index),
                     owner=self,
                     endpoint=self._endpoint.base_url,
-                    tokens=self._most_tokens(characters),
+                    tokens=int(characters * self._density) + (self.sampling.max_tokens or 0),
                 ) as lease:
                     answer = self._attempt(body)
                     self._settle(lease, answer, characters)
@@ -281,12 +276,12 @@ class ModelClient:
 
     def _attempt(self, body: dict[str, Any]) -> Answer:
         """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
-        client = self._open()
         import httpx2
         import openai
 
         from evo.llm.network import Flight
 
+        client = self._open()
         flight = Flight(self._timeout)
         with self._lock:
             self._flights.add(flight)
@@ -300,7 +295,7 @@ class ModelClient:
             answer = read_success(content, status, time.monotonic() - started)
         except openai.APIStatusError as error:
             answer = read_refusal(error.response, time.monotonic() - started)
-        except Exception as error:
+        except Exception as error:  # the one endpoint attempt: whatever it was is recorded
             known = isinstance(error, openai.APIConnectionError) and error.__cause__
             answer = read_failure(known or error, time.monotonic() - started)
         finally:
@@ -312,26 +307,21 @@ class ModelClient:
 
     def _open(self) -> openai.OpenAI:
         """Returns the client of the `openai` library, which the first call makes."""
-        with self._lock:
-            if self._client is None:
-                self._client = self._connect()
-            return self._client
-
-    def _connect(self) -> openai.OpenAI:
         import openai
 
         from evo.llm.network import http_client, patience
 
-        base_url = self._endpoint.base_url
-        return openai.OpenAI(
-            api_key=self._endpoint.key,
-            base_url=base_url,
-            max_retries=0,
-            timeout=patience(self._timeout),
-            http_client=http_client(
-                base_url, seconds=self._timeout, transport=self._transport, follow_redirects=True
-            ),
-        )
+        with self._lock:
+            if self._client is None:
+                url, seconds = self._endpoint.base_url, self._timeout
+                self._client = openai.OpenAI(
+                    api_key=self._endpoint.key,
+                    base_url=url,
+                    max_retries=0,
+                    timeout=patience(seconds),
+                    http_client=http_client(url, seconds=seconds, transport=self._transport),
+                )
+            return self._client
 
     def _body(self, messages: Messages, seed: int) -> dict[str, Any]:
         """Returns the request. A field of `extra_body` replaces ours; None leaves it out."""
@@ -346,10 +336,6 @@ class ModelClient:
             "max_completion_tokens" if to_openai else "max_tokens": self.sampling.max_tokens,
         } | self.model.extra_body
         return {name: value for name, value in body.items() if value is not None}
-
-    def _most_tokens(self, characters: int) -> int:
-        """Returns the tokens that a request with a prompt of this length may use."""
-        return int(characters * self._density) + (self.sampling.max_tokens or 0)
 
     def _settle(self, lease: Lease, answer: Answer, characters: int) -> None:
         """Tells the slots what the endpoint said, and learns how long its tokens are."""
@@ -393,8 +379,8 @@ class ModelClient:
 
     def _without_key(self, answer: Answer) -> Answer:
         """Some endpoints quote the key in their errors: no record may hold it."""
-        error = answer.attempt.error
-        if error is None or self._endpoint.key not in error or self._endpoint.key == "none":
+        attempt, key = answer.attempt, self._endpoint.key
+        if attempt.error is None or key == "none":
             return answer
-        clean = error.replace(self._endpoint.key, "[key]")
-        return replace(answer, attempt=msgspec.structs.replace(answer.attempt, error=clean))
+        clean = attempt.error.replace(key, "[key]")
+        return replace(answer, attempt=msgspec.structs.replace(attempt, error=clean))

@@ -13,7 +13,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,15 @@ from evo.journal import file_name, unused
 from evo.llm.account import Account, Refused, Sent, cost_of_tokens
 from evo.llm.answer import read_failure, read_refusal, read_success
 from evo.llm.client import find_endpoint
-from evo.llm.listening import Listener, Request, has_left
-from evo.llm.offline.endpoint import JSON, Response, error_response
+from evo.llm.listening import (
+    JSON,
+    Listener,
+    Request,
+    Response,
+    error_response,
+    has_left,
+    list_models,
+)
 from evo.llm.registry import find_model
 from evo.records import Attempt, Model
 
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 32  # characters of a key that may be a client's name
 LOOK = 0.1  # seconds between looks at whether clients are still there
 _EXTRA = 64  # tokens that an endpoint's template may add, and as many for each message
+_LEFT = Attempt(status="error", latency=None, error="the client left")
 
 
 class Gate(Listener):
@@ -64,6 +72,7 @@ class Gate(Listener):
         transport: Instead of the network; the offline model brings its own.
 
     Attributes:
+        model: The model before which the gate stands.
         log: As given, or made; None: none.
         account: What passed, and what it cost.
 
@@ -89,13 +98,13 @@ class Gate(Listener):
         super().__init__(host, port)
         if not 0 < timeout < math.inf:
             raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
-        self._model = find_model(model)
+        self.model = find_model(model)
         limits = check_budget(budget, [self])
-        self.account = Account(self._model, limits, rpm=requests_per_minute, tpm=tokens_per_minute)
+        self.account = Account(self.model, limits, rpm=requests_per_minute, tpm=tokens_per_minute)
         self.log = log
         if log is None and limits:
-            self.log = unused(Path("logs/local"), f"gate-{file_name(self._model.name)}", ".jsonl")
-        self._endpoint = find_endpoint(self._model)
+            self.log = unused(Path("logs/local"), f"gate-{file_name(self.model.name)}", ".jsonl")
+        self._endpoint = find_endpoint(self.model)
         self._cache_path = cache
         self._cache: ResponseCache | None = None
         self._timeout = timeout
@@ -104,11 +113,6 @@ class Gate(Listener):
         self._secrets = {key, key.replace(b"/", b"\\/")} - {b"none"}
         self._watched: dict[Flight, Any] = {}
         self._over = threading.Event()
-
-    @property
-    def model(self) -> Model:
-        """The model before which the gate stands."""
-        return self._model
 
     def begin(self, opened: contextlib.ExitStack) -> None:
         """Opens log, cache and the way to the endpoint."""
@@ -136,22 +140,13 @@ class Gate(Listener):
         if "origin" in request.headers:  # a page in a browser would spend the owner's money
             return error_response(403, "this gate takes no requests of web pages", "origin")
         if request.method == "GET" and place.endswith("/models"):
-            names = dict.fromkeys((self._model.name, self._model.id or self._model.name))
-            listed = [{"id": n, "object": "model", "created": 0, "owned_by": "gate"} for n in names]
-            return Response(200, msgspec.json.encode({"object": "list", "data": listed}))
+            return list_models(dict.fromkeys((self.model.name, self._name)), "gate")
         if request.method != "POST" or not place.endswith("/chat/completions"):
             words = "here are POST .../chat/completions and GET .../models alone"
             return error_response(404, f"no {request.method} {place}: {words}", "route")
         try:
-            body = json.loads(request.body)
-            if not isinstance(body, dict):
-                raise ValueError(f"expected an object, got {type(body).__name__}")
-            if body.get("n") not in (None, 1):
-                raise ValueError(f"'n' must be 1, a reply for each call, got {body['n']!r}")
-            options = body.get("stream_options") or {}
-            if not isinstance(options, dict):
-                raise ValueError(f"expected 'stream_options' to be an object, got {options!r}")
-            worst = worst_case(body, len(request.body), self._model)
+            body = read_body(request.body)
+            worst = worst_case(body, len(request.body), self.model)
             if self.account.bounded and not math.isfinite(worst["tokens"]):
                 raise ValueError(
                     "'max_tokens' must be given: this gate holds a limit of tokens, and nothing "
@@ -159,19 +154,13 @@ class Gate(Listener):
                 )
         except (ValueError, RecursionError) as error:
             return error_response(400, f"the body is no request: {error}", "invalid_request")
-        return self._complete(request, body, worst)
-
-    def _complete(
-        self, request: Request, body: dict[str, Any], worst: Mapping[str, float]
-    ) -> Response | None:
         client = client_name(request.headers.get("authorization", "").partition(" ")[2].strip())
         digest = hashlib.sha256(request.body).hexdigest()
         key = None
         if self._cache is not None:
-            place = (self._endpoint.base_url, self._model.version, client, digest)
-            key = hashlib.sha256(
-                repr((place, self.account.repeat(client, digest))).encode()
-            ).digest()
+            asked = (self._endpoint.base_url, self.model.version, client, digest)
+            asking = (asked, self.account.repeat(client, digest))
+            key = hashlib.sha256(repr(asking).encode()).digest()
             if known := self._cache.get(key):
                 self.account.keep(client, digest)
                 kind, _, content = known.partition(b"\n")
@@ -180,66 +169,99 @@ class Gate(Listener):
             sent = self.account.admit(client, digest, worst)
         except Refused as no:
             if key is not None:
-                self.account.forget(client, digest)
+                self.account.repeat(client, digest, -1)  # it went nowhere
             final = no.wait is None
             return error_response(429, str(no), no.code, retry_after=no.wait, final=final)
         except OSError as error:
-            return error_response(
-                507, f"the gate cannot log, so it does not forward: {error}", "log"
-            )
-        asks_usage = (body.get("stream_options") or {}).get("include_usage") is True
-        return self._forward(request, self._translated(body), sent, asks_usage, key)
+            words = f"the gate cannot log, so it does not forward: {error}"
+            return error_response(507, words, "log")
+        return self._forward(request, body, sent, key)
 
-    def _translated(self, body: dict[str, Any]) -> bytes:
-        """Returns what the endpoint is sent: its own name of the model, and usage asked for."""
-        body = {**body, "model": self._model.id or self._model.name}
-        if body.get("stream"):
-            body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
-        body |= self._model.extra_body
-        kept = {name: value for name, value in body.items() if value is not None}
-        return json.dumps(kept).encode()
+    @property
+    def _name(self) -> str:
+        return self.model.id or self.model.name
 
     def _forward(
-        self, request: Request, body: bytes, sent: Sent, asks_usage: bool, key: bytes | None
+        self, request: Request, body: dict[str, Any], sent: Sent, key: bytes | None
     ) -> Response | None:
         """Makes the one request to the endpoint; whatever comes of it is settled."""
         from evo.llm.network import Flight
 
         flight, started = Flight(self._timeout), time.monotonic()
         with contextlib.ExitStack() as held:
+            held.callback(self._watched.pop, flight, None)
+            self._watched[flight] = request.connection
             try:
-                held.callback(self._watched.pop, flight, None)
-                self._watched[flight] = request.connection
                 held.enter_context(flight)
-                answer = held.enter_context(
-                    self._upstream.stream(
-                        "POST",
-                        f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
-                        content=body,
-                        headers={
-                            "authorization": f"Bearer {self._endpoint.key}",
-                            "content-type": JSON,
-                        },
-                    )
-                )
+                answer = held.enter_context(self._ask(body))
                 kind = answer.headers.get("content-type", JSON)
                 if answer.status_code == 200 and kind.startswith("text/event-stream"):
-                    passing = _Passing(self, answer, sent, started, flight, asks_usage, key)
-                    passing.held = held.pop_all()
-                    return Response(200, b"", kind, stream=passing)
+                    asked = (body.get("stream_options") or {}).get("include_usage") is True
+                    reader = _Events(asked, started, self.hide)
+                    stream = self._pass(answer, reader, sent, flight, key, held.pop_all())
+                    next(stream)  # so that closing it settles
+                    return Response(200, b"", kind, stream=stream)
                 content = self.hide(answer.read())
                 response, attempt = _answered(answer, content, time.monotonic() - started)
-            except Exception as error:
+            except Exception as error:  # whatever it was, it is settled
                 attempt = read_failure(error, time.monotonic() - started).attempt
                 status = 504 if attempt.status == "timeout" else 502
                 said = self.hide(f"the endpoint: {attempt.error}".encode()).decode()
                 response = error_response(status, said, "upstream")
-        self.settle(sent, _LEFT if flight.cancelled else attempt)
+        self._settle(sent, _LEFT if flight.cancelled else attempt)
         if response.status == 200 and attempt.status == "ok":
-            self.remember(key, response.kind, response.content)
+            self._remember(key, response.kind, response.content)
         return None if flight.cancelled else response
 
-    def settle(self, sent: Sent, attempt: Attempt) -> None:
+    def _ask(self, body: dict[str, Any]) -> contextlib.AbstractContextManager[httpx2.Response]:
+        """Sends a body under the endpoint's own name of the model, with usage asked for."""
+        body = {**body, "model": self._name}
+        if body.get("stream"):
+            body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
+        body |= self.model.extra_body
+        kept = {name: value for name, value in body.items() if value is not None}
+        return self._upstream.stream(
+            "POST",
+            f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
+            content=json.dumps(kept).encode(),
+            headers={"authorization": f"Bearer {self._endpoint.key}", "content-type": JSON},
+        )
+
+    def _pass(
+        self,
+        answer: httpx2.Response,
+        reader: _Events,
+        sent: Sent,
+        flight: Flight,
+        key: bytes | None,
+        held: contextlib.ExitStack,
+    ) -> Generator[bytes]:
+        """Yields a reply event by event; it settles when it ends, however it does."""
+        import httpx2
+
+        passed, settled = bytearray(), False
+        attempt = _LEFT  # closed half-way
+        try:
+            yield b""
+            for out in reader.read(answer):
+                if reader.whole and not settled:  # the client may go once it has this
+                    self._settle(sent, reader.attempt)
+                    settled = True
+                passed += out if key is not None else b""
+                yield out
+            attempt = reader.attempt
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            if not flight.cancelled:
+                attempt = read_failure(error, time.monotonic() - reader.started).attempt
+            raise ConnectionResetError("the endpoint broke off") from error
+        finally:
+            held.close()
+            if not settled:
+                self._settle(sent, attempt)
+        if reader.finish is not None:
+            self._remember(key, answer.headers["content-type"], bytes(passed))
+
+    def _settle(self, sent: Sent, attempt: Attempt) -> None:
         """Settles a request; if that cannot be logged, a later session takes the worst case."""
         if attempt.error is not None:
             said = self.hide(attempt.error.encode()).decode()
@@ -247,8 +269,7 @@ class Gate(Listener):
         with contextlib.suppress(OSError):
             self.account.settle(sent, attempt)
 
-    def remember(self, key: bytes | None, kind: str, content: bytes) -> None:
-        """Puts an answer into the cache, if there is one."""
+    def _remember(self, key: bytes | None, kind: str, content: bytes) -> None:
         if key is not None and self._cache is not None:
             self._cache.put(key, kind.encode() + b"\n" + content)
 
@@ -266,73 +287,41 @@ class Gate(Listener):
                     flight.cancel()
 
 
-class _Passing:
-    """A reply on its way through, event by event; it settles when it ends, however it does."""
+class _Events:
+    """Server-sent events on their way through: what they say of tokens, and who is to see that."""
 
-    def __init__(
-        self,
-        gate: Gate,
-        answer: httpx2.Response,
-        sent: Sent,
-        started: float,
-        flight: Flight,
-        asks_usage: bool,
-        key: bytes | None,
-    ) -> None:
-        self._gate, self._answer, self._sent = gate, answer, sent
-        self._started, self._flight, self._asks_usage, self._key = started, flight, asks_usage, key
+    def __init__(self, asks_usage: bool, started: float, hide: Callable[[bytes], bytes]) -> None:
+        self.started, self.whole, self.finish = started, False, None
+        self._asks_usage, self._hide = asks_usage, hide
         self._usage: dict[str, Any] | None = None
-        self._finish: str | None = None
-        self._settled = False
-        self.held = contextlib.ExitStack()
 
-    def __iter__(self) -> Iterator[bytes]:
-        passed, rest = bytearray(), b""
-        try:
-            for piece in self._answer.iter_bytes():
-                *lines, rest = (rest + piece).split(b"\n")
-                if out := b"".join(self._line(line + b"\n") for line in lines):
-                    passed += out if self._key is not None else b""
-                    yield out
-            if rest := self._line(rest):
-                yield rest
-        except Exception as error:
-            if not self._flight.cancelled:
-                self._settle(read_failure(error, time.monotonic() - self._started).attempt)
-            self.close()
-            raise ConnectionResetError("the endpoint broke off") from error
-        self._settle_as_whole()
-        if self._finish is not None:
-            kind = self._answer.headers["content-type"]
-            self._gate.remember(self._key, kind, bytes(passed) + rest)
+    def read(self, answer: httpx2.Response) -> Iterator[bytes]:
+        """Yields what the client gets."""
+        rest = b""
+        for piece in answer.iter_bytes():
+            *lines, rest = (rest + piece).split(b"\n")
+            if out := b"".join(self._line(line + b"\n") for line in lines):
+                yield out
+        if out := self._line(rest):
+            yield out
 
-    def close(self) -> None:
-        """Lets go of the endpoint; who has not settled by then has left."""
-        self.held.close()
-        self._settle(_LEFT)
-
-    def _settle_as_whole(self) -> None:
-        latency = time.monotonic() - self._started
-        known: dict[str, Any] = {"usage": self._usage, "finish_reason": self._finish}
-        self._settle(Attempt(status="ok", latency=latency, http_status=200, **known))
-
-    def _settle(self, attempt: Attempt) -> None:
-        """Settles, once."""
-        if not self._settled:
-            self._settled = True
-            self._gate.settle(self._sent, attempt)
+    @property
+    def attempt(self) -> Attempt:
+        """The record of a whole reply."""
+        latency, usage = time.monotonic() - self.started, self._usage
+        return Attempt(
+            status="ok", latency=latency, http_status=200, usage=usage, finish_reason=self.finish
+        )
 
     def _line(self, line: bytes) -> bytes:
-        """Returns a line as the client gets it, and notes what it says of tokens."""
-        line = self._gate.hide(line)
-        if line.startswith(b"data:") and line[5:].strip() == b"[DONE]":  # the client may go now
-            self._settle_as_whole()
+        line = self._hide(line)
+        self.whole |= line.startswith(b"data:") and line[5:].strip() == b"[DONE]"
         if not line.startswith(b"data:") or not (b'"usage"' in line or b'"finish_reason"' in line):
             return line
         try:
             event = msgspec.json.decode(line[5:])
             choices = event.get("choices")
-            self._finish = next((c["finish_reason"] for c in choices), None) or self._finish
+            self.finish = next((c["finish_reason"] for c in choices), None) or self.finish
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return line
         usage = event.get("usage")
@@ -344,7 +333,17 @@ class _Passing:
         return b"data: " + msgspec.json.encode(event) + b"\n" if choices else b""
 
 
-_LEFT = Attempt(status="error", latency=None, error="the client left")
+def read_body(content: bytes) -> dict[str, Any]:
+    """Reads a request as far as the gate has to understand it; ValueError: it does not."""
+    body = json.loads(content)
+    if not isinstance(body, dict):
+        raise ValueError(f"expected an object, got {type(body).__name__}")
+    if body.get("n") not in (None, 1):
+        raise ValueError(f"'n' must be 1, a reply for each call, got {body['n']!r}")
+    options = body.get("stream_options") or {}
+    if not isinstance(options, dict):
+        raise ValueError(f"expected 'stream_options' to be an object, got {options!r}")
+    return body
 
 
 def client_name(key: str) -> str:
@@ -381,13 +380,10 @@ def _is_text(content: object) -> bool:
 def _answered(answer: httpx2.Response, content: bytes, latency: float) -> tuple[Response, Attempt]:
     """Returns what a client gets of an endpoint's whole answer, and the record of it."""
     status, kind = answer.status_code, answer.headers.get("content-type", JSON)
-    if 300 <= status < 400:
-        where = answer.headers.get("location", "elsewhere")
-        words = f"it redirects to {where}, which is not followed; give that as its base URL"
-        attempt = Attempt(status="error", latency=latency, http_status=status, error=words)
-        return error_response(502, f"the endpoint: {words}", "upstream"), attempt
     if status == 200:
         return Response(200, content, kind), read_success(content, status, latency).attempt
     refusal = read_refusal(answer, latency)
-    attempt = refusal.attempt
-    return Response(status, content, kind, retry_after=refusal.retry_after), attempt
+    if 300 <= status < 400:
+        words = f"the endpoint: {refusal.attempt.error}"
+        return error_response(502, words, "upstream"), refusal.attempt
+    return Response(status, content, kind, retry_after=refusal.retry_after), refusal.attempt

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evo.llm.rates import MINUTE, Lease, Rates
@@ -46,7 +46,7 @@ class _Waiter:
     granted: bool = field(compare=False, default=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Load:
     """How slots were used so far, seconds."""
 
@@ -74,6 +74,10 @@ class Slots:
 
     The slots are shared by all endpoints; each endpoint has its own (sliding) minute, its own
     allowance after a 429 and its own pause, so that one that is busy does not hold up the others.
+
+    Attributes:
+        in_flight: Slots taken now.
+        waiting: Requests that wait now.
     """
 
     def __init__(
@@ -102,36 +106,19 @@ class Slots:
         self._doors: dict[str, _Door] = {}
         self._lock = threading.Lock()
         self._arrivals = itertools.count()
-        self._in_flight = self._waiting = 0
+        self.in_flight = self.waiting = 0
         self._gone: set[object] = set()  # owners who cancelled
         self._closed = False
         self._alarm: threading.Timer | None = None
-        self._alarm_at = math.inf
         self._now = time.monotonic()  # as of the last change
-        self._open = self._busy = self._queued = self._limited = 0.0
-
-    @property
-    def in_flight(self) -> int:
-        """Slots taken now."""
-        return self._in_flight
-
-    @property
-    def waiting(self) -> int:
-        """Requests that wait now."""
-        return self._waiting
+        self._load = Load(slots=max_concurrent)
 
     @property
     def load(self) -> Load:
         """How the slots were used until now."""
         with self._lock:
             self._measure()
-            return Load(
-                slots=self.max_concurrent,
-                open=self._open,
-                busy=self._busy,
-                queued=self._queued,
-                limited=self._limited,
-            )
+            return replace(self._load)
 
     @contextmanager
     def slot(
@@ -178,15 +165,16 @@ class Slots:
 
     def _take(self, waiter: _Waiter) -> None:
         with self._lock:
-            if self._closed or waiter.owner in self._gone:
-                raise SlotCancelled("these slots are closed, or this owner has cancelled")
-            self._measure()
-            heapq.heappush(waiter.door.waiting, waiter)
-            self._grant()
+            if not (self._closed or waiter.owner in self._gone):
+                self._measure()
+                heapq.heappush(waiter.door.waiting, waiter)
+                self._grant()
+            else:
+                waiter.woken.set()
         if not waiter.granted:
             waiter.woken.wait()
         if not waiter.granted:
-            raise SlotCancelled("the wait for a slot was cancelled")
+            raise SlotCancelled("these slots are closed, or this owner has cancelled")
 
     def _give_back(self, waiter: _Waiter) -> None:
         """Ends a slot, or the wait for it."""
@@ -194,7 +182,7 @@ class Slots:
         with self._lock:
             self._measure()
             if waiter.granted:
-                self._in_flight -= 1
+                self.in_flight -= 1
                 door.release(waiter.lease, now=self._now)
             elif waiter in door.waiting:
                 door.waiting.remove(waiter)
@@ -204,50 +192,41 @@ class Slots:
     def _grant(self) -> None:
         """Hands free slots to those who wait and may pass; the lock is held."""
         now, opening = self._now, math.inf
-        while self._in_flight < self.max_concurrent:
-            ready: list[_Door] = []
-            opening = math.inf
-            for door in self._doors.values():
-                if door.waiting:
-                    wait = door.wait(door.waiting[0].lease.tokens, now=now)
-                    opening = min(opening, wait)
-                    if wait <= 0:
-                        ready.append(door)
+        while self.in_flight < self.max_concurrent:
+            doors = [door for door in self._doors.values() if door.waiting]
+            waits = [door.wait(door.waiting[0].lease.tokens, now=now) for door in doors]
+            ready = [door for door, wait in zip(doors, waits, strict=True) if wait <= 0]
             if not ready:
+                opening = min(waits, default=math.inf)
                 break
             door = min(ready, key=lambda each: each.waiting[0])
             waiter = heapq.heappop(door.waiting)
             door.admit(waiter.lease, now=now)
-            self._in_flight += 1
+            self.in_flight += 1
             waiter.granted = True
             waiter.woken.set()
-        self._waiting = sum(len(door.waiting) for door in self._doors.values())
-        if self._in_flight < self.max_concurrent:
-            self._set_alarm(now + opening)
-
-    def _set_alarm(self, at: float) -> None:
-        """Sees to it that those whom a limit holds up are let through in time; lock held."""
-        if self._alarm is not None and (at < self._alarm_at or not self._waiting):
+        self.waiting = sum(len(door.waiting) for door in self._doors.values())
+        if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self._alarm is None and at < math.inf:
-            self._alarm, self._alarm_at = threading.Timer(at - self._now, self._ring), at
+        if self.in_flight < self.max_concurrent and opening < math.inf:
+            self._alarm = threading.Timer(opening, self._ring)
             self._alarm.daemon = True
             self._alarm.start()
 
     def _ring(self) -> None:
+        """Lets those through whom a limit held up."""
         with self._lock:
-            self._alarm = None
             self._measure()
             self._grant()
 
     def _measure(self) -> None:
         """Adds up the load since the last change; the lock is held."""
-        before, self._now = self._now, time.monotonic()
+        before, self._now, load = self._now, time.monotonic(), self._load
         seconds = self._now - before
-        if self._waiting or self._in_flight:
-            self._open += seconds
-            self._busy += self._in_flight * seconds
-            self._queued += self._waiting * seconds
-            if self._waiting and self._in_flight < self.max_concurrent:
-                self._limited += seconds
+        if self.waiting or self.in_flight:
+            load.open += seconds
+            load.busy += self.in_flight * seconds
+            load.queued += self.waiting * seconds
+            if self.waiting and self.in_flight < self.max_concurrent:
+                load.limited += seconds

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from email.message import Message
 from http import HTTPStatus
@@ -15,9 +16,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, Self
 
-from evo.llm.offline.endpoint import Response, error_response
+import msgspec
 
 LARGEST_BODY = 64 << 20
+JSON = "application/json"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,37 @@ class Request:
     headers: Message
     body: bytes
     connection: socket.socket
+
+
+@dataclass(frozen=True)
+class Response:
+    """An HTTP answer."""
+
+    status: int
+    content: bytes
+    kind: str = JSON
+    usage: dict[str, Any] | None = None  # of a completion, like the next
+    seed: int | None = None
+    retry_after: float | None = None  # seconds after which the client may try again
+    final: bool = False  # trying again is of no use
+    stream: Generator[bytes] | None = (
+        None  # what follows the content; closed once nobody reads it any more
+    )
+
+
+def error_response(
+    status: int, message: str, code: str, *, retry_after: float | None = None, final: bool = False
+) -> Response:
+    """Returns an error as OpenAI's endpoints send it."""
+    error = {"message": message, "type": code, "param": None, "code": code}
+    content = msgspec.json.encode({"error": error})
+    return Response(status, content, retry_after=retry_after, final=final)
+
+
+def list_models(names: Iterable[str], owner: str) -> Response:
+    """Returns a list of models as OpenAI's endpoints send it."""
+    data = [{"id": n, "object": "model", "created": 0, "owned_by": owner} for n in names]
+    return Response(200, msgspec.json.encode({"object": "list", "data": data}))
 
 
 class Listener(contextlib.AbstractContextManager[Any], ABC):
@@ -71,31 +104,28 @@ class Listener(contextlib.AbstractContextManager[Any], ABC):
                 self._http = opened.enter_context(_HTTPServer(self._address, self))
             except OSError as error:
                 host, port = self._address
-                reason = error.strerror or error
                 raise OSError(
-                    f"cannot listen on {host}:{port}: {reason}; another port may be free, "
-                    f"0 picks one that is"
+                    f"cannot listen on {host}:{port}: {error.strerror or error}; another port may "
+                    "be free, 0 picks one that is"
                 ) from error
-            self._thread = threading.Thread(
-                target=self._http.serve_forever, args=(0.05,), daemon=True
-            )
-            self._thread.start()
+            thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+            thread.start()
+            opened.callback(thread.join)
+            opened.callback(self._http.shutdown)
             self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._thread.join()
         self._opened.close()
 
 
 class _HTTPServer(ThreadingHTTPServer):
     request_queue_size = 1024
+    daemon_threads = False  # so that closing waits for them
 
     def __init__(self, address: tuple[str, int], listener: Listener) -> None:
         self.listener = listener
-        self._connections: dict[threading.Thread, Any] = {}
-        self._lock = threading.Lock()
+        self._connections: set[Any] = set()
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -105,31 +135,20 @@ class _HTTPServer(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serves a connection on a thread of its own, which `server_close` can end."""
-        thread = threading.Thread(
-            target=self.process_request_thread, args=(request, client_address), daemon=True
-        )
-        with self._lock:
-            thread.start()
-            self._connections[thread] = request
+        self._connections.add(request)
+        super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serves a connection until it ends."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                del self._connections[threading.current_thread()]
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection."""
+        self._connections.discard(request)
+        super().shutdown_request(request)
 
     def server_close(self) -> None:
         """Closes every socket and waits for every thread."""
-        super().server_close()
-        with self._lock:
-            connections = dict(self._connections)
-        for connection in connections.values():
+        for connection in self._connections.copy():
             with contextlib.suppress(OSError):  # the client was quicker
                 connection.shutdown(socket.SHUT_RDWR)
-        for thread in connections:
-            thread.join()
+        super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away, or an answer that broke off, is no error of the server."""
@@ -145,54 +164,45 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answers a request."""
-        body = self._read_body()
-        if body is None:
-            return
-        request = Request(self.command, self.path, self.headers, body, self.connection)
-        response = self.server.listener.respond(request)
+        length = self.headers.get("Content-Length", "0" if self.command == "GET" else "")
+        if not (length.isascii() and length.isdigit() and len(length) < 10):
+            return self.send_error(411, "a Content-Length is needed")
+        if int(length) > LARGEST_BODY:
+            return self.send_error(413, f"the body may have {LARGEST_BODY} bytes, got {length}")
+        body, response = self.rfile.read(int(length)), None
+        if len(body) == int(length):
+            request = Request(self.command, self.path, self.headers, body, self.connection)
+            response = self.server.listener.respond(request)
         if response is None:
             self.close_connection = True
         else:
             self._send(response)
+        return None
 
     do_GET = do_POST  # noqa: N815
-
-    def _read_body(self) -> bytes | None:
-        """Returns the body; None if it breaks off, or cannot be read, which is answered."""
-        length = self.headers.get("Content-Length", "0" if self.command == "GET" else "")
-        if not (length.isascii() and length.isdigit() and len(length) < 10):
-            self.send_error(411, "a Content-Length is needed")
-            return None
-        if int(length) > LARGEST_BODY:
-            self.send_error(413, f"the body may have {LARGEST_BODY} bytes, got {length}")
-            return None
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
-            self.close_connection = True
-            return None
-        return body
 
     def _send(self, response: Response) -> None:
         stream = response.stream
         with contextlib.nullcontext() if stream is None else contextlib.closing(stream):
             chunked = stream is not None and self.request_version >= "HTTP/1.1"
             self.close_connection |= stream is not None and not chunked
-            self.send_response(response.status)
-            self.send_header("Content-Type", response.kind)
+            headers = {"Content-Type": response.kind}
             if chunked:
-                self.send_header("Transfer-Encoding", "chunked")
+                headers["Transfer-Encoding"] = "chunked"
             elif stream is None:
-                self.send_header("Content-Length", str(len(response.content)))
+                headers["Content-Length"] = str(len(response.content))
             if response.retry_after is not None:
-                self.send_header("Retry-After", str(math.ceil(response.retry_after)))
-                self.send_header("retry-after-ms", str(math.ceil(1000 * response.retry_after)))
+                headers["Retry-After"] = str(math.ceil(response.retry_after))
+                headers["retry-after-ms"] = str(math.ceil(1000 * response.retry_after))
             if response.final:
-                self.send_header("x-should-retry", "false")
+                headers["x-should-retry"] = "false"
             if self.close_connection:
-                self.send_header("Connection", "close")
+                headers["Connection"] = "close"
+            self.send_response(response.status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(response.content)
+            self.wfile.write(response.content)
             for piece in stream or ():
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
                 self.wfile.flush()

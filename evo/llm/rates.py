@@ -32,11 +32,11 @@ class Lease:
         *,
         answered: bool = True,
         turned_away: bool = False,
-        pause: float | None = None,
+        pause: float = 0.0,
     ) -> None:
         """Says what became of the request; tokens unknown: the estimate stands."""
         self.used, self.answered, self.turned_away = tokens, answered, turned_away
-        self.pause = pause or 0.0
+        self.pause = pause
 
 
 class Rates:
@@ -78,18 +78,16 @@ class Rates:
         return max(0.0, self._paused_until - now, self._wait_for_window(tokens, now))
 
     def _wait_for_window(self, tokens: int, now: float) -> float:
-        if self._requests == self._tokens == math.inf:
-            return 0.0
         while self._over and self._over[0].ended + self._window <= now:
             self._used -= self._over.popleft().tokens
         count, used, opening = self._in_flight + len(self._over), self._used, now
-        for lease in self._over:
-            if count < self._requests and used + tokens <= self._tokens:
+        for lease in (*self._over, None):
+            if not count or (count < self._requests and used + tokens <= self._tokens):
                 return opening - now
-            opening = lease.ended + self._window
-            count, used = count - 1, used - lease.tokens
-        fits = count < self._requests and used + tokens <= self._tokens
-        return opening - now if fits or not count else math.inf
+            if lease is not None:
+                opening = lease.ended + self._window
+                count, used = count - 1, used - lease.tokens
+        return math.inf
 
     def admit(self, lease: Lease, *, now: float) -> None:
         """Counts a request that is let through."""
@@ -112,3 +110,9 @@ class Rates:
             self._fell = now
         elif lease.answered:
             self.allowance = min(float(self._most), self.allowance + 1 / self.allowance)
+
+    def count(self, tokens: int, *, now: float) -> None:
+        """Counts a request that is over already."""
+        lease = Lease(tokens)
+        self.admit(lease, now=now)
+        self.release(lease, now=now)

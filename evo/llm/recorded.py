@@ -59,13 +59,9 @@ class RecordedModel:
         if prompt_hash(messages) != child.prompt_hash:
             with self._lock:
                 self._differing.add(place)
-        answered = child.attempts[-1:] if child.reply is not None else ()
-        return Call(
-            child.attempts,
-            child.reply,
-            child.reasoning,
-            answered[0].finish_reason if answered else None,
-        )
+        answered = child.reply is not None and child.attempts
+        finish = child.attempts[-1].finish_reason if answered else None
+        return Call(child.attempts, child.reply, child.reasoning, finish)
 
     def cancel(self) -> None:
         """Makes later calls raise `CallCancelled`."""

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,31 +20,37 @@ from evo.records import Header, Model, Sampling
 FILE_VARIABLE = "EVO_MODELS"
 USER_FILE = Path("~/.config/evo/models.toml")
 
-_ALLOWED = (*(name for name in Model.__struct_fields__ if name != "name"), "omit")
-
 
 class ModelError(ValueError):
     """An unknown model, or a mistake in what is said of one."""
 
 
-def load_models(extra: str | os.PathLike[str] | None = None) -> dict[str, Model]:
+def load_models() -> dict[str, Model]:
     """Returns all known models by name: shipped, of installed packages, and the user's.
 
     A package adds models by entry points of the group `evo.models`. The user's own are in the file
-    `extra`, else in the one that `EVO_MODELS` names, else in `~/.config/evo/models.toml`.
+    that `EVO_MODELS` names, else in `~/.config/evo/models.toml`.
     """
-    models = {**_shipped(), **_plugged_in()}
-    path = Path(extra) if extra is not None else _user_file()
-    if path is not None:
-        models |= _parse(_read(path), str(path))
+    models = dict(_shipped())
+    for name, model in plugged_in("evo.models").items():
+        if not isinstance(model, Model):
+            raise ModelError(f"entry point {name!r} of evo.models: not a Model: {model!r}")
+        models[model.name] = model
+    path = Path(os.environ.get(FILE_VARIABLE) or USER_FILE).expanduser()
+    if os.environ.get(FILE_VARIABLE) or path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"cannot read the file of models {str(path)!r}: {error}") from None
+        models |= _parse(text, str(path))
     return models
 
 
-def find_model(model: str | Model, *, models: Mapping[str, Model] | None = None) -> Model:
+def find_model(model: str | Model) -> Model:
     """Returns the model of a name, a Model as it is; ModelError says how to add an unknown one."""
     if isinstance(model, Model):
         return model
-    known = load_models() if models is None else models
+    known = load_models()
     if model in known:
         return known[model]
     close = difflib.get_close_matches(model, known, n=1)
@@ -88,11 +93,7 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
 
 
 def own_models(header: Header, path: object, given: str | Model | None = None) -> Header:
-    """Returns a log's header with the user's own models; see `own_model`.
-
-    Raises:
-        ModelError: As there; of a critic's model too.
-    """
+    """Returns a log's header with the user's own models, a critic's too; see `own_model`."""
     own = msgspec.structs.replace(header, model=own_model(header.model, path, given))
     if (critic := header.critic) is None:
         return own
@@ -122,11 +123,7 @@ def resolve_sampling(
     top_p: float | None = None,
     max_tokens: int | None = None,
 ) -> Sampling:
-    """Returns sampling settings, the model's defaults where None is given.
-
-    Raises:
-        ValueError: A setting is out of range.
-    """
+    """Returns sampling settings, the model's defaults where None; ValueError: out of range."""
     temperature = float(model.temperature if temperature is None else temperature)
     top_p = float(model.top_p if top_p is None else top_p)
     max_tokens = model.max_tokens if max_tokens is None else max_tokens
@@ -149,34 +146,10 @@ def _shipped() -> Mapping[str, Model]:
     from evo.llm.offline import OFFLINE_MODELS
 
     text = (files("evo.llm") / "models.toml").read_text(encoding="utf-8")
-    models = _parse(text, "models.toml")
-    versions = {name: OFFLINE_MODELS[name] for name in models.keys() & OFFLINE_MODELS}
-    return models | {
-        name: msgspec.structs.replace(models[name], version=v) for name, v in versions.items()
+    return {
+        name: msgspec.structs.replace(model, version=OFFLINE_MODELS.get(name))
+        for name, model in _parse(text, "models.toml").items()
     }
-
-
-def _plugged_in() -> Mapping[str, Model]:
-    models = plugged_in("evo.models")
-    for name, model in models.items():
-        if not isinstance(model, Model):
-            raise ModelError(f"entry point {name!r} of evo.models: not a Model: {model!r}")
-    return {model.name: model for model in models.values()}
-
-
-def _user_file() -> Path | None:
-    named = os.environ.get(FILE_VARIABLE)
-    if named:
-        return Path(named)
-    path = USER_FILE.expanduser()
-    return path if path.is_file() else None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"cannot read the file of models {str(path)!r}: {error}") from None
 
 
 def _parse(text: str, source: str) -> dict[str, Model]:
@@ -184,42 +157,38 @@ def _parse(text: str, source: str) -> dict[str, Model]:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{source}: not TOML: {error}") from None
-    return {name: _model(name, table, source) for name, table in tables.items()}
+    models = {}
+    for name, table in tables.items():
+        try:
+            models[name] = _model(name, table)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise ModelError(f"{source}: model {name!r}: {error}") from None
+    return models
 
 
-def _model(name: str, table: Any, source: str) -> Model:
-    where = f"{source}: model {name!r}"
+def _model(name: str, table: object) -> Model:
+    """Returns the model of a table; ValueError says what is wrong with it."""
     if not isinstance(table, dict):
-        raise ModelError(f'{where}: expected a table, written ["{name}"], got {table!r}')
-    unknown = [key for key in table if key not in _ALLOWED]
-    if unknown:
-        hint = ""
-        if all(isinstance(value, dict) for value in table.values()):
-            hint = f' (a name with dots needs quotes: ["{name}.{unknown[0]}"])'
-        raise ModelError(
-            f"{where}: unknown key {unknown[0]!r}{hint}; allowed: {', '.join(_ALLOWED)}"
-        )
-    fields = {key: value for key, value in table.items() if key != "omit"}
+        raise ValueError(f'expected a table, written ["{name}"], got {table!r}')
+    allowed = [*(each for each in Model.__struct_fields__ if each != "name"), "omit"]
+    for key, value in table.items():
+        if key not in allowed:
+            dotted = f' (a name with dots needs quotes: ["{name}.{key}"])'
+            hint = dotted if isinstance(value, dict) else ""
+            raise ValueError(f"unknown key {key!r}{hint}; allowed: {', '.join(allowed)}")
     omit = table.get("omit", [])
     if not isinstance(omit, list) or not all(isinstance(item, str) for item in omit):
-        raise ModelError(f"{where}: omit: expected a list of names of fields, got {omit!r}")
-    try:
-        model = msgspec.convert({"name": name, **fields}, Model)
-        extra_body = model.extra_body | dict.fromkeys(omit)
-        model = msgspec.structs.replace(model, extra_body=extra_body)
-        resolve_sampling(model)
-    except (msgspec.ValidationError, ValueError) as error:
-        raise ModelError(f"{where}: {error}") from None
-    _check(model, where)
-    return model
-
-
-def _check(model: Model, where: str) -> None:
-    for name in ("input_price", "cached_price", "output_price"):
-        value = getattr(model, name)
+        raise ValueError(f"omit: expected a list of names of fields, got {omit!r}")
+    fields = {key: value for key, value in table.items() if key != "omit"}
+    model = msgspec.convert({"name": name, **fields}, Model)
+    model = msgspec.structs.replace(model, extra_body=model.extra_body | dict.fromkeys(omit))
+    resolve_sampling(model)
+    for field in ("input_price", "cached_price", "output_price"):
+        value = getattr(model, field)
         if value is not None and not 0 <= value < float("inf"):
-            raise ModelError(f"{where}: {name}: expected dollars of at least 0, got {value!r}")
-    for name in ("active_parameters", "context"):
-        value = getattr(model, name)
+            raise ValueError(f"{field}: expected dollars of at least 0, got {value!r}")
+    for field in ("active_parameters", "context"):
+        value = getattr(model, field)
         if value is not None and value < 1:
-            raise ModelError(f"{where}: {name}: expected at least 1, got {value!r}")
+            raise ValueError(f"{field}: expected at least 1, got {value!r}")
+    return model

@@ -1,6 +1,6 @@
 """The offline model over HTTP, for any tool that speaks the chat-completions protocol.
 
-It can be slow, fail and limit as endpoints do, each in a seeded way, and it logs what it saw.
+It can be slow and fail as endpoints do, each in a seeded way, and it logs what it saw.
 """
 
 from __future__ import annotations
@@ -9,19 +9,17 @@ import contextlib
 import hashlib
 import random
 import socket
-import sys
 import threading
 import time
-from collections.abc import Generator
+from collections import Counter
 from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
 import msgspec
 
-from evo.llm.listening import Listener, Request, has_left
-from evo.llm.offline.endpoint import Response, error_response, respond
+from evo.llm.listening import Listener, Request, Response, error_response, has_left
+from evo.llm.offline.endpoint import respond
 from evo.llm.offline.latency import Latency
-from evo.llm.rates import MINUTE, Lease, Rates
 
 Fault = Literal["rate_limit", "server_error", "hang", "drop"]
 """`rate_limit`: 429 with Retry-After; `server_error`: 500; `hang`: no answer until the client
@@ -35,9 +33,7 @@ SIMULATED_WAIT = 0.2  # seconds of Retry-After of a simulated rate limit
 def parse_faults(text: str | None) -> dict[Fault, float]:
     """Parses `rate_limit:0.1,drop:0.05`: the probability of each fault; ValueError otherwise."""
     found: dict[Fault, float] = {}
-    for part in (text or "").split(","):
-        if not part.strip():
-            continue
+    for part in filter(str.strip, (text or "").split(",")):
         name, _, number = part.strip().partition(":")
         try:
             probability = float(number)
@@ -71,8 +67,6 @@ class OfflineServer(Listener):
             and `answered` (seconds since the server began), `status` (HTTP; 0: no answer, or
             nobody there to take it), `seed`, `prompt_hash` (SHA-256 of the messages), `usage`,
             `in_flight` (when received).
-        rpm: Requests in any 60 s beyond which a 429 is given; None: no limit.
-        tpm: Tokens in any 60 s, prompt and completion, likewise.
 
     Raises:
         ValueError: A port above 65535, or faults that `parse_faults` refuses.
@@ -87,20 +81,15 @@ class OfflineServer(Listener):
         latency: Latency | None = None,
         faults: str | None = None,
         request_log: Path | None = None,
-        rpm: int | None = None,
-        tpm: int | None = None,
     ) -> None:
         super().__init__(host, port)
         self._faults = parse_faults(faults)
         self._latency = latency
-        self._rates = Rates(
-            sys.maxsize, requests_per_minute=rpm, tokens_per_minute=tpm, window=MINUTE
-        )
         self._request_log = request_log
         self._log_file: BinaryIO | None = None
         self._lock = threading.Lock()
         self._in_flight = 0
-        self._occurrences: dict[bytes, int] = {}
+        self._occurrences: Counter[bytes] = Counter()
 
     def begin(self, opened: contextlib.ExitStack) -> None:
         """Opens the request log."""
@@ -112,48 +101,41 @@ class OfflineServer(Listener):
         """Answers as the offline model, with its faults and latency."""
         if request.method != "POST":
             return respond(request.method, request.path, request.body)
-        with self._record(request.body) as sent:
-            response, wait = self._answer(request.path, request.body)
-            if not _wait(wait, request.connection) or response is None:
-                return None
-            sent.append(response)
+        received, response = time.monotonic(), None
+        with self._lock:
+            self._in_flight += 1
+            in_flight = self._in_flight
+        try:
+            answer, wait = self._answer(request.path, request.body)
+            if _wait(wait, request.connection):
+                response = answer
+        finally:
+            with self._lock:
+                self._in_flight -= 1
+                self._log(request.body, response, received, in_flight)
         return response
 
     def _answer(self, path: str, body: bytes) -> tuple[Response | None, float]:
         """Returns an answer, None to close the connection, and the seconds to wait first."""
         fault = self._draw_fault(body)
-        if fault == "hang":
-            return None, LONGEST_HANG
-        if fault == "drop":
-            return None, 0.0
+        if fault in {"hang", "drop"}:
+            return None, LONGEST_HANG if fault == "hang" else 0.0
         if fault == "server_error":
             return error_response(500, "a simulated error of the server", "server_error"), 0.0
         if fault == "rate_limit":
-            return self._limited("a simulated rate limit", SIMULATED_WAIT), 0.0
-        response = respond("POST", path, body)
-        used = sum((response.usage or {}).get(k, 0) for k in ("prompt_tokens", "completion_tokens"))
-        with self._lock:
-            now = time.monotonic()
-            wait = self._rates.wait(used, now=now)
-            if not wait:
-                self._rates.admit(lease := Lease(used), now=now)
-                self._rates.release(lease, now=now)
-        if wait:
-            return self._limited("over the limit of requests or tokens per minute", wait), 0.0
-        return response, self._latency.seconds(body) if self._latency else 0.0
-
-    @staticmethod
-    def _limited(message: str, wait: float) -> Response:
-        text = f"{message}; retry in {wait:.2f} s"
-        return error_response(429, text, "rate_limit_exceeded", retry_after=wait)
+            text = f"a simulated rate limit; retry in {SIMULATED_WAIT} s"
+            code, wait = "rate_limit_exceeded", SIMULATED_WAIT
+            return error_response(429, text, code, retry_after=wait), 0.0
+        seconds = self._latency.seconds(body) if self._latency else 0.0
+        return respond("POST", path, body), seconds
 
     def _draw_fault(self, body: bytes) -> Fault | None:
         if not self._faults:
             return None
         digest = hashlib.sha256(body).digest()
         with self._lock:
-            occurrence = self._occurrences.get(digest, 0)
-            self._occurrences[digest] = occurrence + 1
+            occurrence = self._occurrences[digest]
+            self._occurrences[digest] += 1
         point = random.Random(digest + str(occurrence).encode()).random()
         for fault, probability in self._faults.items():
             point -= probability
@@ -161,30 +143,19 @@ class OfflineServer(Listener):
                 return fault
         return None
 
-    @contextlib.contextmanager
-    def _record(self, body: bytes) -> Generator[list[Response]]:
-        """Logs a request once the block ends; the block appends the answer that was sent."""
-        received = time.monotonic() - self._began
-        with self._lock:
-            self._in_flight += 1
-            in_flight = self._in_flight
-        sent: list[Response] = []
-        try:
-            yield sent
-        finally:
-            with self._lock:
-                self._in_flight -= 1
-                if self._log_file is not None:
-                    line = {
-                        "received": round(received, 4),
-                        "answered": round(time.monotonic() - self._began, 4),
-                        "status": sent[0].status if sent else 0,
-                        "seed": sent[0].seed if sent else None,
-                        "prompt_hash": _prompt_hash(body),
-                        "usage": sent[0].usage if sent else None,
-                        "in_flight": in_flight,
-                    }
-                    self._log_file.write(msgspec.json.encode(line) + b"\n")
+    def _log(self, body: bytes, sent: Response | None, received: float, in_flight: int) -> None:
+        """Writes the line of a request; the lock is held."""
+        if self._log_file is not None:
+            line = {
+                "received": round(received - self._began, 4),
+                "answered": round(time.monotonic() - self._began, 4),
+                "status": sent.status if sent else 0,
+                "seed": sent.seed if sent else None,
+                "prompt_hash": _prompt_hash(body),
+                "usage": sent.usage if sent else None,
+                "in_flight": in_flight,
+            }
+            self._log_file.write(msgspec.json.encode(line) + b"\n")
 
 
 def _wait(seconds: float, connection: socket.socket) -> bool:

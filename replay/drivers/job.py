@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evo.keyed import KeyedStream
-from evo.llm.listening import Listener, Request
-from evo.llm.offline.endpoint import Response
+from evo.llm.listening import Listener, Request, Response
 from evo.task import Task
 
 if TYPE_CHECKING:

@@ -1,32 +1,22 @@
-"""How well the slots of a session are used, and what limits and faults of an endpoint cost.
+"""How well the slots of a session are used.
 
-    python tests/benchmarks/throughput.py slots
-    python tests/benchmarks/throughput.py limits
+    python tests/benchmarks/throughput.py
 
-`slots`: arms of N children over some generations, lognormal latency, all through one `Slots`.
-Beside it, list schedules of the very same latencies: the ideal (each arm's generations in order,
-no overhead), the barrier way (one run after the other, each with a semaphore of its own), and the
-static two-level split of `evo.plan_concurrency`.
-
-`limits`: `evo serve` with faults and limits per minute in a process of its own; the limits are
-checked on its request log. What the limit allows is the time in which requests may be sent at all:
-a full minute's worth at once, the next a minute later.
+Arms of N children over some generations, lognormal latency, all through one `Slots`. Beside it,
+list schedules of the very same latencies: the ideal (each arm's generations in order, no overhead),
+the barrier way (one run after the other, each with a semaphore of its own), and the static
+two-level split of `evo.plan_concurrency`.
 
 Evaluations take no time here, so that calls are measured alone.
 """
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -37,8 +27,8 @@ from evo.handle import Control
 from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.offline.latency import Latency
-from evo.records import Evaluation, Model
-from evo.runs.resources import Resources, open_resources
+from evo.records import Evaluation
+from evo.runs.resources import Resources
 from evo.runs.session import Goal, Job, bring
 
 Latencies = dict[tuple[int, int], list[float]]
@@ -154,8 +144,8 @@ def measure(
     return wall, sum(watch.shares) / len(watch.shares), latencies
 
 
-def show_slots(options: argparse.Namespace) -> None:
-    latency = Latency(options.median, options.sigma)
+def main() -> None:
+    latency = Latency(0.5, 1.0)
     print("arms x N x T, slots     wall s  used while calls wait  ideal s  ratio", end="")
     print("  barrier s  ratio  static split s  ratio")
     for arms, children, count in ((4, 64, 16), (4, 11, 20)):
@@ -169,96 +159,6 @@ def show_slots(options: argparse.Namespace) -> None:
             f"  {ideal:7.2f}  {wall / ideal:5.3f}  {barrier:9.2f}  {barrier / ideal:5.3f}", end=""
         )
         print(f"  {static:8.2f} ({plan})  {static / ideal:5.3f}")
-
-
-def most_in_a_minute(requests: list[tuple[float, int]]) -> tuple[int, int]:
-    """Returns the most requests and the most tokens in any sliding minute."""
-    requests, first, tokens, most = sorted(requests), 0, 0, (0, 0)
-    for last, (received, used) in enumerate(requests):
-        tokens += used
-        while received - requests[first][0] >= 60:
-            tokens -= requests[first][1]
-            first += 1
-        most = (max(most[0], last - first + 1), max(most[1], tokens))
-    return most
-
-
-def show_limits(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        log = options.request_log or Path(folder) / "requests.jsonl"
-        command = [sys.executable, "-m", "evo", "serve", "--port", "0", "--request-log", str(log)]
-        command += ["--faults", "rate_limit:0.1,server_error:0.05", "--latency", "0.3,1"]
-        command += ["--rpm", str(options.rpm), "--tpm", str(options.tpm)]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        try:
-            assert server.stdout is not None
-            url = next(part for part in server.stdout.readline().split() if "://" in part)
-            run_against(url.rstrip(";"), log, Path(folder), options)
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def run_against(url: str, request_log: Path, folder: Path, options: argparse.Namespace) -> None:
-    arms, generations = 4, 3
-    children = options.calls // (arms * generations)
-    model = Model(name="offline", base_url=url)
-    jobs = [
-        Job(
-            folder / f"{seed}.jsonl",
-            make_header("mmd", model=model, children=children, seed=seed, max_tokens=2000),
-            Goal(generations),
-        )
-        for seed in range(arms)
-    ]
-    settings = Settings(
-        max_concurrent=16,
-        progress=False,
-        requests_per_minute=options.rpm,
-        tokens_per_minute=options.tpm,
-    )
-    header = jobs[0].header
-    with open_resources(settings) as opened:
-        opened.evaluator.close()
-        caller = opened.caller(header)
-        resources = replace(opened, evaluator=Instant(), only=caller)
-        caller.call([{"role": "user", "content": "warm"}], seed=0, generation=0, index=0)
-        started = time.perf_counter()
-        done = bring(jobs, resources)
-        logs = [each.log for each in done if each.log is not None]
-        wall = time.perf_counter() - started
-        load = opened.slots.load
-    lines = [json.loads(line) for line in request_log.read_text().splitlines()]
-    seen = [(line["received"], (line["usage"] or {}).get("total_tokens", 0)) for line in lines]
-    requests, tokens = most_in_a_minute(seen)
-    statuses = [outcome.evaluation.status for log in logs for outcome in log.outcomes]
-    attempts = [a for log in logs for outcome in log.outcomes for a in outcome.attempts]
-    turned = {s: sum(a.http_status == s for a in attempts) for s in (200, 429, 500)}
-    minutes = max(len(seen) / options.rpm, sum(used for _, used in seen) / options.tpm)
-    busy = sum(line["answered"] - line["received"] for line in lines)
-    allowed = 60 * int(minutes) + busy / 16 * (minutes % 1) / minutes
-    print(
-        f"{len(statuses)} children, {statuses.count('ok')} ok, {len(attempts)} attempts logged",
-        end="",
-    )
-    print(f" ({turned}), {len(seen)} requests on the server's log")
-    print(f"most in a sliding minute: {requests} requests of {options.rpm}, ", end="")
-    print(f"{tokens:,} tokens of {options.tpm:,}")
-    print(f"wall {wall:.1f} s, the limit allows {allowed:.1f} s: {allowed / wall:.1%}; ", end="")
-    print(f"held back {load.limited:.1f} s, load average {os.getloadavg()[0]:.1f}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("slots", "limits"))
-    parser.add_argument("--median", type=float, default=0.5, help="seconds of latency")
-    parser.add_argument("--sigma", type=float, default=1.0)
-    parser.add_argument("--rpm", type=int, default=120)
-    parser.add_argument("--tpm", type=int, default=60_000)
-    parser.add_argument("--request-log", type=Path, help="keep the server's log here")
-    parser.add_argument("--calls", type=int, default=204)
-    options = parser.parse_args()
-    (show_slots if options.what == "slots" else show_limits)(options)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pytest
 from evo.benchmarking import Level, knee, probe
 from evo.cli import main
 from evo.llm.client import EndpointDown
+from evo.llm.gate import Gate
 from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
 from evo.records import Model
@@ -41,7 +42,7 @@ def test_a_probe_asks_no_more_than_it_said(
 
 
 def test_a_probe_ends_where_the_endpoint_limits() -> None:
-    with OfflineServer(rpm=6) as server:
+    with Gate("offline", requests_per_minute=6) as server:
         model = Model(name="x", id="offline", base_url=server.url)
         levels = list(probe(model, calls=4, max_tokens=100))
     assert not levels[0].limited

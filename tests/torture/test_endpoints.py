@@ -108,15 +108,12 @@ def ask(server: Server, **options: Any) -> Call:
         return client.call([{"role": "user", "content": "hi"}], seed=1)
 
 
-def test_a_redirect_to_another_host_gets_nothing(server: Server, other: Server) -> None:
+def test_a_redirect_is_not_followed(server: Server, other: Server) -> None:
     for status in (301, 302, 307, 308):
         server.answers = [(status, {"Location": other.url + "/chat/completions"}, b"")]
         with pytest.raises(EndpointError, match=r"redirects to .* not followed"):
             ask(server)
     assert other.seen == []
-    server.answers = [(307, {"Location": "/v2/chat/completions"}, b"")]
-    assert ask(server).reply == "a reply"
-    assert server.seen[-1][0] == "/v2/chat/completions"
 
 
 @pytest.mark.parametrize("packed", [False, True])

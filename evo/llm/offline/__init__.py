@@ -1,11 +1,8 @@
 """The offline model: a seeded stochastic rewriter of programs. It is not an LLM.
 
 It exists so that everything runs at once, anywhere, without a key, and always the same way. It
-speaks the chat-completions protocol, so the client that talks to a language model talks to it:
-
-- `model.complete(request)`: a request in, a completion out; a pure function.
-- `endpoint.respond(...)`: the same for HTTP; used in-process by `evo.llm.transport` and over a
-  socket by `evo.llm.server`.
+speaks the chat-completions protocol (`endpoint.respond`), in this process through
+`evo.llm.transport` and over a socket through `evo.llm.server`.
 
 What it writes comes from the parent program and a bank of ideas for the shipped tasks, known by
 the name of their entry function. It never sees an evaluator and ignores the fitness in a prompt.

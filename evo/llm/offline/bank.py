@@ -1,18 +1,16 @@
-"""What the offline model knows about one task: steps it can compose programs of.
+"""What the offline model knows: for each shipped task the steps that it composes programs of.
 
 A program is a chain over one array: a layout makes it, moves change it, and for some tasks a last
 step turns it into the rest of the answer. Each step is the source of one function. The banks are
-data: `banks/*.toml`.
+data: `banks/*.toml`, where each field is explained.
 """
 
 from __future__ import annotations
 
-import functools
-import threading
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -24,26 +22,13 @@ Value = int | float | tuple["Value", ...]
 Operation = Literal[
     "copy", "edit", "tune", "nudge", "add", "swap", "drop", "layout", "last", "restart"
 ]
-"""What one rewrite does.
-
-- `copy`: nothing; `edit`: one or two small edits anywhere in the code;
-- `tune`: other arguments for one step; `nudge`: moves single points by literal offsets;
-- `add`, `swap`, `drop`: one move more, another one, one less;
-- `layout`: another layout; `last`: another last step; `restart`: a new chain altogether.
-"""
-
-BOLD: frozenset[Operation] = frozenset({"add", "swap", "layout", "last", "restart"})
-"""The operations that bring in an idea; a long parent makes them rarer."""
+"""What one rewrite does: nothing; small edits anywhere in the code; other arguments for a step;
+offsets for single points; a move more, another one, one less; another layout or last step; a new
+chain altogether."""
 
 
 class Argument(msgspec.Struct, frozen=True, array_like=True):
-    """Range of a numeric argument.
-
-    Attributes:
-        low: Least value.
-        high: Greatest value.
-        kind: `real`, `whole`, or `seed`, which is drawn anew instead of scaled.
-    """
+    """Range of a numeric argument; a `seed` is drawn anew instead of scaled."""
 
     low: int | float
     high: int | float
@@ -63,8 +48,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True):
         scaled = min(max(value * factor, self.low), self.high)
         if self.kind == "real":
             return shorten(scaled)
-        step = 1 if factor > 1 else -1
-        moved = round(scaled) if round(scaled) != value else int(value) + step
+        moved = round(scaled) if round(scaled) != value else int(value) + (1 if factor > 1 else -1)
         return int(min(max(moved, self.low), self.high))
 
 
@@ -74,18 +58,7 @@ def shorten(value: float) -> float:
 
 
 class Idea(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One step that the model can write.
-
-    Attributes:
-        name: Name of the function.
-        title: The step in a few words, for prose and docstrings.
-        source: The function. A layout takes only keyword arguments, other steps the array first.
-        weight: How often it comes to mind, relative to the others of its kind.
-        arguments: Range of each numeric argument.
-        choices: Values of each argument that is chosen from a list.
-        fixed_ms: About how long it takes, milliseconds.
-        ms_per: About how many milliseconds each unit of an argument adds.
-    """
+    """One step that the model can write."""
 
     name: str
     title: str
@@ -111,25 +84,7 @@ class Idea(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Bank(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the model knows about one task, and its habits there.
-
-    Attributes:
-        entries: Names of the function that the task calls; the first one found is rewritten.
-        title: What the program makes, in a few words.
-        variable: Name of the array.
-        count: Number of points in it.
-        wrapped: Expression for the array, `{}` being a call of the parent's function.
-        ending: Last line of the entry function.
-        layouts: Ways to make the array.
-        moves: Ways to change it.
-        lasts: Ways to make the rest of the answer; empty where the array is the answer.
-        helpers: Source of the functions that steps use, by name.
-        operations: How often each operation comes to mind.
-        caution: Each step that a parent has multiplies the weight of bold operations by this.
-        most_moves: Moves in a program at most.
-        nudge_sizes: Offsets of single points are at most one of these.
-        spoils: Ways to spoil the answer: statements for before the end of the entry function.
-    """
+    """What the model knows about one task, and its habits there."""
 
     entries: tuple[str, ...]
     title: str
@@ -153,53 +108,33 @@ class Bank(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return next((idea for idea in ideas if idea.name == name), None)
 
 
-def draw_idea(ideas: tuple[Idea, ...], draws: KeyedStream, *, but: str = "") -> Idea:
-    """Returns an idea by weight, other than the one named."""
-    number = draws.weighted({k: idea.weight for k, idea in enumerate(ideas) if idea.name != but})
-    return ideas[number]
-
-
 class Words(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the model says and knows beside programs.
-
-    Attributes:
-        prose: Replies without a program.
-        instructions: Sentences that a rewrite of a text may add: some help a solver, some do
-            nothing, some harm; which is which, the rewriter does not know.
-        synonyms: Words by the one that may stand for them.
-    """
+    """What the model says and knows beside programs."""
 
     prose: tuple[str, ...]
     instructions: tuple[str, ...]
     synonyms: dict[str, str]
 
 
-_loading = threading.Lock()  # msgspec crashes where threads use a type for the first time at once
+class Family(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The words by which word problems, and what is asked of their solver, are read."""
+
+    units: dict[str, tuple[str, float]]
+    short: dict[str, str]
+    take: frozenset[str]
+    put: frozenset[str]
+    cues: dict[str, tuple[str, ...]]
 
 
-def load_banks() -> tuple[Bank, ...]:
-    """Returns the banks of the shipped tasks."""
-    with _loading:
-        return _banks()
+_S = TypeVar("_S", bound=msgspec.Struct)
 
 
-def load_words() -> Words:
-    """Returns what the model knows beside programs."""
-    with _loading:
-        return _words()
-
-
-@functools.cache
-def _banks() -> tuple[Bank, ...]:
-    names = ("packing", "distance", "triangle")
-    return tuple(msgspec.convert(_read(name), Bank) for name in names)
-
-
-@functools.cache
-def _words() -> Words:
-    return msgspec.convert(_read("words"), Words)
-
-
-def _read(name: str) -> dict[str, object]:
+def _read(name: str, kind: type[_S]) -> _S:
     path = Path(__file__).with_name("banks") / f"{name}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind)
+
+
+# Read here, once: msgspec crashes where threads use a type for the first time at once.
+BANKS = tuple(_read(name, Bank) for name in ("packing", "distance", "triangle"))
+WORDS = _read("words", Words)
+FAMILY = _read("problems", Family)

@@ -1,14 +1,13 @@
-"""Small edits of Python source: numeric literals, operators, loop bounds.
+"""Small edits of any Python source: numeric literals, operators, loop bounds.
 
-Works on any program. The text outside the edited spot stays as it is.
+The text outside the edited spot stays as it is.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from evo.keyed import KeyedStream
 from evo.llm.offline.bank import shorten
@@ -17,6 +16,9 @@ from evo.llm.offline.program import parse
 LARGEST_WHOLE = 400
 """Whole literals are not raised above this, so that loops stay short."""
 
+_Kind = Literal["number", "bound", "operator"]
+_WEIGHTS = {"number": 1.0, "bound": 0.3, "operator": 0.1}
+_WORDS = {"number": "a constant", "bound": "a loop bound", "operator": "an operator"}
 _OPERATORS: dict[type[ast.operator] | type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
     ast.Add: ("+", ("-",)),
     ast.Sub: ("-", ("+",)),
@@ -29,23 +31,17 @@ _OPERATORS: dict[type[ast.operator] | type[ast.cmpop], tuple[str, tuple[str, ...
 }
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """A spot that can be edited: a half-open range of characters of the source."""
 
-    kind: Literal["number", "bound", "operator"]
+    kind: _Kind
     start: int
     end: int
     alternatives: tuple[str, ...] = ()
 
 
 def edit(source: str, draws: KeyedStream, *, but: str = "") -> tuple[str, str]:
-    """Makes one edit, sometimes two.
-
-    Args:
-        source: A program.
-        draws: Where chance comes from.
-        but: Name of a top-level function that is left alone.
+    """Makes one edit, sometimes two, of a program; `but`: a top-level function left alone.
 
     Returns:
         The edited source and what was done in words; a program without a spot stays as it is.
@@ -53,15 +49,13 @@ def edit(source: str, draws: KeyedStream, *, but: str = "") -> tuple[str, str]:
     sites = find_sites(source, but)
     if not sites:
         return source, "I found nothing to change."
-    weights = {site: {"number": 1.0, "bound": 0.3, "operator": 0.1}[site.kind] for site in sites}
+    weights = {site: _WEIGHTS[site.kind] for site in sites}
     chosen = {draws.weighted(weights) for _ in range(draws.integer(1, 2))}
     for site in sorted(chosen, key=lambda site: -site.start):
         text = source[site.start : site.end]
         new = draws.pick(site.alternatives) if site.alternatives else _number(text, draws)
         source = source[: site.start] + new + source[site.end :]
-    kinds = {"number": "a constant", "bound": "a loop bound", "operator": "an operator"}
-    words = " and ".join(sorted({kinds[site.kind] for site in chosen}))
-    return source, f"I change {words}."
+    return source, f"I change {' and '.join(sorted({_WORDS[site.kind] for site in chosen}))}."
 
 
 @functools.lru_cache(maxsize=32)
@@ -76,12 +70,8 @@ def find_sites(source: str, but: str = "") -> tuple[Site, ...]:
     starts = [0]
     for line in source.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
-    nodes = [
-        node
-        for top in tree.body
-        if not (but and isinstance(top, ast.FunctionDef) and top.name == but)
-        for node in ast.walk(top)
-    ]
+    kept = [top for top in tree.body if not (but and getattr(top, "name", "") == but)]
+    nodes = [node for top in kept for node in ast.walk(top)]
     bounds = {
         id(argument)
         for node in nodes
@@ -92,8 +82,8 @@ def find_sites(source: str, but: str = "") -> tuple[Site, ...]:
     for node in nodes:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             start = starts[node.lineno - 1] + node.col_offset
-            end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
-            sites.append(Site("bound" if id(node) in bounds else "number", start, end))
+            kind: _Kind = "bound" if id(node) in bounds else "number"
+            sites.append(Site(kind, start, _end(node, starts)))
         elif isinstance(node, ast.BinOp):
             sites += _operator(source, starts, node.left, node.op, node.right)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -101,16 +91,17 @@ def find_sites(source: str, but: str = "") -> tuple[Site, ...]:
     return tuple(sorted(sites, key=lambda site: site.start))
 
 
+def _end(node: ast.expr, starts: list[int]) -> int:
+    return starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+
+
 def _operator(
     source: str, starts: list[int], left: ast.expr, op: ast.operator | ast.cmpop, right: ast.expr
 ) -> list[Site]:
     """Returns the spot of an operator if its sign stands alone between its operands."""
-    if type(op) not in _OPERATORS:
-        return []
-    sign, alternatives = _OPERATORS[type(op)]
-    low = starts[(left.end_lineno or 0) - 1] + (left.end_col_offset or 0)
-    high = starts[right.lineno - 1] + right.col_offset
-    if source[low:high].strip("() \n") != sign:
+    sign, alternatives = _OPERATORS.get(type(op), ("", ()))
+    low, high = _end(left, starts), starts[right.lineno - 1] + right.col_offset
+    if not sign or source[low:high].strip("() \n") != sign:
         return []
     start = source.index(sign, low)
     return [Site("operator", start, start + len(sign), alternatives)]

@@ -1,130 +1,173 @@
 """The offline model as an HTTP endpoint: a request's path and body in, status and bytes out.
 
-Used in-process by `evo.llm.transport` and over a socket by `evo.llm.server`, so both give the
-same answers.
+Tokens are counted by a rule, not a tokenizer:
+
+- A text has ceil(characters / 4) tokens; a message costs 4 more.
+- `prompt_tokens` is the sum over the messages.
+- `cached_tokens` are those of the leading system messages, rounded down to blocks of 64: what an
+  endpoint with a prefix cache reports once it has seen the task. It is the same for the first
+  call, so that usage is a function of the request alone.
+- `completion_tokens` are those of the reply; a limit of n tokens cuts it after 4 n characters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from evo.llm.offline import OFFLINE_MODELS
-from evo.llm.offline.model import complete
-from evo.llm.offline.request import RequestError
+from evo.llm.listening import Response, error_response, list_models
+from evo.llm.offline import OFFLINE_CONTEXT, OFFLINE_MODELS
+from evo.llm.offline.model import Request, answer
 
-JSON = "application/json"
 EVENTS = "text/event-stream"
 PIECE = 400  # characters of a reply in one event of a stream
+CHARACTERS_PER_TOKEN = 4
+TOKENS_PER_MESSAGE = 4
+CACHE_BLOCK = 64
+DEFAULT_TEMPERATURE = 0.6
+DEFAULT_MAX_TOKENS = 8192
 
 
-class Stream(Protocol):
-    """The rest of an answer, as it comes."""
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Yields its pieces."""
-        ...
-
-    def close(self) -> None:
-        """Notes that nobody reads on."""
-        ...
+class _Part(msgspec.Struct):
+    text: str
 
 
-@dataclass(frozen=True)
-class Response:
-    """An HTTP answer.
+class _Message(msgspec.Struct):
+    role: str
+    content: str | list[_Part]
 
-    Attributes:
-        status: HTTP status.
-        content: Body.
-        kind: Its content type.
-        usage: Token counts of a completion; None for anything else.
-        seed: Seed of the request; None without.
-        retry_after: Seconds after which the client may try again; None: not said.
-        final: Whether trying again is of no use.
-        stream: What follows the content piece by piece; closed once nobody reads it any more.
-    """
+    @property
+    def text(self) -> str:
+        """The text of the message, of its parts joined."""
+        parts = self.content
+        return parts if isinstance(parts, str) else "".join(part.text for part in parts)
 
-    status: int
-    content: bytes
-    kind: str = JSON
-    usage: dict[str, Any] | None = None
+
+class _Options(msgspec.Struct):
+    include_usage: bool | None = None
+
+
+_Limit = Annotated[int, msgspec.Meta(ge=1)] | None
+
+
+class _Body(msgspec.Struct):
+    """What is read of a request's JSON; everything else is ignored."""
+
+    messages: list[_Message]
     seed: int | None = None
-    retry_after: float | None = None
-    final: bool = False
-    stream: Stream | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    max_tokens: _Limit = None
+    max_completion_tokens: _Limit = None
+    n: Literal[1] | None = None
+    stream: bool | None = None
+    stream_options: _Options | None = None
+
+
+_decoder = msgspec.json.Decoder(_Body)  # made here: many threads at once would crash
+
+
+class _Refused(Exception):  # noqa: N818
+    """A request that is answered with an error: the status, the field at fault, OpenAI's code."""
+
+    def __init__(
+        self, message: str, param: str | None = None, code: str | None = None, status: int = 400
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error = {
+            "message": message, "type": "invalid_request_error", "param": param, "code": code,
+        }  # fmt: skip
 
 
 def respond(method: str, path: str, body: bytes) -> Response:
-    """Answers one request; a pure function.
-
-    Args:
-        method: HTTP method.
-        path: With or without a prefix such as `/v1`.
-        body: The request's JSON.
-    """
+    """Answers one request, at a path with or without a prefix such as `/v1`; a pure function."""
     place = "/" + path.partition("?")[0].strip("/")
     if method == "GET" and place.endswith("/models"):
-        return Response(200, msgspec.json.encode({"object": "list", "data": _models()}))
+        return list_models(OFFLINE_MODELS, "evo-replay (not an LLM)")
     if method == "POST" and place.endswith("/chat/completions"):
         try:
             return _complete(body)
-        except RequestError as error:
-            return Response(error.http_status, msgspec.json.encode(error.body()))
-        except Exception as error:  # whatever a prompt holds, its sender gets an answer
+        except _Refused as no:
+            return Response(no.status, msgspec.json.encode({"error": no.error}))
+        except (RecursionError, ValueError, ArithmeticError) as error:  # a strange literal
             return error_response(500, f"the offline model failed: {error!r}", "server_error")
     return error_response(
         404, f"no {method} {place} here: POST .../chat/completions and GET .../models are", "route"
     )
 
 
-def error_response(
-    status: int,
-    message: str,
-    code: str,
-    *,
-    retry_after: float | None = None,
-    final: bool = False,
-) -> Response:
-    """Returns an error as OpenAI's endpoints send it."""
-    error = {"message": message, "type": code, "param": None, "code": code}
-    content = msgspec.json.encode({"error": error})
-    return Response(status, content, retry_after=retry_after, final=final)
-
-
-def _models() -> list[dict[str, Any]]:
-    return [
-        {"id": name, "object": "model", "created": 0, "owned_by": "evo-replay (not an LLM)"}
-        for name in OFFLINE_MODELS
-    ]
-
-
-def _complete(body: bytes) -> Response:
-    try:
-        request = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestError(f"the body is not JSON: {error}") from None
-    if not isinstance(request, dict):
-        raise RequestError(f"the body must be a JSON object, got {type(request).__name__}")
-    completion = complete(request)
-    common = {"usage": completion["usage"], "seed": request.get("seed")}
-    if request.get("stream"):
-        with_usage = (request.get("stream_options") or {}).get("include_usage")
-        content = b"".join(_events(completion, with_usage=bool(with_usage)))
-        return Response(200, content, EVENTS, **common)
-    return Response(200, msgspec.json.encode(completion), **common)
-
-
-def _events(completion: dict[str, Any], *, with_usage: bool) -> Iterator[bytes]:
-    """Yields a completion as server-sent events."""
-    choice = completion["choices"][0]
-    text = choice["message"]["content"]
-    head = {key: completion[key] for key in ("id", "created", "model", "system_fingerprint")} | {
-        "object": "chat.completion.chunk"
+def _complete(content: bytes) -> Response:
+    model, body = _read(content)
+    request = Request(
+        model,
+        tuple((message.role, message.text) for message in body.messages),
+        body.seed,
+        DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
+    )
+    prompt = count_prompt(request.messages)
+    if prompt > OFFLINE_CONTEXT:
+        words = f"the context window is {OFFLINE_CONTEXT} tokens, but the messages have {prompt}"
+        raise _Refused(words, "messages", "context_length_exceeded")
+    reply, finish_reason = answer(request)
+    most = body.max_completion_tokens or body.max_tokens or DEFAULT_MAX_TOKENS
+    if len(reply) > most * CHARACTERS_PER_TOKEN:
+        reply, finish_reason = reply[: most * CHARACTERS_PER_TOKEN], "length"
+    usage = _usage(request.messages, prompt, reply)
+    identity = repr((request.messages, request.seed, reply)).encode("utf-8", "replace")
+    head = {
+        "id": f"chatcmpl-offline-{hashlib.sha256(identity).hexdigest()[:16]}",
+        "object": "chat.completion",
+        "created": 0,  # the model has no clock
+        "model": model,
+        "system_fingerprint": f"offline-{OFFLINE_MODELS[model]} (not an LLM)",
     }
+    if body.stream:
+        asked = bool(body.stream_options and body.stream_options.include_usage)
+        events = b"".join(_events(head, reply, finish_reason, usage if asked else None))
+        return Response(200, events, EVENTS, usage=usage, seed=body.seed)
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": reply},
+        "finish_reason": finish_reason,
+        "logprobs": None,
+    }
+    completion = msgspec.json.encode(head | {"choices": [choice], "usage": usage})
+    return Response(200, completion, usage=usage, seed=body.seed)
+
+
+def _read(content: bytes) -> tuple[str, _Body]:
+    try:
+        body = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _Refused(f"the body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise _Refused(f"the body must be a JSON object, got {type(body).__name__}")
+    model = body.get("model")
+    if not isinstance(model, str) or model not in OFFLINE_MODELS:
+        words = f"no model {model!r} here; this endpoint has only 'offline', which is not an LLM"
+        raise _Refused(words, "model", "model_not_found", 404)
+    try:
+        read = _decoder.decode(content)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        param = where.removesuffix("`") or "messages"
+        raise _Refused(f"'{param}': {what}", param) from None
+    if not read.messages:
+        raise _Refused("'messages' must be a list of at least one message, got []", "messages")
+    return model, read
+
+
+def _events(
+    head: dict[str, Any], text: str, finish_reason: str, usage: dict[str, Any] | None
+) -> Iterator[bytes]:
+    """Yields a completion as server-sent events; `usage`: where the client asked for it."""
+    order = ("id", "created", "model", "system_fingerprint")
+    head = {key: head[key] for key in order} | {"object": "chat.completion.chunk"}
 
     def event(**fields: Any) -> bytes:
         return b"data: " + msgspec.json.encode(head | fields) + b"\n\n"
@@ -135,7 +178,29 @@ def _events(completion: dict[str, Any], *, with_usage: bool) -> Iterator[bytes]:
     yield delta({"role": "assistant", "content": ""})
     for start in range(0, len(text), PIECE):
         yield delta({"content": text[start : start + PIECE]})
-    yield delta({}, choice["finish_reason"])
-    if with_usage:
-        yield event(choices=[], usage=completion["usage"])
+    yield delta({}, finish_reason)
+    if usage is not None:
+        yield event(choices=[], usage=usage)
     yield b"data: [DONE]\n\n"
+
+
+def count_prompt(messages: Iterable[tuple[str, str]]) -> int:
+    """Returns the tokens of (role, text) messages."""
+    return sum(TOKENS_PER_MESSAGE + _count(text) for _, text in messages)
+
+
+def _count(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _usage(messages: tuple[tuple[str, str], ...], prompt: int, reply: str) -> dict[str, Any]:
+    leading = itertools.takewhile(lambda each: each[0] in {"system", "developer"}, messages)
+    completion = _count(reply)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {
+            "cached_tokens": count_prompt(leading) // CACHE_BLOCK * CACHE_BLOCK
+        },
+    }

@@ -1,7 +1,6 @@
 """The ways in which the offline model fails, as models do: about a fifth of its replies.
 
-Some replies hold no program, some a broken one. Small edits of a sound program fail too, now and
-then; those come on top.
+Small edits of a sound program fail too, now and then; those come on top.
 """
 
 from __future__ import annotations
@@ -36,10 +35,7 @@ Outside the shipped tasks `shape` and `infeasible` raise instead, and a text has
 
 
 def draw_failure(draws: KeyedStream, *, temperature: float) -> Failure:
-    """Returns how a reply fails, mostly `none`; failures grow with the temperature.
-
-    They are half as frequent at temperature 0 as at 0.6, and 2.17 times at 2.
-    """
+    """Returns how a reply fails: half as often at temperature 0 as at 0.6, 2.17 times at 2."""
     scale = 0.5 + 0.5 * temperature / 0.6
     rates = {failure: rate * scale for failure, rate in RATES.items()}
     return draws.weighted({"none": 1 - sum(rates.values()), **rates})
@@ -47,43 +43,35 @@ def draw_failure(draws: KeyedStream, *, temperature: float) -> Failure:
 
 def spoil(source: str, failure: Failure, draws: KeyedStream) -> str:
     """Breaks a program in one of the ways that leave a program in the reply."""
-    if failure == "syntax":
-        return _break_syntax(source, draws)
     found, tree = find_bank(source), parse(source)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)] if tree else []
     entry = found[1] if found else functions[-1].name if functions else ""
     node = next((node for node in functions if node.name == entry), None)
-    if node is None:
+    if failure == "syntax" or node is None:
         return _break_syntax(source, draws)
     last = node.body[-1]
     lines = source.split("\n")
-    indent = " " * last.col_offset
+    first, end = last.lineno - 1, last.lineno - 1  # what the new lines replace
     if failure == "endless":
         new = ["error = 1.0", "while error > 0:", "    error = 0.5 * (error + 1e-12)"]
     elif found is None or not isinstance(last, ast.Return) or last.value is None:
         new = ["raise NotImplementedError('this case is not handled yet')"]
     else:
-        bank = found[0]
+        bank, end = found[0], last.end_lineno or 0
         answer = "centers, radii, total" if bank.lasts else bank.variable
-        value = "\n".join(lines[last.lineno - 1 : last.end_lineno]).strip()
-        value = value.removeprefix("return").strip()
+        value = "\n".join(lines[first:end]).strip().removeprefix("return").strip()
         new = [f"{answer} = {value}"] if value not in (answer, bank.variable) else []
-        new += [draws.pick(bank.spoils[failure])]
-        lines[last.lineno - 1 : last.end_lineno] = [
-            indent + line for line in [*new, f"return {answer}"]
-        ]
-        return "\n".join(lines)
-    lines[last.lineno - 1 : last.lineno - 1] = [indent + line for line in new]
+        new += [draws.pick(bank.spoils[failure]), f"return {answer}"]
+    lines[first:end] = [" " * last.col_offset + line for line in new]
     return "\n".join(lines)
 
 
 def _break_syntax(source: str, draws: KeyedStream) -> str:
     """Loses a bracket or a colon, or leaves an ellipsis of another language."""
     places = [k for k, character in enumerate(source) if character in "):" and k > 0]
-    if not places or draws.chance(0.2):
-        return source.rstrip() + "\n    // ... rest unchanged\n"
-    for place in draws.sample(places, min(5, len(places))):
-        broken = source[:place] + source[place + 1 :]
-        if parse(broken) is None:
-            return broken
+    if places and not draws.chance(0.2):
+        for place in draws.sample(places, min(5, len(places))):
+            broken = source[:place] + source[place + 1 :]
+            if parse(broken) is None:
+                return broken
     return source.rstrip() + "\n    // ... rest unchanged\n"

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import exp
+from math import exp, inf
 from statistics import NormalDist
 
 from evo.keyed import KeyedStream
 
 
-@dataclass(frozen=True)
 class Latency:
-    """Lognormal latency.
+    """Lognormal latency: its median, seconds, and the standard deviation of its logarithm."""
 
-    Attributes:
-        median: Median, seconds, at least 0.
-        sigma: Standard deviation of the logarithm; 0 gives the median always.
-    """
-
-    median: float
-    sigma: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("median", "sigma"):
-            value = getattr(self, name)
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name} must be finite and at least 0, got {value!r}")
+    def __init__(self, median: float, sigma: float = 0.0) -> None:
+        if not (0 <= median < inf and 0 <= sigma < inf):
+            raise ValueError(f"latency: expected numbers of at least 0, got {median!r}, {sigma!r}")
+        self.median, self.sigma = median, sigma
 
     def seconds(self, body: bytes) -> float:
         """Returns the latency of a request, seconds: the same for the same body."""

@@ -1,10 +1,9 @@
-"""The offline model itself: from a chat-completions request to a completion.
+"""The offline model itself: from a request to a reply.
 
 What a request asks for is told from the last user message:
 
 - a line that begins with `Problem:` and no code block: an arithmetic word problem to solve;
-- a code block: a program or a text to rewrite (the last Python block that holds code, else the
-  last block);
+- a code block: a program or a text to rewrite;
 - neither: a reply that says what this model is.
 
 A rewrite depends on the parent's text, the seed and the temperature alone. Without a seed the
@@ -13,140 +12,85 @@ whole prompt takes the seed's place. It is not an LLM.
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from evo.keyed import KeyedStream
 from evo.llm.offline import OFFLINE_MODELS, OFFLINE_VERSION, second
-from evo.llm.offline.bank import load_words
+from evo.llm.offline.bank import WORDS
 from evo.llm.offline.edits import edit
 from evo.llm.offline.failures import draw_failure, spoil
-from evo.llm.offline.formats import frame, reply_format
-from evo.llm.offline.problems import find_problem
-from evo.llm.offline.program import find_bank, parse, read_chain, write_chain
-from evo.llm.offline.request import Request, read_request
+from evo.llm.offline.formats import Parent, find_parent, frame, make_parent, reply_format
+from evo.llm.offline.problems import find_problem, solve
+from evo.llm.offline.program import find_bank, read_chain, write_chain
 from evo.llm.offline.rewrite import choose_operation, rewrite
-from evo.llm.offline.solver import solve
 from evo.llm.offline.texts import rewrite_text
-from evo.llm.offline.usage import cut, usage
-
-_BLOCK = re.compile(r"^(`{3,})[ \t]*([\w+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_EVOLVE = re.compile(r"(.*?EVOLVE-BLOCK-START[^\n]*\n)(.*?)([^\n]*EVOLVE-BLOCK-END.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Parent:
-    """The text to rewrite: `text` between what must stay as it is."""
+class Request:
+    """What the offline model reads of a request; messages are (role, text)."""
 
-    language: str
-    text: str
-    before: str = ""
-    after: str = ""
+    model: str
+    messages: tuple[tuple[str, str], ...]
+    seed: int | None
+    temperature: float
 
+    @property
+    def prompt(self) -> str:
+        """The text of the last user message, empty if there is none."""
+        return next((text for role, text in reversed(self.messages) if role == "user"), "")
 
-def complete(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers a chat-completions request; a pure function.
+    @property
+    def system(self) -> str:
+        """The texts of all system messages."""
+        return "\n".join(text for role, text in self.messages if role in {"system", "developer"})
 
-    Args:
-        body: The request as JSON; see `request.read_request` for what is read.
-
-    Returns:
-        The completion as JSON. `created` is 0: the model has no clock.
-
-    Raises:
-        RequestError: For a request that it refuses.
-    """
-    request = read_request(body)
-    version = OFFLINE_MODELS[request.model]
-    reply, finish_reason = (answer if version == OFFLINE_VERSION else answer_second)(request)
-    if len(cut(reply, request.max_tokens)) < len(reply):
-        reply, finish_reason = cut(reply, request.max_tokens), "length"
-    identity = hashlib.sha256(
-        repr((request.messages, request.seed, reply)).encode("utf-8", "replace")
-    )
-    return {
-        "id": f"chatcmpl-offline-{identity.hexdigest()[:16]}",
-        "object": "chat.completion",
-        "created": 0,
-        "model": request.model,
-        "system_fingerprint": f"offline-{version} (not an LLM)",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": reply},
-                "finish_reason": finish_reason,
-                "logprobs": None,
-            }
-        ],
-        "usage": usage(request.messages, reply),
-    }
+    @property
+    def key(self) -> object:
+        """What its draws are keyed by."""
+        return self.seed if self.seed is not None else [list(m) for m in self.messages]
 
 
 def answer(request: Request) -> tuple[str, str]:
     """Returns the reply and its finish reason, before any limit of tokens."""
+    if OFFLINE_MODELS[request.model] != OFFLINE_VERSION:
+        return _answer_second(request)
     parent = find_parent(request.prompt)
-    problem = find_problem(request.prompt)
-    if problem is not None and parent is None:
-        return solve(problem, request.system, seed=request.seed), "stop"
     if parent is None:
-        return (
-            "This is the offline model, a seeded rewriter of programs and not an LLM. The message "
-            "has neither a code block to rewrite nor a line 'Problem: ...' to solve."
-        ), "stop"
-    draws = KeyedStream(OFFLINE_VERSION, parent.text.strip(), _key(request))
+        return _answer_plain(request), "stop"
+    draws = KeyedStream(OFFLINE_VERSION, parent.text.strip(), request.key)
     return _rewrite(parent, request, draws)
 
 
-def answer_second(request: Request) -> tuple[str, str]:
-    """Returns the reply of version 2, as `answer` does that of version 1."""
-    triple = second.read_triple(request)
+def _answer_plain(request: Request) -> str:
+    problem = find_problem(request.prompt)
+    if problem is not None:
+        return solve(problem, request.system, seed=request.seed)
+    return (
+        "This is the offline model, a seeded rewriter of programs and not an LLM. The message "
+        "has neither a code block to rewrite nor a line 'Problem: ...' to solve."
+    )
+
+
+def _answer_second(request: Request) -> tuple[str, str]:
+    """Returns the reply of version 2."""
+    triple = second.read_triple(request.system, request.prompt)
     if triple is not None:
         return second.score_triple(triple, seed=request.seed), "stop"
     parent, shown = find_parent(request.prompt), second.read_shown(request.prompt)
     if parent is None:
-        reply, reason = answer(request)
-        return second.without_digits(reply, request.system), reason
+        return second.without_digits(_answer_plain(request), request.system), "stop"
     if shown.current is not None:
-        parent = _parent(parent.language, shown.current)
-    key = _key(request)
+        parent = make_parent(parent.language, shown.current)
     text, python = parent.text, parent.language == "python"
     if shown.partner is not None:
-        mix, luck = KeyedStream("mix", text, shown.partner, key), second.mix_texts
-        text = (second.mix_programs if python else luck)(text, shown.partner, mix)
-    heeded = second.heeds(shown, parent.text, key)
+        mix = second.mix_programs if python else second.mix_texts
+        text = mix(text, shown.partner, KeyedStream("mix", text, shown.partner, request.key))
+    heeded = second.heeds(shown, parent.text, request.key)
     if heeded and not python:
         text = second.mend_text(text) + "\n"
-    draws = KeyedStream("2", text.strip(), key)
-    return _rewrite(replace(parent, text=text), request, draws, careful=heeded)
-
-
-def _key(request: Request) -> object:
-    return request.seed if request.seed is not None else [list(m) for m in request.messages]
-
-
-def find_parent(prompt: str) -> Parent | None:
-    """Returns the program or text that a user message shows, or None."""
-    blocks = [(match[2].lower(), match[3]) for match in _BLOCK.finditer(prompt)]
-    if not blocks:
-        return None
-    programs = [text for tag, text in blocks if tag in ("python", "py", "python3") and _code(text)]
-    if programs:
-        return _parent("python", programs[-1])
-    return _parent(blocks[-1][0] or "text", blocks[-1][1])
-
-
-def _parent(language: str, text: str) -> Parent:
-    marked = _EVOLVE.fullmatch(text) if language == "python" else None
-    return Parent(language, marked[2], marked[1], marked[3]) if marked else Parent(language, text)
-
-
-def _code(text: str) -> bool:
-    """Whether a block is a program rather than a placeholder; one that does not parse counts."""
-    tree = parse(text)
-    return tree is None or bool(tree.body)
+    draws = KeyedStream("2", text.strip(), request.key)
+    return _rewrite(parent._replace(text=text), request, draws, careful=heeded)
 
 
 def _rewrite(
@@ -158,7 +102,7 @@ def _rewrite(
     if careful or (not python and failure not in ("prose", "truncated")):
         failure = "none"
     if failure == "prose":
-        return draws.pick(load_words().prose), "stop"
+        return draws.pick(WORDS.prose), "stop"
     if python:
         child, words = _rewrite_program(parent.text, draws, boldness=request.temperature / 0.6)
         if failure not in ("none", "truncated"):
@@ -167,9 +111,7 @@ def _rewrite(
         child, words = rewrite_text(parent.text, draws)
         child += "\n"
     wanted = reply_format(request.system + "\n" + request.prompt)
-    old = parent.before + parent.text + parent.after
-    new = parent.before + child + parent.after
-    reply = frame(old, new, words, language=parent.language, wanted=wanted, draws=draws)
+    reply = frame(parent, child, words, wanted=wanted, draws=draws)
     if failure == "truncated":
         opened = max(reply.rfind("```", 0, len(reply) - 6), 0)
         return reply[: draws.integer(opened + 12, max(len(reply) - 8, opened + 12))], "length"

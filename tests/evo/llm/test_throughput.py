@@ -7,7 +7,6 @@ import pytest
 
 from evo.llm.client import Call, ModelClient
 from evo.llm.limits import Slots
-from evo.llm.registry import find_model
 from evo.llm.server import OfflineServer
 from evo.records import Model, Sampling
 
@@ -16,13 +15,12 @@ SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=500)
 
 
 @pytest.mark.parametrize("limit", ["requests", "tokens"])
-def test_all_calls_are_answered_within_the_limits_despite_faults(tmp_path, monkeypatch, limit):
+def test_all_calls_are_answered_within_the_limits_despite_faults(tmp_path, limit):
     log, window, calls = tmp_path / "requests.jsonl", 1.0, dict[int, Call]()
     rpm, tpm = (15, 100_000) if limit == "requests" else (1000, 9000)
-    monkeypatch.setattr("evo.llm.server.MINUTE", window)
     slots = Slots(10, requests_per_minute=rpm, tokens_per_minute=tpm, window=window)
     faults = "rate_limit:0.1,server_error:0.05"
-    with OfflineServer(faults=faults, request_log=log, rpm=rpm, tpm=tpm) as server:
+    with OfflineServer(faults=faults, request_log=log) as server:
         client = ModelClient(Model(name="offline", base_url=server.url), SAMPLING, slots=slots)
 
         def work(seed: int) -> None:
@@ -41,24 +39,8 @@ def test_all_calls_are_answered_within_the_limits_despite_faults(tmp_path, monke
     statuses = [attempt.http_status for attempt in attempts]
     assert sorted(statuses) == sorted(line["status"] for line in lines)
     assert {200, 429} <= set(statuses)
-    assert not any("over the limit" in (attempt.error or "") for attempt in attempts)
     for start in (line["received"] for line in lines):
         inside = [line for line in lines if start <= line["received"] < start + window - 1e-3]
         assert len(inside) <= rpm
         assert sum((line["usage"] or {}).get("total_tokens", 0) for line in inside) <= tpm
     assert (slots.in_flight, slots.waiting) == (0, 0)
-
-
-def test_prompts_of_many_tokens_are_estimated_from_what_was_seen():
-    seen: list[int] = []
-
-    class Noting(Slots):
-        def slot(self, *arguments, **named):
-            seen.append(named["tokens"])
-            return super().slot(*arguments, **named)
-
-    client = ModelClient(find_model("offline"), SAMPLING, slots=Noting(1))
-    short = [{"role": "user", "content": "1"}]  # a few tokens for the message itself
-    client.call(short, seed=1)
-    client.call(short, seed=2)
-    assert seen[0] < seen[1] == SAMPLING.max_tokens + 5

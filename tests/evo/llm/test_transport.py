@@ -9,9 +9,8 @@ import httpx2
 import msgspec
 import openai
 import pytest
-from offline_requests import PARENTS, SEARCH_REPLACE, TOY, ask, showing
+from offline_requests import PARENTS, SEARCH_REPLACE, TOY, showing
 
-from evo.llm.offline import OFFLINE_MODELS
 from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
 from evo.llm.transport import OfflineTransport
@@ -30,44 +29,6 @@ def in_process(latency: Latency | None = None, *, timeout: float = 30) -> openai
 def complete(client: openai.OpenAI, **fields: Any) -> Any:
     request = {"model": "offline", "messages": showing(PARENTS["mmd"]), "seed": 3}
     return client.chat.completions.create(**request | fields)  # type: ignore[call-overload]
-
-
-def test_the_library_reads_models_and_completions() -> None:
-    with in_process() as client:
-        assert tuple(model.id for model in client.models.list()) == tuple(OFFLINE_MODELS)
-        completion = complete(client)
-        wanted = ask(showing(PARENTS["mmd"]), seed=3)
-        assert completion.choices[0].message.content == wanted.text
-        assert completion.choices[0].finish_reason == wanted.finish_reason
-        assert completion.usage.to_dict() == wanted.usage
-        assert completion.system_fingerprint == "offline-1 (not an LLM)"
-
-
-def test_the_library_reads_streams() -> None:
-    with in_process() as client:
-        whole = complete(client)
-        stream = complete(client, stream=True, stream_options={"include_usage": True})
-        chunks = list(stream)
-    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-    assert text == whole.choices[0].message.content
-    assert chunks[-1].usage == whole.usage
-
-
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [
-        ({"temperature": 3}, openai.BadRequestError),
-        ({"messages": []}, openai.BadRequestError),
-        ({"model": "gpt-4"}, openai.NotFoundError),
-    ],
-)
-def test_the_library_raises_what_it_raises_elsewhere(
-    fields: dict[str, Any], error: type[openai.APIStatusError]
-) -> None:
-    with in_process() as client, pytest.raises(error) as caught:
-        complete(client, **fields)
-    assert caught.value.param == next(iter(fields))
-    assert caught.value.type == "invalid_request_error"
 
 
 BODIES: list[bytes] = [
@@ -112,10 +73,4 @@ def test_a_shorter_patience_ends_as_a_timeout() -> None:
         started = time.monotonic()
         with pytest.raises(openai.APITimeoutError):
             complete(client)
-        assert 0.2 <= time.monotonic() - started < 10
-
-
-def test_latency_changes_no_reply() -> None:
-    with in_process() as quick, in_process(Latency(0.001, 0.5)) as slow:
-        for seed in range(10):
-            assert complete(quick, seed=seed) == complete(slow, seed=seed)
+        assert time.monotonic() - started >= 0.2
