@@ -1,5 +1,6 @@
 """The search for an endpoint's best concurrency: what it asks, what it recommends."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from evo.benchmarking import Level, knee, probe
 from evo.cli import main
 from evo.llm.client import EndpointDown
-from evo.llm.gate import Gate
+from evo.llm.listening import Request, Response, error_response
 from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
 from evo.records import Model
@@ -42,7 +43,17 @@ def test_a_probe_asks_no_more_than_it_said(
 
 
 def test_a_probe_ends_where_the_endpoint_limits() -> None:
-    with Gate("offline", requests_per_minute=6) as server:
+    class Limited(OfflineServer):
+        """Turns away all requests after six."""
+
+        numbers = itertools.count()
+
+        def respond(self, request: Request) -> Response | None:
+            if next(self.numbers) < 6:
+                return super().respond(request)
+            return error_response(429, "slow down", "rate_limit_exceeded")
+
+    with Limited() as server:
         model = Model(name="x", id="offline", base_url=server.url)
         levels = list(probe(model, calls=4, max_tokens=100))
     assert not levels[0].limited
