@@ -7,6 +7,7 @@ from . import plots as plots
 from .ancestry import lineage as lineage
 from .arms import HINDSIGHT as HINDSIGHT
 from .bilinear import fit_bilinear as fit_bilinear
+from .contest import compete as compete
 from .depth import depth_breadth as depth_breadth
 from .depth import envelope as envelope
 from .drivers import drive as drive
@@ -15,6 +16,9 @@ from .effects import (
 )
 from .effects import (
     pool_effect as pool_effect,
+)
+from .effects import (
+    pool_interval as pool_interval,
 )
 from .effects import (
     time_to_threshold as time_to_threshold,
@@ -51,6 +55,7 @@ from .logs import (
     load_tables as load_tables,
 )
 from .reading import find_logs as find_logs
+from .saying import say as say
 from .simulation import POLICIES as POLICIES
 from .simulation import simulate as simulate
 from .simulation import simulate_many as simulate_many

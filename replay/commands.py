@@ -169,7 +169,7 @@ def _contests(
     given: dict[str, Any],
 ) -> list[tuple[str, Contest]]:
     """Policies on the group's runs of each N; a size with too few runs is left out, and said."""
-    from replay.contest import LEAST_RUNS, contest, named_policies
+    from replay.contest import LEAST_RUNS, compete, named_policies
 
     policies = named_policies(names, settings)
     made = []
@@ -181,7 +181,7 @@ def _contests(
                 stacklevel=2,
             )
             continue
-        outcome = contest(part.tables.generations, policies, **given)
+        outcome = compete(part.tables.generations, policies, **given)
         made.append((f"{group.title}, N = {children}: {outcome.setting}", outcome))
     return made
 

@@ -196,9 +196,9 @@ def named_policies(
     return found
 
 
-def contest(
+def compete(
     frame: pd.DataFrame,
-    policies: Mapping[str, str | PolicyClass],
+    policies: Sequence[str] | Mapping[str, str | PolicyClass],
     *,
     rounds: int | None = None,
     arms: int | None = None,
@@ -211,7 +211,7 @@ def contest(
 
     Args:
         frame: Rows of `replay.load`.
-        policies: By label.
+        policies: Names out of `POLICIES`, or policies by label.
         rounds: Pulls; None: the generations of the shortest run.
         arms: K; None: a fifth of the runs, from 2 to 10. Beyond half the runs there are no
             intervals.
@@ -240,7 +240,8 @@ def contest(
         "lengths": lengths, "rounds": rounds, "arms": arms, "replicates": replicates, "seed": seed,
         "reward": reward,
     }  # fmt: skip
-    everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **policies}
+    labelled = policies if isinstance(policies, Mapping) else named_policies(policies)
+    everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **labelled}
     played = {label: play(fitness, policy, **common) for label, policy in everyone.items()}
     replays = {label: each.replay for label, each in played.items()}
     oracle = simulate(fitness, "oracle_arm", replace=False, **common)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
 FloatArray = NDArray[np.float64]
@@ -138,9 +139,11 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
 
     if not isinstance(figure, Figure):
         figure = _figure(figure if isinstance(figure, Axes) else figure[0])
+    arrange(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     titles = [ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes]
+    titles.insert(0, figure.get_suptitle())
     text = "; ".join(title for title in titles if title) or "figure"
     return Shown(buffer.getvalue(), round(100 * figure.get_figwidth()), text)
 
@@ -198,23 +201,25 @@ def head(
         ha="left", va="bottom", color=ink, fontsize=TEXT_SIZE,
     )  # fmt: skip
 
+    said: dict[str, Any] = {"title": title, "subtitle": subtitle, "base": base}
+
     def fit() -> bool:
         """Wrap to the axes' width; says whether that changed anything."""
         width = ax.get_position().width * _figure(ax).get_figwidth() * 72
-        lines = textwrap.wrap(subtitle, max(20, int(width / (TEXT_SIZE * 0.5))))
+        lines = textwrap.wrap(said["subtitle"], max(20, int(width / (TEXT_SIZE * 0.5))))
         if note not in ax.texts or (lines and note.get_text() == "\n".join(lines)):
             return False
         note.set_text("\n".join(lines))
         # An explicit y keeps matplotlib from moving the title after the layout.
-        words = textwrap.wrap(title, max(20, int(width / (TITLE_SIZE * 0.6))))
+        words = textwrap.wrap(said["title"], max(20, int(width / (TITLE_SIZE * 0.6))))
         ax.set_title(
-            "\n".join(words), loc="left", y=1.0, pad=base + 3 + line * len(lines), color=ink,
-            fontsize=TITLE_SIZE, fontweight="bold",
+            "\n".join(words), loc="left", y=1.0, pad=said["base"] + 3 + line * len(lines),
+            color=ink, fontsize=TITLE_SIZE, fontweight="bold",
         )  # fmt: skip
         return True
 
     fit()
-    vars(ax)["fit_head"] = fit
+    vars(ax).update(fit_head=fit, said=said)
 
 
 def arrange(figure: Figure) -> None:
@@ -223,6 +228,48 @@ def arrange(figure: Figure) -> None:
     fits = [fit for ax in figure.axes if (fit := vars(ax).get("fit_head"))]
     if sum(fit() for fit in fits):
         figure.draw_without_rendering()
+
+
+def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
+    """Lift what all titles share over the figure, and what all subtitles share below it."""
+    said = [vars(ax).get("said", {"title": "", "subtitle": ""}) for ax in axes]
+    parts = [each["title"].replace(": ", ", ", 1).split(", ") for each in said]
+    sentences = [each["subtitle"].removesuffix(".").split(". ") for each in said]
+    title, about = (_shared(each) for each in (parts, sentences))
+    for name, each, own, told in zip(names, said, parts, sentences, strict=True):
+        each["title"] = ", ".join(part for part in own if part not in title) or name
+        each["subtitle"] = ". ".join(part for part in told if part not in about)
+    ink = axes[0].xaxis.label.get_color()
+    figure.suptitle(
+        ", ".join(title), x=0.01, ha="left", color=ink, fontsize=TITLE_SIZE, fontweight="bold"
+    )
+    width = int(figure.get_figwidth() * 72 / (TEXT_SIZE * 0.5))
+    words = textwrap.fill(". ".join(about), width)
+    figure.supxlabel(words, x=0.01, ha="left", color=ink, fontsize=TEXT_SIZE)
+    legends = [ax.get_legend() for ax in axes]
+    if legends[0] and len({tuple(_words(each)) for each in legends}) == 1:
+        figure.legend(
+            cast("Any", legends[0].legend_handles), _words(legends[0]), loc="outside upper right",
+            ncols=len(_words(legends[0])), frameon=False, fontsize=TEXT_SIZE, labelcolor=ink,
+        )  # fmt: skip
+        for each, legend in zip(said, legends, strict=True):
+            cast("Legend", legend).remove()
+            each["base"] = 5.0
+    rows = vars(axes[0]).get("rows")
+    for ax in axes[1:]:
+        if rows and vars(ax).get("rows") == rows:
+            ax.tick_params(labelleft=False)
+    for ax in axes:
+        vars(ax).get("fit_head", bool)()
+
+
+def _words(legend: Legend | None) -> list[str]:
+    return [text.get_text() for text in legend.get_texts()] if legend else []
+
+
+def _shared(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Members of the first list that all lists have."""
+    return [each for each in lists[0] if each and all(each in other for other in lists)]
 
 
 def legend_of(
@@ -281,6 +328,7 @@ def label_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
+    vars(ax)["rows"] = list(names)
 
 
 def number(value: float, _: object = None) -> str:
@@ -364,6 +412,12 @@ def readable(ground: Sequence[float]) -> str:
     channels = np.asarray(ground[:3])
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
+
+
+def look_of(ax: Axes, name: object, order: int) -> tuple[str, str]:
+    """Colour and line style of a line: of its number, or in facets of its name in all of them."""
+    known: dict[object, int] | None = vars(_figure(ax)).get("looks")
+    return look(order if known is None else known.setdefault(name, len(known)))
 
 
 def look(order: int) -> tuple[str, str]:

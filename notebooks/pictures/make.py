@@ -1,5 +1,7 @@
 """Runs the notebooks, and keeps what they show: for the README, and in the notebooks themselves.
 
+Kept are pictures, and sentences that were made from the data (`replay.say`).
+
 python notebooks/pictures/make.py                     # the README's pictures
 python notebooks/pictures/make.py 01_depth_breadth    # the pictures of these notebooks, in them
 """
@@ -20,6 +22,8 @@ HERE = Path(__file__).resolve().parent
 WANTED = json.loads((HERE / "wanted.json").read_text())
 """By name of the picture: the notebook and the id of the cell that draws it."""
 
+SENTENCES = "text/markdown"
+
 
 def main() -> None:
     """Runs each notebook once."""
@@ -35,34 +39,37 @@ def main() -> None:
         cells = {cell.id: cell for cell in notebook.cells}
         for picture, (place, cell) in WANTED.items():
             if place == path.name:
-                (HERE / picture).write_bytes(base64.b64decode(pictures(cells[cell])[0]))
+                (HERE / picture).write_bytes(base64.b64decode(shown(cells[cell], "image/png")[0]))
                 sys.stdout.write(f"{picture} from {name}, cell {cell}\n")
 
 
-def pictures(cell: Any) -> list[str]:
-    """The PNGs that a cell has shown, in base64."""
-    shown = (each.get("data", {}) for each in cell.get("outputs", ()))
-    return [data["image/png"] for data in shown if "image/png" in data]
+def shown(cell: Any, kind: str) -> list[str]:
+    """What a cell has shown of a kind: PNGs in base64, texts."""
+    every = (each.get("data", {}) for each in cell.get("outputs", ()))
+    return [data[kind] for data in every if kind in data]
 
 
 def kept(notebook: Any) -> Any:
-    """The notebook with its pictures, small, and nothing else of what was shown."""
+    """The notebook with its pictures, small, and its sentences; nothing else of what was shown."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type != "code":
             continue
-        shown = pictures(cell)
+        found: list[dict[str, Any]] = [
+            {"image/png": at_screen_size(png), "text/plain": "figure"}
+            for png in shown(cell, "image/png")
+        ]
+        found += [{"text/markdown": text, "text/plain": text} for text in shown(cell, SENTENCES)]
         cell.execution_count, cell.outputs = None, []
         cell.metadata.pop("shows", None)
-        for png in shown:
-            data = {"image/png": at_screen_size(png), "text/plain": "figure"}
+        for data in found:
             cell.outputs.append(nbformat.v4.new_output("display_data", data))
             cell.metadata["shows"] = hashlib.sha256(cell.source.encode()).hexdigest()[:12]
     return notebook
 
 
-def at_screen_size(png: str, *, width: int = 1000) -> str:
+def at_screen_size(png: str, *, width: int = 1400) -> str:
     """The same picture, at most so wide and with few colours."""
     image = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
     image.thumbnail((width, 4 * width))

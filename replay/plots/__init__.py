@@ -10,6 +10,7 @@ from __future__ import annotations
 from replay.plots.grid import (
     envelope_curves,
     heatmap,
+    odds,
     planner_card,
     regime_probabilities,
     slices,
@@ -21,9 +22,10 @@ from replay.plots.policies import (
     pulls_per_arm,
     race,
     threshold_times,
+    verdicts,
 )
-from replay.plots.runs import COSTS, Cost, construction, trajectories, worth
-from replay.plots.shapes import estimates, lines
+from replay.plots.runs import COSTS, Cost, construction, pulls, trajectories, worth
+from replay.plots.shapes import estimates, facets, lines
 from replay.plots.sweeps import (
     cost_and_fitness,
     depth_breadth_slice,
@@ -42,13 +44,16 @@ __all__ = [
     "depth_breadth_slice",
     "envelope_curves",
     "estimates",
+    "facets",
     "heatmap",
     "lines",
     "main_effects",
+    "odds",
     "parallel_coordinates",
     "planner_card",
     "policy_curves",
     "pool_vs_allocation",
+    "pulls",
     "pulls_per_arm",
     "race",
     "regime_probabilities",
@@ -59,5 +64,6 @@ __all__ = [
     "threshold_times",
     "trajectories",
     "value_of_knowing",
+    "verdicts",
     "worth",
 ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from replay.bilinear import BilinearFit
     from replay.depth import DepthBreadth, Envelope
     from replay.forecast import Plan
+    from replay.kernel import Kernel
 
 NO_FORECAST = "No forecast: beyond what the pilot saw, or several arms."
 LIKELY = 0.1
@@ -78,7 +79,8 @@ def heatmap(
         text += "Frames: may be the best of its budget, the heavier the likelier."
     else:
         _draw_fit(ax, fit, N, T, table["calls"])
-        text += f"Lines: bilinear fit (R2 {fit.r2:.2f}); bars: within 0.05 of its best log(1 - V)."
+        text += "Lines: bilinear fit. Bars: within 0.05 of its best log(1 - V). "
+        text += f"R² = {fit.r2:.2f}."
     style.head(ax, theme, f"Depth and breadth: {task}, {model}", text)
     return ax
 
@@ -205,10 +207,33 @@ def envelope_curves(
     text = (
         "Line: largest cell mean within the cost, which flatters. "
         f"{intervals(table, chosen, level=envelope.level)}, {counted(table['n'])}. One curve for "
-        f"all models has R2 {r2:.2f}."
+        f"all models: R² = {r2:.2f}."
     )
     style.head(ax, theme, f"Best in sweep: {task}", text)
     return ax
+
+
+def odds(
+    kernel: Kernel, *, draws: int = 20, ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
+    """Draw how often a child is better than its parent, by the parent's fitness.
+
+    The line is the median of `draws` kernels of resampled runs, the band 90 % of them.
+    """
+    import pandas as pd
+
+    seen = kernel.seen & np.isfinite(kernel.fitness)
+    seen[0] = False  # the initial program is a state of its own
+    shares = 100 * np.array([each.better[seen] for each in kernel.resampled(draws)])
+    low, middle, high = (
+        pd.DataFrame({"": part}, index=kernel.fitness[seen])
+        for part in np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
+    )
+    return lines(
+        middle, low=low, high=high, title=f"Odds of a better child: {kernel.task}, {kernel.model}",
+        about=f"Median and 90 % of {draws} kernels of resampled runs, {len(kernel.sizes)} runs.",
+        x="fitness of the parent", y="better children (%)", ax=ax, theme=theme,
+    )  # fmt: skip
 
 
 def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import shorten, wrap
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from evo.selectors.race import Selection
 
 EFFECTS = {"pool": "pool: random less single run", "allocation": "allocation: policy less random"}
+VERDICTS = {"holds": "#0B7A53", "fails": "#B3430A", "undetermined": "#5B6470"}
+"""Grounds of verdicts, on which white can be read; others have none."""
+
 MOST_ROUNDS = 60
 """Of a race with more rounds, only the last one can be pointed at."""
 
@@ -94,12 +98,12 @@ def threshold_times(
         + ("" if few else f" reach {row['tau']:g}")
         for row in times[np.isinf(times["time"])].to_dict("records")
     )
-    about = f"{intervals(times, what)}; {counted(times['n'])}"
-    title = f"Time to fitness {times['tau'].iloc[0]:g}" if few else "Time to threshold"
+    about = f"{intervals(times, what)}; {counted(times['n'])}. "
+    about += f"Fitness {times['tau'].iloc[0]:g}" if few else ""
     return estimates(
         times.rename(columns={"time": "value"}).assign(of=times["tau"].map("fitness {:g}".format)),
-        title=_titled(title, of),
-        about=about + (f"; not reached by {never}" if never else ""),
+        title=_titled("Time to threshold", of),
+        about=about + (f", not reached by {never}" if never else ""),
         x="pulls", rows="policy", groups=None if few else "of", ax=ax, theme=theme,
     )  # fmt: skip
 
@@ -212,6 +216,52 @@ def _head_of_race(ax: Axes, theme: Theme, selection: Selection, shown: int, draw
     text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}"
     style.head(ax, theme, f"Race by {selection.selector}: {state}", text)
     ax.tick_params(labelsize=TEXT_SIZE)
+
+
+def verdicts(
+    ledger: pd.DataFrame,
+    *,
+    columns: Sequence[str] = ("source", "task"),
+    ax: Axes | None = None,
+    theme: Theme = "light",
+) -> Axes:
+    """Draw a ledger as a small matrix: a row per claim, a coloured cell per source and task.
+
+    Args:
+        ledger: Of `replay.claims.ledger`: claim, verdict, n and the `columns`.
+        columns: What tells the columns of the matrix apart.
+        ax: Axes to draw on; None makes a figure.
+        theme: Inks.
+    """
+    from matplotlib.patches import Rectangle
+
+    style.require(ledger, "claim", "verdict", "n", *columns)
+    rows = list(dict.fromkeys(ledger["claim"]))
+    across = list(dict.fromkeys(ledger[[*columns]].itertuples(index=False, name=None)))
+    if ax is None:
+        ax = style.subplots(width=4 + 1.3 * len(across), height=1.4 + 0.36 * len(rows))[1][0]
+    ax = style.prepare(ax, theme)
+    for row in ledger.to_dict("records"):
+        x, y = across.index(tuple(row[name] for name in columns)), rows.index(row["claim"])
+        verdict = row["verdict"]
+        box = (x - 0.48, y - 0.44, x + 0.48, y + 0.44)
+        fill = VERDICTS.get(verdict)
+        if fill:
+            ax.add_patch(Rectangle(box[:2], 0.96, 0.88, fc=fill))
+        ax.text(
+            x, y, verdict, ha="center", va="center", fontsize=0.8 * TEXT_SIZE,
+            color="white" if fill else THEMES[theme].text,
+        )  # fmt: skip
+        hits.mark(ax, box, f"{row['claim']}\n{verdict}, n = {row['n']} runs")
+    style.label_rows(ax, [shorten(each, 60, placeholder=" …") for each in rows])
+    names = ["\n".join(map(str, each)).replace("_", " ") for each in across]
+    ax.set_xticks(range(len(across)), names)
+    ax.xaxis.tick_top()
+    ax.set_xlim(-0.5, len(across) - 0.5)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.grid(visible=False)
+    return ax
 
 
 def _titled(title: str, of: str) -> str:

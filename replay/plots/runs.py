@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from evo import Allocation
+
 FloatArray = NDArray[np.float64]
 Cost = Literal["generation", "calls", "tokens", "flops", "dollars", "seconds"]
 
@@ -81,8 +83,10 @@ def trajectories(
         return style.sentence(ax, theme, "No run has a program that is ok.")
     ends, counts, bands, dashed = [], [], [], False
     groups = frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)]
+    sizes = {part["run"].nunique() for _, part in groups}
     for order, (values, part) in enumerate(groups):
-        colour, dashes = look(order)
+        name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
+        colour, dashes = style.look_of(ax, name, order)
         curves = [_curve(run, cost_columns) for _, run in part.groupby("run", sort=False)]
         for position, fitness in curves:
             ax.step(position, fitness, where="post", color=colour, lw=0.7, alpha=0.45)
@@ -90,22 +94,22 @@ def trajectories(
         counts.append(len(curves))
         dashed |= not all_known
         bands.append(band)
-        name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
         rows = band[["value", "low", "high"]].itertuples(index=False, name=None)
         texts = [
             f"{hits.ranged(*row)} at {style.number(at)}, n = {n}"
             for row, at, n in zip(rows, band["at"], band["n"], strict=True)
         ]
         hits.curve(ax, band["at"], band["value"], texts, f"{name or 'median'}: ")
-        nothing = ", nothing ok" if math.isnan(height) else ""
-        ends.append((height, f"{name} (n = {len(curves)}{nothing})", colour))
+        notes = [f"n = {len(curves)}"] if len(sizes) > 1 else []
+        notes += ["nothing ok"] if math.isnan(height) else []
+        ends.append((height, name + (f" ({', '.join(notes)})" if notes else ""), colour))
     if keys:
         style.label_ends(ax, theme, ends)
     if x == "generation":
         style.whole_numbers(ax)
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed)
-    style.head(ax, theme, ", ".join(fixed) or "Runs", about)
+    style.head(ax, theme, f"Best so far: {', '.join(fixed)}".removesuffix(": "), about)
     return ax
 
 
@@ -145,6 +149,22 @@ def worth(
     ax = trajectories(moved, x=x, by=by, ax=ax, theme=theme)
     ax.set_xlabel(f"{ax.get_xlabel()}, from the fork on")
     ax.set_ylabel("gain over the state, given it")
+    return ax
+
+
+def pulls(
+    allocation: Allocation, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
+    """Draw which arm a live allocation pulled in each round; `of` says whose it is."""
+    made = allocation.pulls[allocation.pulls >= 0]
+    arms = len(allocation.arms)
+    ax = style.prepare(ax, theme)
+    ax.scatter(np.arange(1, len(made) + 1), made + 1, c=[look(arm)[0] for arm in made], s=25)
+    ax.set_ylim(arms + 0.6, 0.4)
+    ax.set_yticks(range(1, arms + 1))
+    style.whole_numbers(ax)
+    style.label_axes(ax, theme, x="round", y="arm")
+    style.head(ax, theme, f"Arm pulled: {of}".removesuffix(": "), "One allocation; n = 1.")
     return ax
 
 

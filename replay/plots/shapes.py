@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,18 +12,55 @@ from numpy.typing import NDArray
 from replay import style
 from replay.plots import hits
 from replay.plots.hits import ranged
-from replay.style import TEXT_SIZE, THEMES, Theme, look, number
+from replay.style import TEXT_SIZE, THEMES, Theme, number
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
+    from matplotlib.figure import Figure
     from matplotlib.patches import Patch, Rectangle
 
 FloatArray = NDArray[np.float64]
 
 MOST_MARKERS = 32
 """Lines through more points are drawn without markers."""
+
+
+def facets(
+    names: Iterable[str],
+    draw: Callable[[str, Axes], object],
+    *,
+    columns: int = 3,
+    width: float = 12.0,
+    height: float = 3.8,
+) -> Figure:
+    """Draw the same figure for each name side by side; what all say alike is said once.
+
+    Example:
+        >>> plots.facets(tasks, lambda task, ax: plots.heatmap(grid, task=task, ax=ax))
+
+    Args:
+        names: One for each of the axes, such as tasks.
+        draw: Draws what belongs to a name on axes.
+        columns: Most axes side by side.
+        width: Of the figure, inches; see `subplots`.
+        height: Of each row, inches.
+    """
+    names = list(names)
+    across = min(columns, len(names))
+    figure, axes = style.subplots(-(-len(names) // across), across, width=width, height=height)
+    for ax in axes[len(names) :]:
+        ax.remove()
+    vars(figure)["looks"] = {}
+    for name, ax in zip(names, axes, strict=False):
+        draw(name, ax)
+    style.say_once(figure, axes[: len(names)], names)
+    for first in range(0, len(names), across):
+        for ax in axes[first + 1 : first + across]:
+            if ax.get_ylabel() == axes[first].get_ylabel():
+                ax.set_ylabel("")
+    return figure
 
 
 def lines(
@@ -73,7 +110,7 @@ def lines(
     fill = 0.4 / (1 + parts.ngroups)  # bands that overlap must not hide each other
     ends = []
     for order, (name, rows) in enumerate(parts):
-        colour, dashes = look(order)
+        colour, dashes = style.look_of(ax, name, order)
         columns = rows.sort_values(at)[[at, "value", "low", "high"]].to_numpy(np.float64).T
         place, value, below, above = columns
         move = apart * (order - (parts.ngroups - 1) / 2)
@@ -162,7 +199,7 @@ def estimates(
         ax.set_xlim(0, edge)
     for row, name in zip(table.to_dict("records"), table.index, strict=True):
         order = labels.index(row[groups]) if groups else 0
-        colour, _ = look(order)
+        colour, _ = style.look_of(ax, row.get(groups), order)
         inside = 0.6 * ((order + 0.5) / len(labels) - 0.5)
         height = names.index(row[rows] if rows else name) + inside
         value, low, high = row["value"], row["low"], row["high"]
@@ -182,8 +219,9 @@ def estimates(
             hits.mark(ax, box, f"{what}: {ranged(value, low, high)}")
     style.label_rows(ax, [str(name) for name in names])
     style.label_axes(ax, theme, x=x, y="")
-    legend = [(str(label), look(order)[0]) for order, label in enumerate(labels)] if groups else ()
-    style.head(ax, theme, title, about, legend=legend)
+    looks = [style.look_of(ax, label, order) for order, label in enumerate(labels)]
+    legend = [(str(each), colour) for each, (colour, _) in zip(labels, looks, strict=True)]
+    style.head(ax, theme, title, about, legend=legend if groups else ())
     return ax
 
 

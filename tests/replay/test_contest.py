@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_runs import as_frame
 
-from replay.contest import contest, usual_tau
+from replay.contest import compete, usual_tau
 from replay.simulation import simulate
 
 SMALL = {"replicates": 60, "reward": "rank"}
@@ -26,8 +26,8 @@ def runs(seed, n=10, rounds=8):
 def test_scale_and_origin_of_fitness_change_the_numbers_alone(seed, a, b):
     frame = runs(seed)
     moved = frame.assign(best_fitness=a * frame["best_fitness"] + b)
-    one = contest(frame, {"ucb1": "ucb1"}, tau=0.2, **SMALL)
-    two = contest(moved, {"ucb1": "ucb1"}, tau=a * 0.2 + b, **SMALL)
+    one = compete(frame, {"ucb1": "ucb1"}, tau=0.2, **SMALL)
+    two = compete(moved, {"ucb1": "ucb1"}, tau=a * 0.2 + b, **SMALL)
     for name in ("value", "low", "high"):
         for table, shift in (("curves", b), ("effects", 0.0), ("regrets", 0.0)):
             before, after = (getattr(each, table)[name] for each in (one, two))
@@ -43,7 +43,7 @@ def test_scale_and_origin_of_fitness_change_the_numbers_alone(seed, a, b):
 
 
 def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
-    found = contest(runs(1), {"ucb1": "ucb1"}, **SMALL)
+    found = compete(runs(1), {"ucb1": "ucb1"}, **SMALL)
     for table in (found.curves, found.effects, found.regrets, found.pulls):
         known = table["low"].notna()
         assert known.any()
@@ -55,7 +55,7 @@ def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
 
 def test_tau_is_what_nine_in_ten_pools_reach():
     frame = runs(2)
-    found = contest(frame, {}, **SMALL)
+    found = compete(frame, {}, **SMALL)
     random = simulate(frame, "random", rounds=8, arms=2, replace=False, **SMALL)
     assert found.tau == usual_tau(random)
     final = random.best_fitness[:, -1]
@@ -65,8 +65,8 @@ def test_tau_is_what_nine_in_ten_pools_reach():
 
 
 def test_runs_that_exchange_programs_are_cut_and_the_table_says_so():
-    found = contest(runs(3).assign(mixed=4.0), {}, **SMALL)
+    found = compete(runs(3).assign(mixed=4.0), {}, **SMALL)
     assert found.rounds == 3
     assert any("exchange programs" in note for note in found.notes)
     with pytest.raises(ValueError, match="at least 3 runs of one task"):
-        contest(runs(3, n=2), {}, **SMALL)
+        compete(runs(3, n=2), {}, **SMALL)

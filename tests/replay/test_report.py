@@ -13,7 +13,7 @@ import replay
 from evo.policies import POLICIES
 from evo.records import Child, Evaluation, Generation, Initial
 from replay.cli import main
-from replay.contest import BASELINES, contest, named_policies
+from replay.contest import BASELINES, compete, named_policies
 from replay.logs import load_tables
 from replay.pages import Panel, best_construction, draw_page
 from replay.report import OFFLINE_NOTE, groups, policy_sections, sections
@@ -204,7 +204,7 @@ def test_formats_hold_the_same_cells(tmp_path):
 
 def test_a_contest_is_consistent(tmp_path):
     frame = replay.load(pool(tmp_path, runs=8, generations=6))
-    made = contest(frame, named_policies(["ucb1", "thompson"]), replicates=300)
+    made = compete(frame, named_policies(["ucb1", "thompson"]), replicates=300)
     assert (made.runs, made.arms, made.rounds) == (8, 2, 6)
     everyone = {*BASELINES, "ucb1", "thompson"}
     for table in (made.finals, made.curves, made.pulls, made.times, made.regrets):
@@ -223,7 +223,7 @@ def test_a_contest_is_consistent(tmp_path):
 def test_a_contest_of_flat_runs_has_no_winner(tmp_path):
     frame = replay.load(pool(tmp_path))
     frame["best_fitness"] = 0.5
-    made = contest(frame, named_policies(["all"]), replicates=100)
+    made = compete(frame, named_policies(["all"]), replicates=100)
     assert set(made.finals["value"]) == {0.5}
     assert (made.effects["value"].abs() < 1e-12).all()
     assert (made.regrets["value"].abs() < 1e-12).all()
@@ -234,7 +234,7 @@ def test_a_contest_of_flat_runs_has_no_winner(tmp_path):
 
 def test_warnings_of_policies_are_notes(tmp_path):
     frame = replay.load(pool(tmp_path, generations=3))
-    made = contest(frame, named_policies(["ucb1"]), arms=5, rounds=3, replicates=50)
+    made = compete(frame, named_policies(["ucb1"]), arms=5, rounds=3, replicates=50)
     assert any("never adapts" in note for note in made.notes)
     [first, *_] = policy_sections(only_group(tmp_path), made)
     assert any("never adapts" in note for note in first.notes)
@@ -244,7 +244,7 @@ def test_rounds_beyond_the_runs_and_nothing_ok_are_noted(tmp_path):
     pool(tmp_path, generations=3)
     for seed in (20, 21):
         write_lines(tmp_path / f"nothing-{seed}.jsonl", nothing_ok(seed))
-    made = contest(replay.load(tmp_path), named_policies(["random"]), rounds=9, arms=2)
+    made = compete(replay.load(tmp_path), named_policies(["random"]), rounds=9, arms=2)
     assert any("3 generations" in note for note in made.notes)
     assert any("has no mean" in note for note in made.notes)
     assert made.finals["value"].isna().all()
@@ -253,7 +253,7 @@ def test_rounds_beyond_the_runs_and_nothing_ok_are_noted(tmp_path):
 def test_a_contest_needs_runs(tmp_path):
     frame = replay.load(pool(tmp_path, runs=2))
     with pytest.raises(ValueError, match="at least 3 runs"):
-        contest(frame, named_policies(["ucb1"]))
+        compete(frame, named_policies(["ucb1"]))
 
 
 def test_settings_make_one_policy_per_value():
@@ -272,7 +272,7 @@ def test_settings_make_one_policy_per_value():
 
 def test_the_page_holds_a_picture_and_four_figures_per_contest(tmp_path):
     group = only_group(pool(tmp_path))
-    made = contest(group.tables.generations, named_policies(["ucb1"]), replicates=50, arms=2)
+    made = compete(group.tables.generations, named_policies(["ucb1"]), replicates=50, arms=2)
     figure = draw_page([Panel(group, None, [("heading", made)])])
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     assert len(titles) == 6
