@@ -131,7 +131,7 @@ def allocate(
     arms: Arms,
     *,
     rounds: int,
-    budget: Mapping[str, float] | None = None,
+    budget: Mapping[str, float] | Ledger | None = None,
     reward: str | Reward = "best_fitness",
     in_flight: int = 1,
     flights: Flights | None = None,
@@ -152,7 +152,8 @@ def allocate(
         arms: Live or logged; left in the state after the last pull.
         rounds: Pulls of each replicate at most.
         budget: Limits by unit (such as calls, tokens, flops, dollars, seconds), each a unit of
-            the arms' costs; the policy is told the cost in the first of them, else 1 per pull.
+            the arms' costs; the policy is told the cost in the first of them, else 1 per pull. Or
+            the ledger of what these pulls share a budget with.
         reward: Name out of `evo.rewards.REWARDS`, or a function of a pull.
         in_flight: Rounds asked and not yet told at most; with 1 a round ends before the next.
         flights: What carries them; None: each takes as long as any other.
@@ -165,8 +166,11 @@ def allocate(
     """
     if in_flight < 1:
         raise ValueError(f"in_flight: expected at least 1, got {in_flight!r}")
-    limits = check_budget(budget, more=tuple(budget or ()))
-    game = _Game(policy, arms, find_reward(reward), watcher, Ledger(limits, arms.shape[0]), rounds)
+    unit = None
+    if not isinstance(budget, Ledger):
+        unit = next(iter(budget or ()), None)
+        budget = Ledger(check_budget(budget, more=tuple(budget or ())), arms.shape[0])
+    game = _Game(policy, arms, find_reward(reward), watcher, budget, rounds, unit)
     flights = flights or InOrder()
     while True:
         if len(game.flying) < in_flight and (arm := _ask(game)) is not None:
@@ -193,6 +197,7 @@ class _Game:
     watcher: Watcher | None
     ledger: Ledger
     rounds: int
+    unit: str | None
     asked: int = 0
     flying: dict[int, tuple[Ints, Bools]] = field(default_factory=dict)
     told: list[int] = field(default_factory=list)
@@ -211,7 +216,6 @@ class _Game:
         self.rewards = np.full(self.pulls.shape, np.nan)
         self.bests = np.empty(self.pulls.shape)
         self.tell = _tell_of(self.policy)
-        self.unit = next(iter(self.ledger.limits), None)
 
 
 def _ask(game: _Game) -> Ints | None:
@@ -308,8 +312,8 @@ def _finish(game: _Game) -> Allocations:
     """The result; rounds that no replicate played carry on what was reached."""
     told = len(game.told)
     game.bests[told:] = game.best
-    for unit, amount in game.ledger.spent.items():
-        game.spent[unit][told:] = amount
+    for unit, amounts in game.spent.items():
+        amounts[told:] = game.ledger.spent[unit]
     return Allocations(
         pulls=game.pulls.T,
         rewards=game.rewards.T,

@@ -7,8 +7,6 @@ arms take each generation from their logs as far as these reach, then from the m
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -18,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evo.allocation import Allocations, allocate
+from evo.allocation import allocate
 from evo.arms import LiveArms, open_arm, open_threads
-from evo.budget import check_budget
+from evo.budget import Ledger, check_budget
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import unused
 from evo.llm.registry import own_models
 from evo.log import Log, read_log
-from evo.policies import ALIASES, POLICIES, Draws, Policy, PolicyClass, find_policy
+from evo.policies import Draws, Policy, PolicyClass, class_name, find_policy, name_of
 from evo.records import Header, TaskRecord
 from evo.rewards import default_reward, find_reward
 from evo.rounds import (
@@ -38,7 +36,7 @@ from evo.rounds import (
     read_journal,
 )
 from evo.runs.options import takes_options
-from evo.runs.resources import open_resources
+from evo.runs.resources import Resources, open_resources
 from evo.sandbox import EvaluatorClosed
 from evo.searches import known_search
 from evo.task import Task, load_task
@@ -48,8 +46,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Configuration = Mapping[str, Any]
-ArmSource = int | str | os.PathLike[str] | Configuration
+ArmSource = int | str | os.PathLike[str] | Mapping[str, Any]
 """An arm: a seed, a log to go on from, or fields of `make_header` that differ for it."""
 
 
@@ -135,48 +132,20 @@ def _plan_allocation(
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
     settings, configuration = split_settings(settings, options)
-    rounds = at_least("rounds", rounds, 1)
-    cap = None if cap is None else at_least("cap", cap, 1)
-    seed, arm_seed = at_least("seed", seed, 0), at_least("arm_seed", arm_seed, 0)
-    build = find_policy(policy)
-    name, parameters = _describe(policy, build)
-    loaded = load_task(task)
-    folder = (
-        Path(log_dir) if log_dir is not None else unused(LOCAL, f"{loaded.name}-{name}-s{seed}")
-    )
+    build, loaded = find_policy(policy), load_task(task)
+    arm_seed = at_least("arm_seed", arm_seed, 0)
     sources = _arm_sources(loaded, arms, arm_seed, {"children": children, **configuration})
+    stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
+    folder = Path(log_dir) if log_dir is not None else unused(LOCAL, stem)
     limits = check_budget(budget, [_header_of(source) for source in sources])
-    allocator = _build(build, name, (1, len(sources)), rounds, seed)
-    known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
-    if reward is None:
-        reward = default_reward(loaded.record) if known is None else known.reward
-    find_reward(reward)
-    if known is not None and known.policy == _class_name(build):  # as it was once called
-        name = known.policy
-    header = AllocationHeader(
-        policy=name,
-        parameters=parameters,
-        reward=reward,
-        rounds=rounds,
-        seed=seed,
-        budget=limits,
-        cap=cap,
-        in_flight=at_least("in_flight", in_flight, 1),
-        initial=known is None or known.initial,
-        arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
-    )
+    header, chosen = describe(
+        folder, build, sources, rounds=rounds, seed=seed, reward=reward, cap=cap, budget=limits,
+        in_flight=in_flight,
+    )  # fmt: skip
 
     def work(control: Control) -> Allocation:
-        done = _allocate(allocator, header, sources, settings, folder, control)
-        return Allocation(
-            pulls=done.pulls[0],
-            rewards=done.rewards[0],
-            best_fitness=done.best_fitness[0],
-            spent={unit: amounts[0] for unit, amounts in done.spent.items()},
-            told=done.told,
-            arms=[read_log(folder / record.log) for record in header.arms],
-            path=folder,
-        )
+        with open_resources(settings, control) as resources:
+            return play(folder, header, chosen, sources, resources)
 
     return Plan([folder / record.log for record in header.arms], work, many=True)
 
@@ -185,19 +154,56 @@ allocate_live = in_foreground("allocate_live", _plan_allocation)
 start_allocation = in_background("start_allocation", _plan_allocation)
 
 
-def _allocate(
-    policy: Policy,
-    header: AllocationHeader,
-    sources: Sequence[Header | Log],
-    settings: Settings,
+def describe(
     folder: Path,
-    control: Control,
-) -> Allocations:
-    """Opens journal, arms and models, and lets the policy pull them."""
+    build: PolicyClass,
+    sources: Sequence[Header | Log],
+    *,
+    rounds: int,
+    seed: int,
+    reward: str | None = None,
+    cap: int | None = None,
+    budget: Mapping[str, float] | None = None,
+    in_flight: int = 1,
+) -> tuple[AllocationHeader, Policy]:
+    """Returns what identifies an allocation in a folder, and its policy, once all was checked."""
+    rounds, name = at_least("rounds", rounds, 1), name_of(build)
+    policy = build((1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
+    known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
+    if reward is None:
+        task = _header_of(sources[0]).task
+        reward = default_reward(task) if known is None else known.reward
+    find_reward(reward)
+    if known is not None and known.policy == class_name(build):  # as it was once called
+        name = known.policy
+    header = AllocationHeader(
+        policy=name,
+        parameters=dict(getattr(build, "keywords", {})),
+        reward=reward,
+        rounds=rounds,
+        seed=seed,
+        budget=dict(budget or {}),
+        cap=None if cap is None else at_least("cap", cap, 1),
+        in_flight=at_least("in_flight", in_flight, 1),
+        initial=known is None or known.initial,
+        arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
+    )
+    return header, policy
+
+
+def play(
+    folder: Path,
+    header: AllocationHeader,
+    policy: Policy,
+    sources: Sequence[Header | Log],
+    resources: Resources,
+    ledger: Ledger | None = None,
+) -> Allocation:
+    """Opens the journal and the arms, and lets the policy pull them; None: the header's budget."""
+    control = resources.control
     with contextlib.ExitStack() as stack:
         writer, journal = open_journal(folder, header, stack)
         header = journal.header
-        resources = stack.enter_context(open_resources(settings, control))
         watched = [folder / ALLOCATION, *(folder / record.log for record in header.arms)]
         stack.enter_context(heed_stop(watched, control.stop))
         live = LiveArms([], header.cap, header.initial, control)
@@ -214,49 +220,29 @@ def _allocate(
             policy,
             header.rounds,
             best_fitness=max(initial, default=None),
-            shown=settings.progress,
+            shown=resources.settings.progress,
         )
         stack.callback(watcher.close)
         done = allocate(
             policy,
             live,
             rounds=header.rounds,
-            budget=header.budget,
+            budget=ledger or header.budget,
             reward=header.reward,
             in_flight=header.in_flight,
             flights=stack.enter_context(open_threads(live, journal.told, header.in_flight)),
             watcher=watcher,
         )
         live.end()
-    return done
-
-
-def _describe(policy: str | PolicyClass, build: PolicyClass) -> tuple[str, dict[str, Any]]:
-    """Returns a policy's name and parameters as the journal states them."""
-    if isinstance(build, functools.partial):
-        return _describe(policy, build.func)[0], dict(build.keywords)
-    if isinstance(policy, str):
-        return ALIASES.get(policy, policy), {}
-    names = [name for name, known in POLICIES.items() if known is build]
-    return (names[0] if names else _class_name(build)), {}
-
-
-def _class_name(build: PolicyClass) -> str:
-    build = build.func if isinstance(build, functools.partial) else build
-    return getattr(build, "__name__", type(build).__name__).lower()
-
-
-def _build(build: PolicyClass, name: str, shape: tuple[int, int], rounds: int, seed: int) -> Policy:
-    """Makes the policy; a parameter that it does not have is a mistake that lists those it has."""
-    if isinstance(build, functools.partial):
-        parameters = inspect.signature(build.func).parameters
-        known = [key for key in parameters if key not in ("shape", "rounds", "rng")]
-        catch_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-        unknown = next((key for key in build.keywords if key not in known), None)
-        if unknown and not catch_all:
-            have = ", ".join(known) or "none"
-            raise TypeError(f"policy {name}: unknown parameter {unknown!r} (known: {have})")
-    return build(shape, rounds=rounds, rng=Draws(seed, 1))
+    return Allocation(
+        pulls=done.pulls[0],
+        rewards=done.rewards[0],
+        best_fitness=done.best_fitness[0],
+        spent={unit: amounts[0] for unit, amounts in done.spent.items()},
+        told=done.told,
+        arms=[read_log(folder / record.log) for record in header.arms],
+        path=folder,
+    )
 
 
 def _arm_sources(

@@ -42,8 +42,13 @@ def with_parameters(
     """
     given = {**getattr(build, "keywords", {}), **parameters}
     takes = inspect.signature(getattr(build, "func", build)).parameters
-    own = {key: parameter for key, parameter in takes.items() if key not in common}
-    if wrong := [key for key in given if key not in own]:
+    some = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
+    own = {
+        key: parameter
+        for key, parameter in takes.items()
+        if key not in common and parameter.kind is not parameter.VAR_KEYWORD
+    }
+    if wrong := [key for key in given if key not in own and not some]:
         known = ", ".join(own) or "none"
         raise TypeError(f"{name}: unknown parameter {wrong[0]!r} (known: {known})")
     for key, parameter in own.items():

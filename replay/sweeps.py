@@ -32,7 +32,7 @@ from evo.selectors.race import (
 )
 from evo.sweeping.design import read_design
 from evo.sweeping.events import EventLog, Run, State
-from evo.sweeping.fields import GENERATIONS, canonical
+from evo.sweeping.fields import GENERATIONS, ROUNDS, canonical
 from evo.sweeping.summary import measure
 from replay.intervals import Interval
 from replay.intervals import interval as interval_of
@@ -72,10 +72,11 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     Returns:
         Columns: configuration (a short hash), trial (the first that proposed it), seed, task,
         model, status (completed, failed, cancelled or pending), done (generations so far),
-        generations, children; each field of the space by its own name, NaN or None where its
-        condition does not hold; `FIGURES`, NaN unless completed, and `tokens`; log (path) and
-        error. `attrs["fields"]` names the fields of the space, `attrs["folder"]` the folder. The
-        figures are those of the configuration's own T, though the log may hold more.
+        generations (of an allocation its rounds), children; each field of the space by its own
+        name, NaN or None where its condition does not hold; `FIGURES`, NaN unless completed, and
+        `tokens`; log (path) and error. `attrs["fields"]` names the fields of the space,
+        `attrs["folder"]` the folder. The figures are those of the configuration's own T, though the
+        log may hold more.
 
     Raises:
         LogError: Not the folder of a sweep, or damaged.
@@ -89,14 +90,15 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     others, rows = [name for name in fields if name not in OWN], []
     for hash_, values in state.configurations.items():
         known = {canonical(name): value for name, value in {**design.base, **values}.items()}
-        T = int(known.get("generations", GENERATIONS))
+        pool, model = known.get("policy"), known.get("model", "offline")
+        T = int(known.get("rounds", ROUNDS) if pool else known.get("generations", GENERATIONS))
         for seed in design.seeds:
             row = {
                 "configuration": hash_,
                 "trial": first[hash_],
                 "seed": seed,
                 "task": known["task"],
-                "model": _shown(known.get("model", "offline")),
+                "model": model["name"] if isinstance(model, dict) else model,
                 "generations": T,
                 "children": known.get("children", CHILDREN),
                 **{name: _shown(values.get(name)) for name in others},
@@ -119,6 +121,8 @@ def _run(place: Path, state: State, run: Run, T: int) -> dict[str, Any]:
     status = "failed" if run in state.failed else rest
     row: dict[str, Any] = {"status": status, "done": 0, "error": state.failed.get(run)}
     if log is None:
+        if (pool := state.completed.get(run)) is not None and path is not None and path.is_dir():
+            row |= {"status": "completed", "done": T, "log": str(path), "error": None, **pool.data}
         return row
     header, done = log.header, min(len(log.generations), T)
     row |= {"task": header.task.name, "model": header.model.name, "children": header.children}
@@ -132,9 +136,9 @@ OWN = ("generations", "children", "model", "task")  # of every row, swept or not
 
 
 def _shown(value: Any) -> Any:
-    """A value as a cell: of a model its name."""
+    """A value as a cell: of what has a name, that and its parameters."""
     if isinstance(value, dict) and "name" in value:
-        return value["name"]
+        return " ".join([value["name"], *(f"{k}={v}" for k, v in value.items() if k != "name")])
     return str(value) if isinstance(value, dict | list) else value
 
 

@@ -65,9 +65,10 @@ def allocate(
     return 0
 
 
-@made_from(
-    plan_sweep, without=["space", "on_event", "strategy", "base", "task", "generations", "children"]
-)
+OF_FILE = ("space", "strategy", "base", "task", "generations", "arms", "rounds", "children")
+
+
+@made_from(plan_sweep, without=OF_FILE)
 def sweep(make: Making, file: str) -> int:
     """Tries many configurations on the same seeds.
 

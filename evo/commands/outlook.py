@@ -11,6 +11,7 @@ from evo.configuration import make_header
 if TYPE_CHECKING:
     from evo.records import Header
     from evo.sweeping.design import Design
+    from evo.sweeping.fields import Configuration
 
 FEWEST = 5
 """Runs below which no interval is shown, see `replay.interval`."""
@@ -66,7 +67,15 @@ def outlook_of_sweep(design: Design, budget: object = None) -> str:
     if design.strategy != "grid" or len(made) != planned:
         costliest = max(made, key=lambda each: each.header.children * each.generations)
         made = [costliest] * planned
-    return outlook([(each.header, each.generations) for each in made for _ in design.seeds], budget)
+    runs = [run for each in made for run in runs_of(each)]
+    return outlook(runs * len(design.seeds), budget)
+
+
+def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
+    """Returns header and T of a configuration's run; an allocation's rounds as if one arm's."""
+    others = configuration.pool.get("arms", 1) - 1
+    first = (configuration.header, configuration.generations)
+    return [first, *[(configuration.header, 0)] * others]
 
 
 def too_few(seeds: int, calls_a_seed: int, budget: object) -> str | None:

@@ -61,16 +61,18 @@ class Design(Record, frozen=True, kw_only=True):
         )
 
     def tried_values(self) -> list[Configuration]:
-        """Returns a configuration for each value of the space by itself."""
-        made = [self.configure({})]
-        for dimension in self.parsed_space().dimensions:
+        """Returns a configuration for each value of the space by itself, with a policy if any."""
+        dimensions = self.parsed_space().dimensions
+        beside = {each.name: each.ends()[0] for each in dimensions if each.name == "policy"}
+        made = list[Configuration]()
+        for dimension in dimensions:
             for value in dimension.ends():
                 try:
-                    made.append(self.configure({dimension.name: value}))
+                    made.append(self.configure({**beside, dimension.name: value}))
                 except (ValueError, TypeError) as error:
                     if not dimension.when:  # else it may do together with what it depends on
                         raise SpaceError(f"{dimension.name} = {value!r}: {error}") from None
-        return made
+        return [self.configure(beside), *made]
 
 
 _decoder = msgspec.json.Decoder(Design)
@@ -210,20 +212,14 @@ def keep_design(folder: Path, design: Design) -> None:
 
 
 @contextlib.contextmanager
-def claim(folder: Path, *, alone: bool) -> Iterator[None]:
-    """Says that this process works on a sweep, for the length of the `with` block.
-
-    Several may, unless there is a budget: then one has to see all that is spent.
-
-    Raises:
-        LogBusyError: Others are at it.
-    """
+def claim(folder: Path) -> Iterator[None]:
+    """Says that this process works on a sweep; raises LogBusyError where another one does."""
     with (folder / DESIGN).open("rb") as file:
         try:
-            fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise LogBusyError(
-                f"{folder}: another process works on this sweep, and under a budget only one may; "
-                f"wait for it, or `evo pause {folder}`"
+                f"{folder}: another process works on this sweep; wait for it, or "
+                f"`evo pause {folder}`"
             ) from None
         yield

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,15 @@ from evo.budget import UNITS, Ledger, check_budget
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
-from evo.journal import unused
+from evo.journal import LogError, unused
+from evo.live import describe, play
+from evo.llm.client import EndpointRefused
 from evo.llm.registry import own_models
 from evo.log import Log, read_log
 from evo.runs.arm import Arm
 from evo.runs.options import takes_options
 from evo.runs.resources import Resources, open_resources
-from evo.runs.session import Brought, Goal, Job, bring
+from evo.runs.session import Goal, Job, bring
 from evo.sweeping.design import (
     RUNS,
     Design,
@@ -34,12 +36,12 @@ from evo.sweeping.design import (
     read_design,
     read_toml,
 )
-from evo.sweeping.events import ENDS, Event, EventLog, read_events, request
+from evo.sweeping.events import ENDS, Event, EventLog, Run, read_events, request
 from evo.sweeping.fields import Configuration, short_hash
-from evo.sweeping.summary import Sweep, measure
+from evo.sweeping.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.task import Task
 
-POLL = 0.1  # seconds between looks at what other processes wrote
+POLL = 0.1  # seconds between looks at what other processes wish
 WISHES = {"pause_requested": "paused", "stop_requested": "stopped"}
 
 Subscriber = Callable[[Event], None]
@@ -64,14 +66,13 @@ class _Session:
         self._since = self._told = len(events.events)  # wishes count from here on
         self._known: dict[str, Configuration | str] = {}  # what a hash stands for, or why nothing
         self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
-        self._begun: set[Path] = set()
         self._over, self._ended = threading.Event(), "interrupted"
 
     def work(self) -> Sweep:
         """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
         events = self._events
         with contextlib.ExitStack() as stack:
-            stack.enter_context(claim(self._folder, alone=bool(self._ledger.limits)))
+            stack.enter_context(claim(self._folder))
             events.refresh()
             self._ledger.settle(dict.fromkeys(UNITS, 0.0) | {"seconds": events.state.seconds})
             again = any(event.event == "started" for event in events.events)
@@ -95,10 +96,12 @@ class _Session:
         """Proposes and runs; returns why it ended."""
         preset = find_preset(self._settings.preset) if self._settings.preset else None
         usual = preset is not None and preset.max_concurrent == self._settings.max_concurrent
-        jobs = self._jobs(every=True)  # what earlier sessions spent counts as well
+        spent = True  # what earlier sessions did counts as well, once
         while not self._control.stopping.is_set():
-            if not jobs and not self._propose():
+            left = [*self._left(done=spent)]
+            if not left and not self._propose():
                 return "completed"
+            jobs, spent = self._jobs(left), False
             done = bring(
                 jobs,
                 resources,
@@ -108,35 +111,45 @@ class _Session:
                 on_generation=self._note,
             )
             for each in done:
-                self._conclude(each)
-            if any(each.end == "budget" for each in done):
+                if each.log is not None:
+                    self._report(each.job, each.log)
+                if each.error is not None:
+                    for run in self._served(each.job):
+                        self._fail(run, each.error)
+            for run, known in left:
+                stopping = self._control.stopping.is_set()
+                if known.pool and not stopping and self._ledger.open().all():
+                    self._allocate(run, known, resources)
+            if self._ledger.exhausted or any(each.end == "budget" for each in done):
                 return "budget"
-            if done and all(each.end == "busy" for each in done):
-                self._over.wait(POLL)  # other processes are at what is left
-            self._events.refresh()
-            jobs = self._jobs()
         self._events.refresh()
         told = [event.event for event in self._events.events[self._since :]]
         return next((WISHES[each] for each in reversed(told) if each in WISHES), "interrupted")
 
-    def _jobs(self, *, every: bool = False) -> list[Job]:
-        """Returns the logs with something left to do, in the order of trials, then of seeds.
-
-        By the prefix property a run with T = 64 holds every run with less, so configurations that
-        differ in T alone share one log per seed.
-        """
-        state, jobs = self._events.state, dict[Path, Job]()
+    def _left(self, *, done: bool = False) -> Iterator[tuple[Run, Configuration]]:
+        """Yields what is still to do, or was done, in the order of trials, then of seeds."""
+        state = self._events.state
         for hash_, values in state.configurations.items():
             if hash_ not in self._known:
                 self._known[hash_] = _configured(self._folder, self._design, values, hash_)
             known = self._known[hash_]
-            for seed in self._design.seeds:
-                run = (hash_, seed)
-                if run in state.failed or (run in state.completed and not every):
+            for run in [(hash_, seed) for seed in self._design.seeds]:
+                if run in state.failed or (run in state.completed and not done):
                     continue
                 if isinstance(known, str):
-                    self._events.append("run_failed", configuration=hash_, seed=seed, message=known)
-                    continue
+                    self._fail(run, known)
+                else:
+                    yield run, known
+
+    def _jobs(self, left: Iterable[tuple[Run, Configuration]]) -> list[Job]:
+        """Returns the logs to bring to their goals.
+
+        By the prefix property a run with T = 64 holds every run with less, so configurations that
+        differ in T alone share one log per seed.
+        """
+        jobs = dict[Path, Job]()
+        for (hash_, seed), known in left:
+            if not known.pool:
                 path = self._folder / log_name(known, seed)
                 goals = self._goals.setdefault(path, {})
                 goals[hash_] = known.generations
@@ -145,59 +158,69 @@ class _Session:
         return list(jobs.values())
 
     def _propose(self) -> bool:
-        """Writes down the next trials, unless another process just did; whether there are any."""
-        with self._events.writing() as write:
-            state = self._events.state
-            if len(state.configurations) > len(self._known):
-                return True
-            first = len(state.trials)
-            batch = self._strategy.propose(state.history(self._design.seeds))
-            for trial, values in enumerate(batch, start=first):
-                try:
-                    hash_ = self._design.configure(values).id
-                except (ValueError, TypeError):
-                    hash_ = short_hash(values)
-                write("proposed", trial=trial, configuration=hash_, values=values)
+        """Writes down the next trials; whether there are any."""
+        state = self._events.state
+        batch = self._strategy.propose(state.history(self._design.seeds))
+        for trial, values in enumerate(batch, start=len(state.trials)):
+            try:
+                hash_ = self._design.configure(values).id
+            except (ValueError, TypeError):
+                hash_ = short_hash(values)
+            self._events.append("proposed", trial=trial, configuration=hash_, values=values)
         return bool(batch)
 
     def _note(self, job: Job, arm: Arm) -> None:
         """Writes down what a generation of a run means for its configurations."""
-        if job.path not in self._begun:
-            self._begun.add(job.path)
-            with self._events.writing() as write:
-                for hash_, place in self._served(job):
-                    if hash_ not in self._events.state.begun:
-                        write("configuration_started", configuration=hash_)
-                    write("run_started", **place)
+        for run in self._served(job):
+            if run not in self._events.state.logs:
+                self._append("run_started", run, log=self._place(job.path))
         if arm.generation in self._goals[job.path].values():
             self._report(job, read_log(arm.path))
 
-    def _conclude(self, done: Brought) -> None:
-        """Writes down what became of a run's configurations in a session."""
-        if done.log is not None:
-            self._report(done.job, done.log)
-        if done.error is not None and done.end != "busy":
-            with self._events.writing() as write:
-                for hash_, place in self._served(done.job):
-                    if (hash_, done.job.header.seed) not in self._events.state.completed:
-                        write("run_failed", message=" ".join(str(done.error).split()), **place)
-
     def _report(self, job: Job, log: Log) -> None:
         """Writes down which configurations a log now serves."""
-        goals, seed = self._goals[job.path], job.header.seed
-        ready = {h: measure(log, T) for h, T in goals.items() if len(log.generations) >= T}
-        if ready.keys() <= {h for h, s in self._events.state.completed if s == seed}:
-            return
-        with self._events.writing() as write:
-            for hash_, place in self._served(job):
-                if hash_ in ready and (hash_, seed) not in self._events.state.completed:
-                    write("run_completed", data=ready[hash_], **place)
+        for run in self._served(job):
+            T = self._goals[job.path][run[0]]
+            if len(log.generations) >= T and run not in self._events.state.completed:
+                data, place = measure(log, T), self._place(job.path)
+                self._append("run_completed", run, log=place, data=data)
 
-    def _served(self, job: Job) -> list[tuple[str, dict[str, Any]]]:
-        """Returns the configurations that a log serves, and how events name its run."""
-        log = job.path.relative_to(self._folder).as_posix()
-        place = {"seed": job.header.seed, "log": log}
-        return [(hash_, {"configuration": hash_, **place}) for hash_ in self._goals[job.path]]
+    def _allocate(self, run: Run, known: Configuration, resources: Resources) -> None:
+        """Makes an allocation, or goes on with it, as far as the budget goes."""
+        folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
+        place, arms = self._place(folder), known.arms(run[1])
+        if (made := self._events.state.completed.get(run)) is not None:
+            self._ledger.settle(cost_of_pool(made.data))
+            return
+        if run not in self._events.state.logs:
+            self._append("run_started", run, log=place)
+        try:
+            header, policy = describe(
+                folder, known.find_policy(), arms, rounds=known.generations,
+                reward=known.pool["reward"], seed=run[1],
+            )  # fmt: skip
+            done = play(folder, header, policy, arms, resources, self._ledger)
+        except (EndpointRefused, LogError) as error:
+            if resources.is_fatal(error):
+                raise
+            self._fail(run, error)
+            return
+        if len(done.told) == known.generations:
+            self._append("run_completed", run, log=place, data=measure_pool(done.arms))
+
+    def _fail(self, run: Run, why: object) -> None:
+        if run not in self._events.state.completed:
+            self._append("run_failed", run, message=" ".join(str(why).split()))
+
+    def _append(self, event: Any, run: Run, **more: Any) -> None:
+        self._events.append(event, configuration=run[0], seed=run[1], **more)
+
+    def _served(self, job: Job) -> list[Run]:
+        """Returns the runs of configurations that a log serves."""
+        return [(hash_, job.header.seed) for hash_ in self._goals[job.path]]
+
+    def _place(self, path: Path) -> str:
+        return path.relative_to(self._folder).as_posix()
 
     def _watch(self) -> None:
         while not self._over.wait(POLL):
@@ -223,10 +246,11 @@ class _Session:
 
 def log_name(configuration: Configuration, seed: int) -> str:
     """Returns the path of a run's log, relative to the folder of its sweep."""
-    header = configuration.header
+    header, id_ = configuration.header, configuration.run
     model = "".join(c if c.isalnum() or c in "-_." else "-" for c in header.model.name)
-    stem = f"{header.task.name}-{model}-N{header.children}-{configuration.run}-s{seed}"
-    return f"{RUNS}/{stem}.jsonl"
+    if configuration.pool:
+        id_ = f"pool-{configuration.id}"
+    return f"{RUNS}/{header.task.name}-{model}-N{header.children}-{id_}-s{seed}.jsonl"
 
 
 def _configured(
@@ -271,16 +295,19 @@ def plan_sweep(
     budget: Mapping[str, float] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
     on_event: Subscriber | None = None,
-    generations: int | None = None,
     base: Mapping[str, Any] | None = None,
+    generations: int | None = None,
+    arms: int | None = None,
+    rounds: int | None = None,
     settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Sweep]:
     """Runs many configurations, each on the same seeds, and logs all.
 
-    Called again with the same arguments and folder, it goes on: no logged call is made twice.
-    Without a budget other processes and machines may work on the same folder at once. What is
-    given beside a sweep.toml replaces what stands there.
+    Called again with the same arguments and folder, it goes on: no logged call is made twice. What
+    is given beside a sweep.toml replaces what stands there. Where a configuration has a `policy`, a
+    run of it is an allocation as of `evo.allocate_live`, the k-th of whose K arms has the seed
+    K times the run's plus k, so that policies are compared over the same arms.
 
     Args:
         space: Fields and values, see `evo.sweeping.space`; or a sweep.toml; or a sweep's folder,
@@ -296,8 +323,10 @@ def plan_sweep(
             another. None: as before, or none.
         log_dir: Folder; None: a new one in logs/local.
         on_event: Told of every event, see `evo.sweeping.events`.
-        generations: T, where the space does not say; None: 8.
         base: Further fields beside those of the space, such as {"limits.seconds": 5}.
+        generations: T, where the space does not say; None: 8.
+        arms: K of allocations, where the space does not say; None: 10.
+        rounds: Pulls of allocations, likewise; None: 64.
         settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
 
@@ -307,13 +336,13 @@ def plan_sweep(
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another sweep.
+        LogBusyError: Another process works on it.
         EndpointDown: The endpoint does not answer; the sweep can go on later.
         KeyboardInterrupt: Ctrl-C; it is paused.
     """
     settings, fields = split_settings(settings, options)
-    fields = {**(base or {}), **fields}
-    if generations is not None:
-        fields["generations"] = generations
+    sizes = {"generations": generations, "arms": arms, "rounds": rounds}
+    fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
     given = {name: value for name, value in parts.items() if value is not None}
     folder = None if log_dir is None else Path(log_dir)

@@ -1,8 +1,7 @@
 """What happened in a sweep: events.jsonl, one JSON line per change of state.
 
-Lines are only ever appended, each under a lock of the file for the moment of writing, so several
-machines may write on a shared folder. Wishes to pause or stop are events as well: every process
-that works on the sweep reads them here.
+One process works on a sweep at a time. Wishes to pause or stop are events as well, which it reads
+here, whoever wrote them, on whatever machine: each line is appended under a lock of the file.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -44,10 +42,11 @@ Kind = Literal[
 ]
 """Kinds of events.
 
-- `started`, `resumed`: a process begins to work on the sweep, under the budget in `data`.
+- `started`, `resumed`: a process begins to work on it, under the budget in `data`.
 - `proposed`: a trial, with its values and configuration.
-- `configuration_started`, `run_started`, `run_completed`, `run_failed`: what they say.
-- `pause_requested`, `stop_requested`: a wish, which all processes heed that work on the sweep.
+- `run_started`, `run_completed`, `run_failed`: what they say; folders of earlier versions also have
+  `configuration_started`.
+- `pause_requested`, `stop_requested`: a wish.
 - `paused`, `stopped`, `budget_exhausted`, `interrupted` (by an error), `completed`: a process has
   ended its work, and why.
 """
@@ -99,7 +98,6 @@ class State:
 
     Attributes:
         trials: Values and configuration of each trial, in order.
-        begun: Configurations whose first run has started.
         completed: Last figures of each run that is over.
         failed: Why each run failed that nobody has tried again since.
         logs: Of each run that was begun, relative to the folder of the sweep.
@@ -109,7 +107,6 @@ class State:
     """
 
     trials: list[tuple[dict[str, Any], str]] = field(default_factory=list)
-    begun: set[str] = field(default_factory=set)
     completed: dict[Run, Event] = field(default_factory=dict)
     failed: dict[Run, str] = field(default_factory=dict)
     logs: dict[Run, str] = field(default_factory=dict)
@@ -154,8 +151,6 @@ class State:
                 self.ended = None
             case "proposed":
                 self.trials.append((event.values, run[0]))
-            case "configuration_started":
-                self.begun.add(run[0])
             case "run_completed":
                 self.completed[run] = event
                 self.failed.pop(run, None)
@@ -187,22 +182,11 @@ class EventLog:
 
     def append(self, event: Kind, **fields: Any) -> None:
         """Writes an event; it has left this process when this returns."""
-        with self.writing() as write:
-            write(event, **fields)
-
-    @contextmanager
-    def writing(self) -> Iterator[Callable[..., None]]:
-        """Locks the file for several events, after all that others wrote was read."""
         with self._lock, Writer.claim(self.path, wait=True) as writer:
             self.refresh()
             writer.cut(self._reader.length)
-
-            def write(event: Kind, **fields: Any) -> None:
-                made = Event(event=event, time=time.time(), worker=self.worker, **fields)
-                writer.append(made)
-                self.refresh()
-
-            yield write
+            writer.append(Event(event=event, time=time.time(), worker=self.worker, **fields))
+            self.refresh()
 
 
 def read_events(folder: Path) -> EventLog:
@@ -213,7 +197,7 @@ def read_events(folder: Path) -> EventLog:
 
 
 def request(folder: Path, wish: Literal["pause", "stop"]) -> None:
-    """Asks every process that works on a sweep to pause or to stop."""
+    """Asks the process that works on a sweep to pause or to stop."""
     if not is_sweep(folder):
         raise LogError(f"{folder}: not the folder of a sweep: it holds no {DESIGN}")
     EventLog(folder).append("pause_requested" if wish == "pause" else "stop_requested")

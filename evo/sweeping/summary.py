@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from evo.cost import Cost, cost_of_calls
 from evo.handle import read_begun
 from evo.log import Log
+from evo.rounds import ALLOCATION
 from evo.sweeping.design import RUNS, read_design
 from evo.sweeping.events import read_events
 
@@ -80,7 +83,8 @@ def summarise(folder: Path) -> Summary:
     total = (len(state.configurations) + left) * len(design.seeds)
     open_ = total - len(state.completed) - len(state.failed)
     stopped = state.ended == "stopped"
-    logs = map(read_begun, sorted((folder / RUNS).glob("*.jsonl")))
+    paths = sorted((folder / RUNS).rglob("*.jsonl"))
+    logs = [read_begun(path) for path in paths if path.name != ALLOCATION]
     cost = sum((cost_of_log(log) for log in logs if log is not None), Cost())
     return Summary(
         total=total,
@@ -136,6 +140,27 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
         },
         "seconds": sum(known) if len(known) == len(part) else None,
     }
+
+
+def measure_pool(arms: Sequence[Log]) -> dict[str, float | None]:
+    """Returns the same of an allocation: the best fitness of its arms, and sums of all else."""
+    parts = [measure(log, len(log.generations)) for log in arms if log.generations]
+
+    def total(name: str) -> float | None:
+        known = [value for part in parts if (value := part[name]) is not None]
+        if name.endswith("fitness"):
+            return max(known, default=None)
+        return sum(known) if len(known) == len(parts) else None
+
+    return {name: total(name) for name in parts[0]}
+
+
+def cost_of_pool(data: Mapping[str, float | None]) -> dict[str, float]:
+    """Returns what an allocation cost by unit, of its figures; NaN where unknown."""
+    known = {name: math.nan if value is None else value for name, value in data.items()}
+    tokens = known["prompt_tokens"] + known["completion_tokens"]
+    rest = {unit: known[unit] for unit in ("flops", "dollars")}
+    return {"calls": known["n_calls"], "tokens": tokens, **rest, "seconds": 0.0}
 
 
 def cost_of_log(log: Log, generations: int | None = None) -> Cost:

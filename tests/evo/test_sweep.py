@@ -1,5 +1,6 @@
 """Sweeps with real runs of the offline model."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -13,11 +14,13 @@ import pytest
 from test_kills import seen_by, serve_as_model
 
 import evo
+import replay
 from evo.cli import main
 from evo.cost import Cost
 from evo.journal import LogBusyError, LogError
 from evo.llm.offline.latency import Latency
 from evo.llm.server import OfflineServer
+from evo.policies import POLICIES
 from evo.sweeping.design import claim, make_design, read_design
 from evo.sweeping.events import Event, EventLog, read_events
 from evo.sweeping.fields import known_fields
@@ -58,7 +61,7 @@ def test_a_sweep_makes_every_run_and_says_so(finished) -> None:
         for log in logs for outcome in log.outcomes for attempt in outcome.attempts
     )  # fmt: skip
     assert (told[0], told[-1]) == ("started", "completed")
-    assert (told.count("configuration_started"), told.count("run_completed")) == (4, 8)
+    assert (told.count("run_started"), told.count("run_completed")) == (8, 8)
     assert "completed: 8 of 8 runs" in repr(sweep)
 
 
@@ -123,6 +126,9 @@ def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
         ({}, {"seeds": [1, 1]}, "all different"),
         ({}, {"task": None}, "task: expected"),
         ({}, {"strategy": "best"}, "unknown strategy"),
+        ({"policy": ["ucb2"]}, {}, "policy = 'ucb2': expected a policy out of"),
+        ({"policy": ["ucb1"]}, {"generations": 2}, "an allocation has rounds"),
+        ({"rounds": [4]}, {}, "rounds: an allocation's, which needs a policy"),
         ({}, {"budget": {"money": 1}}, "expected a unit out of calls"),
         ({}, {"budget": {"calls": 0}}, "positive"),
         ({"model": ["offline", "priceless"]}, {"budget": {"dollars": 1.0}}, "no prices"),
@@ -297,12 +303,38 @@ def test_generation_0_and_what_earlier_sessions_spent_count(tmp_path: Path) -> N
     assert evo.sweep(sweep.folder, progress=False).summary.ended == "budget"
 
 
-def test_one_process_at_a_time_spends_a_budget(tmp_path: Path) -> None:
+def test_one_process_at_a_time_works_on_a_sweep(tmp_path: Path) -> None:
     sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
-    with claim(sweep.folder, alone=False):
-        evo.sweep(sweep.folder, progress=False)  # any number without a budget
-        with pytest.raises(LogBusyError, match="another process works on this sweep"):
-            evo.sweep(sweep.folder, budget={"calls": 9}, progress=False)
+    before = (sweep.folder / "events.jsonl").read_bytes()
+    with claim(sweep.folder), pytest.raises(LogBusyError, match="another process works on this"):
+        evo.sweep(sweep.folder, progress=False)
+    assert (sweep.folder / "events.jsonl").read_bytes() == before
+
+
+@pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+def test_policies_are_swept_over_the_same_arms(tmp_path: Path) -> None:
+    space = {"policy": ["round_robin", {"name": "ucb1", "c": 0.1}], "rounds": [3, 4]}
+    given: dict[str, Any] = {**COMMON, "arms": 2, "log_dir": tmp_path / "s"}
+    for limit in (12, 100):  # 3 or 4 rounds of 2 calls, twice: cut in the midst, then gone on with
+        sweep = evo.sweep(space, budget={"calls": limit}, **given)
+        arms = sorted(sweep.folder.rglob("arm-*.jsonl"))
+        made = sum(len(evo.read_log(path).outcomes) for path in arms)
+        assert (sweep.summary.ended, made) == (("budget", 12) if limit == 12 else ("completed", 56))
+    frame = replay.load_sweep(sweep)
+    assert frame["status"].eq("completed").all()
+    assert sorted(frame["policy"].unique()) == ["round_robin", "ucb1 c=0.1"]
+    assert frame["n_calls"].tolist() == (2.0 * frame["rounds"]).tolist()
+    assert frame["generations"].tolist() == frame["rounds"].tolist()
+    row = frame[(frame["policy"] == "ucb1 c=0.1") & (frame["seed"] == 2)].iloc[-1]
+    policy = functools.partial(POLICIES["ucb1"], c=0.1)
+    alone = evo.allocate_live(
+        "mmd", policy, arms=[4, 5], rounds=4, children=2, seed=2,
+        log_dir=tmp_path / "a", progress=False,
+    )  # fmt: skip
+    assert alone.best_fitness[-1] == row["fitness"]
+    before = {path: path.read_bytes() for path in arms}
+    assert evo.sweep(sweep.folder, progress=False).summary.completed == 8
+    assert {path: path.read_bytes() for path in arms} == before
 
 
 def wait_for_lines(path: Path, lines: int) -> None:
@@ -348,28 +380,6 @@ def test_a_stop_cancels_the_rest_and_a_wish_made_at_once_counts(tmp_path: Path) 
     handle = evo.start_sweep(tmp_path / "s", progress=False)
     handle.pause()
     assert handle.wait(60).summary.ended == "paused"
-
-
-@pytest.mark.slow
-def test_two_processes_share_a_folder_and_no_run_is_made_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests, folder = tmp_path / "requests.jsonl", tmp_path / "s"
-    command = [sys.executable, "-m", "evo", "sweep", str(folder), "-q", "--max-concurrent", "4"]
-    with OfflineServer(request_log=requests, latency=Latency(0.02, 0.5)) as server:
-        serve_as_model(server, tmp_path, monkeypatch)
-        handle = evo.start_sweep(
-            {"temperature": [0.2, 0.5, 0.9], "generations": [4]}, model="served",
-            log_dir=folder, max_concurrent=4, **COMMON,
-        )  # fmt: skip
-        other = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        summary = handle.wait(120).summary
-    assert other.returncode == 0, other.stderr
-    assert summary.completed == 6
-    assert "6 of 6 runs completed" in other.stdout
-    asked = seen_by(requests)
-    assert len(asked) == 6 * 4 * 2 == len(logged(folder))
-    assert sorted(asked) == sorted(logged(folder))
 
 
 def test_an_endpoint_that_is_down_ends_the_sweep_resumably(
