@@ -17,7 +17,7 @@ from evo.plugins import plugged_in, with_parameters
 from evo.policies.base import BasePolicy, IndexPolicy, Policy, PolicyClass, PolicyWarning, Rng
 from evo.policies.draws import Draws
 from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
-from evo.policies.horizon import SuccessiveHalving, ThresholdAscent
+from evo.policies.halving import SuccessiveHalving
 from evo.policies.simple import BestArm, EpsilonGreedy, Random, RoundRobin, Single
 from evo.policies.thompson import Thompson, ThompsonNIG
 from evo.policies.ucb import UCB1, DiscountedUCB
@@ -36,7 +36,6 @@ POLICIES: dict[str, PolicyClass] = {
     "thompson_nig": ThompsonNIG,
     "best_arm": BestArm,
     "successive_halving": SuccessiveHalving,
-    "threshold_ascent": ThresholdAscent,
 }
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
 
@@ -108,7 +107,6 @@ __all__ = [
     "SuccessiveHalving",
     "Thompson",
     "ThompsonNIG",
-    "ThresholdAscent",
     "class_name",
     "find_policy",
     "name_of",

@@ -13,6 +13,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
+Shape = tuple[int, int]
+"""(replicates, arms)."""
 
 
 class PolicyWarning(UserWarning):
@@ -60,7 +62,7 @@ class Policy(Protocol):
 class PolicyClass(Protocol):
     """A policy class, or any callable that builds a policy."""
 
-    def __call__(self, shape: tuple[int, int], /, *, rounds: int, rng: Rng) -> Policy:
+    def __call__(self, shape: Shape, /, *, rounds: int, rng: Rng) -> Policy:
         """Build the policy for `shape` = (replicates, arms)."""
 
 
@@ -76,7 +78,7 @@ class BasePolicy(ABC):
     tries_each_arm: ClassVar[int] = 0
     """Pulls of each arm before the policy adapts: fewer rounds than this allows is a warning."""
 
-    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+    def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
         replicates, arms = shape
         if replicates < 1 or arms < 1 or rounds < 1:
             raise ValueError(
@@ -143,7 +145,7 @@ class IndexPolicy(BasePolicy):
         pulls: (replicates, arms), pulls told so far, as floats.
     """
 
-    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+    def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         self.pulls: Floats = np.zeros(shape)
 
@@ -179,7 +181,7 @@ class MeanPolicy(IndexPolicy):
 
     tries_each_arm = 1
 
-    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+    def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         self.told = 0
         self.total: Floats = np.zeros(shape)

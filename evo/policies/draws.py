@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evo.policies.base import Floats, Ints
+from evo.policies.base import Floats
 
 BLOCK = 64
 """Replicates that share a generator. Part of what a seed means: changing it changes results."""
@@ -46,10 +46,6 @@ class Draws:
     def standard_normal(self, size: int | tuple[int, ...]) -> Floats:
         """Standard normal, shape (replicates,) or (replicates, width)."""
         return self._draw(1, size)
-
-    def integers(self, low: int, high: int, size: int | tuple[int, ...]) -> Ints:
-        """Uniform on low ... high - 1, shape (replicates,) or (replicates, width)."""
-        return low + (self.random(size) * (high - low)).astype(np.intp)
 
     def _draw(self, kind: int, size: int | tuple[int, ...]) -> Floats:
         shape = (size,) if isinstance(size, int) else tuple(size)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evo.policies.base import BasePolicy, Bools, Floats, Ints, Rng, fraction, positive
+from evo.policies.base import BasePolicy, Bools, Floats, Ints, Rng, Shape, fraction, positive
 from evo.policies.simple import uniform_choice
 
 
@@ -29,7 +29,7 @@ class ExponentialWeights(BasePolicy):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: Shape,
         *,
         rounds: int,
         rng: Rng,
@@ -124,7 +124,7 @@ class EXP3P(ExponentialWeights):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: Shape,
         *,
         rounds: int,
         rng: Rng,
@@ -172,7 +172,7 @@ class EXP3IX(ExponentialWeights):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: Shape,
         *,
         rounds: int,
         rng: Rng,
@@ -209,7 +209,7 @@ class EXP3Mixed(ExponentialWeights):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: Shape,
         *,
         rounds: int,
         rng: Rng,

@@ -14,6 +14,7 @@ from evo.policies.base import (
     Ints,
     MeanPolicy,
     Rng,
+    Shape,
     fraction,
 )
 
@@ -58,7 +59,7 @@ class BestArm(IndexPolicy):
 
     tries_each_arm = 1
 
-    def __init__(self, shape: tuple[int, int], *, rounds: int, rng: Rng) -> None:
+    def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         self.last: Floats = np.full(shape, np.inf)
 
@@ -82,9 +83,7 @@ class EpsilonGreedy(MeanPolicy):
         epsilon: Probability of a random arm.
     """
 
-    def __init__(
-        self, shape: tuple[int, int], *, rounds: int, rng: Rng, epsilon: float = 0.1
-    ) -> None:
+    def __init__(self, shape: Shape, *, rounds: int, rng: Rng, epsilon: float = 0.1) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         self.epsilon = fraction("epsilon", epsilon)
 

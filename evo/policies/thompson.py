@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evo.policies.base import Floats, IndexPolicy, Ints, Rng, positive
+from evo.policies.base import Floats, IndexPolicy, Ints, Rng, Shape, positive
 
 
 class Thompson(IndexPolicy):
@@ -27,7 +27,7 @@ class Thompson(IndexPolicy):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: Shape,
         *,
         rounds: int,
         rng: Rng,
@@ -82,7 +82,7 @@ class ThompsonNIG(IndexPolicy):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: Shape,
         *,
         rounds: int,
         rng: Rng,

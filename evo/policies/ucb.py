@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from evo.policies.base import Floats, IndexPolicy, Ints, MeanPolicy, Rng, fraction
+from evo.policies.base import Floats, IndexPolicy, Ints, MeanPolicy, Rng, Shape, fraction
 
 
 class UCB1(MeanPolicy):
@@ -22,9 +22,7 @@ class UCB1(MeanPolicy):
         c: Weight of the confidence term, in units of the reward.
     """
 
-    def __init__(
-        self, shape: tuple[int, int], *, rounds: int, rng: Rng, c: float = math.sqrt(2)
-    ) -> None:
+    def __init__(self, shape: Shape, *, rounds: int, rng: Rng, c: float = math.sqrt(2)) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         self.c = _weight(c)
         self._bound = np.empty(shape)
@@ -54,7 +52,7 @@ class DiscountedUCB(IndexPolicy):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: Shape,
         *,
         rounds: int,
         rng: Rng,

@@ -17,7 +17,7 @@ import evo
 import replay
 from evo.budget import UNITS, BudgetError, Ledger, Turns, Worst, check_budget
 from evo.journal import encode_line
-from evo.policies import POLICIES, Draws
+from evo.policies import POLICIES
 from evo.rewards import default_reward
 from evo.rounds import ALLOCATION, read_journal
 from evo.runs.arm import costs_of_log
@@ -315,20 +315,3 @@ def test_a_policy_with_parameters_keeps_its_name(folder: Path, tmp_path: Path) -
 
 def _fields(record: Any) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__struct_fields__}
-
-
-def test_discounted_ucb_forgets_as_its_formula_says() -> None:
-    policy: Any = POLICIES["discounted_ucb"]((1, 2), rounds=20, rng=Draws(0, 1), discount=0.8)
-    history: list[tuple[int, float]] = []
-    rng = random.Random(1)
-    for _ in range(20):
-        arm = int(policy.ask(np.ones((1, 2), dtype=bool))[0])
-        history.append((arm, rng.random()))
-        policy.tell(np.array([arm]), np.array([history[-1][1]]))
-    weights = 0.8 ** np.arange(len(history))[::-1]
-    arms, rewards = map(np.array, zip(*history, strict=True))
-    for arm in (0, 1):
-        own = np.where(arms == arm, weights, 0.0)
-        spread = policy.c * np.sqrt(np.log(weights.sum()) / own.sum())
-        expected = (own * rewards).sum() / own.sum() + spread
-        assert policy.index()[0, arm] == pytest.approx(expected, rel=1e-12)
