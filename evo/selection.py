@@ -20,7 +20,7 @@ import numpy as np
 
 from evo.budget import UNITS, check_budget
 from evo.concurrency import find_preset
-from evo.configuration import LOCAL, Settings, at_least, seeds_of, split_settings
+from evo.configuration import LOCAL, Settings, at_least, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import LogError, unused, write_new
 from evo.log import Log
@@ -37,7 +37,7 @@ from evo.selectors import (
     neighbours,
     selector_name,
 )
-from evo.selectors.choices import Choices, problem_choices, row_choices, run_choices
+from evo.selectors.choices import SEEDS, Choices, find_choices, row_choices
 from evo.selectors.live import Session
 from evo.selectors.race import Selection, Standing, race, rewards_of, selection_of
 from evo.sweeping.fields import Values
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 SELECTION = "selection.json"
 LABEL = 60  # characters of a value, which may be a whole text
-SEEDS = "40:60"  # where nothing says otherwise
 
 
 @takes_options("limits", "protocol", "condition")
@@ -136,19 +135,18 @@ def plan_selection(
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
     settings, shared = split_settings(settings, options)
-    depth = {} if generations is None else {"generations": generations}
-    shared = {**depth, **(base or {}), **shared}
     seed = at_least("seed", seed, 0)
     if evaluate is not None or data is not None:
-        if extra := [*(["task"] if task is not None else []), *shared]:
-            raise TypeError(f"{extra[0]}: evaluate and data take choices alone")
+        sizes = {} if generations is None else {"generations": generations}
+        own = {**({} if task is None else {"task": task}), **sizes, **(base or {}), **shared}
+        if own:
+            raise TypeError(f"{next(iter(own))}: evaluate and data take choices alone")
         found = row_choices(choices, evaluate, data, cost_weight, seed)
-    elif samples == "problems":
-        found = problem_choices(choices, shared, task, seed)
-    elif samples == "seeds":
-        found = run_choices(choices, shared, task, seeds_of(seeds))
     else:
-        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
+        found = find_choices(
+            choices, task=task, samples=samples, seeds=seeds, seed=seed, generations=generations,
+            base=base, **shared,
+        )  # fmt: skip
     limits = _limits(budget, found)
     low, high = _bounds_of(found) if bounds is None else bounds
     varied = [_varied(each, found.values) for each in found.values]

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from evo.commands.options import Arms, Count, Flag, Making, Number, Parameters, Varied, made_from
-from evo.commands.outlook import header_of, outlook, outlook_of_sweep
+from evo.commands.outlook import header_of, outlook, outlook_of_selection, outlook_of_sweep
 from evo.commands.tables import FAILURE, read_text, table
+from evo.configuration import make_header
 from evo.live import allocate_live
 from evo.selection import select_best
+from evo.selectors.choices import find_choices
 from evo.sweeping.design import read_design
 from evo.sweeping.driver import plan_sweep
 
@@ -146,6 +148,9 @@ def select(
     what = "problems" if problems else "runs"
     given = {name: value for name, value in make.keywords.items() if name not in varied}
     samples: Literal["problems", "seeds"] = "problems" if problems else "seeds"
+    own = {*(make_header.__kwdefaults__ or {}), "task", "seeds", "generations"}
+    tried = find_choices(varied, samples=samples, **{n: v for n, v in given.items() if n in own})
+    print(outlook_of_selection(tried, given.get("budget")), flush=True)
     found = select_best(varied, samples=samples, bounds=bounds, **given)
     rows = []
     for k in found.frame().index:

@@ -10,6 +10,7 @@ from evo.configuration import make_header
 
 if TYPE_CHECKING:
     from evo.records import Header
+    from evo.selectors.choices import Choices
     from evo.sweeping.design import Design
     from evo.sweeping.fields import Configuration
 
@@ -76,6 +77,16 @@ def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
     others = configuration.pool.get("arms", 1) - 1
     first = (configuration.header, configuration.generations)
     return [first, *[(configuration.header, 0)] * others]
+
+
+def outlook_of_selection(found: Choices, budget: object = None) -> str:
+    """Returns the same of a selection that takes every sample; runs that differ in T are shared."""
+    deepest: dict[str, Configuration] = {}
+    for each in found.configurations:
+        if each.run not in deepest or each.generations > deepest[each.run].generations:
+            deepest[each.run] = each
+    runs = [(each.header, each.generations) for each in deepest.values()]
+    return outlook(runs * (len(found.sampled) if found.kind == "seeds" else 1), budget)
 
 
 def too_few(seeds: int, calls_a_seed: int, budget: object) -> str | None:

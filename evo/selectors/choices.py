@@ -7,19 +7,22 @@ import inspect
 import itertools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
+from evo.configuration import at_least, seeds_of
 from evo.log import Log
 from evo.records import Header
 from evo.selectors.live import Agent, LiveSamples, ProblemSamples, RowSamples, RunSamples, Session
-from evo.sweeping.fields import Configuration, Values, configuration_of, configure
+from evo.sweeping.fields import POOL, Configuration, Values, configuration_of, configure
 from evo.sweeping.space import check_field, parse_space
 from evo.task import Task, hash_of, load_task, read_instances
+
+SEEDS = "40:60"  # where nothing says otherwise
 
 Given = Sequence[Values] | Values
 """Choices, or a space of which the grid is taken."""
@@ -36,23 +39,49 @@ class Choices:
         sampled: The samples of each choice, in order: seeds, or positions of problems or rows.
         name: Of a folder for it.
         samples: Makes the samples of a session.
-        headers: Of each choice, where calls of a model are made.
+        configurations: Of each choice, where calls of a model are made.
         more: What else identifies the selection.
     """
 
     values: list[dict[str, Any]]
     ids: list[str]
-    kind: str
+    kind: Literal["seeds", "problems", "rows"]
     sampled: Sequence[int]
     name: str
     samples: Callable[[Session], LiveSamples]
-    headers: Sequence[Header] = ()
+    configurations: Sequence[Configuration] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for k, id_ in enumerate(self.ids):
             if (first := self.ids.index(id_)) < k:
                 raise ValueError(f"choices: {first} and {k} are the same, {self.values[k]!r}")
+
+    @property
+    def headers(self) -> list[Header]:
+        """Of each choice, where calls of a model are made."""
+        return [each.header for each in self.configurations]
+
+
+def find_choices(
+    choices: Given,
+    *,
+    task: str | os.PathLike[str] | Task | None = None,
+    samples: str = "seeds",
+    seeds: Iterable[int] | str = SEEDS,
+    seed: int = 0,
+    generations: int | None = None,
+    base: Values | None = None,
+    **options: Any,
+) -> Choices:
+    """Returns choices of which a sample is a run or a problem; see `evo.select_best`."""
+    depth = {} if generations is None else {"generations": generations}
+    shared = {**depth, **(base or {}), **options}
+    if samples not in ("seeds", "problems"):
+        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
+    if samples == "problems":
+        return problem_choices(choices, shared, task, at_least("seed", seed, 0))
+    return run_choices(choices, shared, task, seeds_of(seeds))
 
 
 def run_choices(
@@ -137,13 +166,12 @@ def row_choices(
 def _of_configurations(
     values: list[dict[str, Any]],
     known: Sequence[Configuration],
-    kind: str,
+    kind: Literal["seeds", "problems"],
     sampled: Sequence[int],
     samples: Callable[[Session], LiveSamples],
 ) -> Choices:
-    headers = [each.header for each in known]
-    ids = [each.id for each in known]
-    return Choices(values, ids, kind, sampled, headers[0].task.name, samples, headers)
+    ids, name = [each.id for each in known], known[0].header.task.name
+    return Choices(values, ids, kind, sampled, name, samples, known)
 
 
 def _configured(
@@ -156,6 +184,8 @@ def _configured(
     for each in values:
         for name in each:
             check_field(name)
+            if name in POOL:
+                raise ValueError(f"{name}: a field of sweeps alone, whose runs may be allocations")
         if each.setdefault("task", task) is None:
             raise ValueError("task: expected one, as argument or in each configuration")
         loaded = load_task(each["task"])

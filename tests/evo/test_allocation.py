@@ -75,18 +75,6 @@ def test_no_pull_once_what_is_spent_has_reached_the_budget(limit, pulls):
     assert (result.best_fitness[0, pulls:] == result.best_fitness[0, pulls - 1]).all()
 
 
-def test_the_first_of_several_budgets_to_be_reached_ends_it():
-    arms = Steps([0.1, 0.2], [4.0, 6.0])
-    budget = {"tokens": 1000.0, "calls": 3}
-    assert (allocate(policy(), arms, rounds=9, budget=budget).pulls >= 0).sum() == 3
-
-
-def test_closed_arms_end_an_allocation():
-    arms = Steps([0.1, 0.2], [1.0, 1.0], length=2)
-    result = allocate(policy("single"), arms, rounds=7)
-    assert result.pulls.tolist() == [[0, 0, 1, 1, -1, -1, -1]]
-
-
 def test_arms_without_anything_to_pull_give_an_empty_allocation():
     result = allocate(policy(), Steps([0.1, 0.2], [1.0, 1.0], length=0), rounds=3)
     assert result.pulls.tolist() == [[-1, -1, -1]]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import evo
 import replay
 from evo.allocation import Allocations, InOrder, allocate, state_digest
-from evo.policies import POLICIES, Draws, IndexPolicy
-from evo.policies.base import Bools, Floats, Ints
+from evo.policies import POLICIES, Draws
+from evo.policies.base import Floats, Ints
 from evo.rounds import read_journal
 from replay.arms import Logged, LoggedArms
 from replay.simulation import simulate
@@ -184,40 +184,6 @@ def test_replicates_of_a_delayed_replay_are_allocations_of_their_own(
     assert alone.rewards[0].tolist() == pytest.approx(many.rewards[65].tolist(), nan_ok=True)
 
 
-class Late(IndexPolicy):
-    """A policy as a user writes one: it knows nothing of delays."""
-
-    def __init__(self, shape: tuple[int, int], **others: Any) -> None:
-        super().__init__(shape, **others)
-        self.known: list[float] = []
-
-    def ask(self, open_arms: Bools) -> Ints:
-        self.known.append(float(self.pulls[0].sum()))
-        return super().ask(open_arms)
-
-    def index(self) -> Floats:
-        return -self.pulls
-
-
-@pytest.mark.parametrize("in_flight", [1, 2, 4, 9])
-def test_round_r_is_asked_when_all_but_the_last_rounds_are_told(in_flight: int) -> None:
-    policy = Late((1, 4), rounds=20, rng=Draws(0, 1))
-    fitness = trajectories(4, 20)
-    arms = LoggedArms(Logged(fitness, np.full(4, 20), {}), np.arange(4)[None, :])
-    done = allocate(policy, arms, rounds=20, in_flight=in_flight)
-    flying = min(in_flight, 4)
-    assert policy.known == [max(0, r - flying + 1) for r in range(20)]
-    assert done.told.tolist() == list(range(20))
-
-
-def test_more_in_flight_than_arms_are_as_many_as_arms() -> None:
-    fitness = trajectories(5, 40)
-    for name in POLICIES:
-        five = simulate(fitness, name, rounds=40, replicates=10, in_flight=5)
-        more = simulate(fitness, name, rounds=40, replicates=10, in_flight=50)
-        assert five.pulls.tolist() == more.pulls.tolist()
-
-
 @pytest.mark.parametrize("name", ["exp3p", "exp3ix", "exp3_mixed"])
 def test_a_late_reward_is_weighted_by_the_probability_at_its_ask(name: str) -> None:
     """The estimate of an arm rises by f(gain, p at the ask), whatever was asked meanwhile."""
@@ -333,7 +299,7 @@ def test_a_replay_in_the_order_told_repeats_the_live_allocation(live: evo.Alloca
     assert [line[:3] for line in notes.lines] == interleaving(live.path)
 
 
-@pytest.mark.parametrize("kept", [1, 3, 4, 9, 20, 28])
+@pytest.mark.parametrize("kept", [3, 9, 20])
 def test_a_killed_allocation_repeats_its_journal_and_goes_on(
     kept: int, live: evo.Allocation, task: evo.Task, tmp_path: Path
 ) -> None:
@@ -359,40 +325,3 @@ def test_one_in_flight_leaves_the_journal_as_it_was(task: evo.Task, tmp_path: Pa
     assert kinds == ["asked", "told"] * 4
     with pytest.raises(ValueError, match="in_flight 1, not 2"):
         evo.allocate_live(task, "ucb1", log_dir=tmp_path, **{**setting, "in_flight": 2})
-
-
-@pytest.mark.parametrize("in_flight", [1, 3])
-def test_a_stopped_allocation_goes_on(in_flight: int, task: evo.Task, tmp_path: Path) -> None:
-    setting = {**LIVE, "rounds": 24, "in_flight": in_flight, "log_dir": tmp_path}
-    handle = evo.start_allocation(task, "thompson", **setting)
-    journal = tmp_path / "allocation.jsonl"
-    while not journal.exists() or journal.read_bytes().count(b"told") < 3:
-        assert handle.running
-    handle.stop()
-    stopped = handle.wait(60)
-    made = len(stopped.told)
-    assert 3 <= made < 24
-    assert (stopped.pulls >= 0).sum() == made
-    assert {log.ends[-1].reason for log in stopped.arms} == {"interrupted"}
-    assert {log.path for log in handle.log} == {log.path for log in stopped.arms}
-    finished = evo.allocate_live(task, "thompson", **setting)
-    assert finished.told[:made].tolist() == stopped.told.tolist()
-    uninterrupted = replay.simulate(
-        replay.fitness_matrix(replay.load(tmp_path)),
-        "thompson",
-        rounds=24,
-        replicates=1,
-        missing="stop",
-        in_flight=in_flight,
-        told=finished.told.tolist(),
-    )
-    assert finished.pulls.tolist() == uninterrupted.pulls[0].tolist()
-    assert finished.best_fitness.tolist() == uninterrupted.best_fitness[0].tolist()
-
-
-def test_a_mistake_is_raised_before_anything_starts(task: evo.Task, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="euros"):
-        evo.start_allocation(task, "ucb1", budget={"euros": 1}, log_dir=tmp_path / "a", **LIVE)
-    with pytest.raises(TypeError, match="colour"):
-        evo.start_allocation(task, "ucb1", colour="red", log_dir=tmp_path / "a")
-    assert not (tmp_path / "a").exists()

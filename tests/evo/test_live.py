@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_search import timeless
 
 import evo
 import replay
@@ -57,7 +56,7 @@ def test_live_equals_replay(policy: str, separate: np.ndarray, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_live_equals_replay_for_every_policy(
     policy: str, seed: int, separate: np.ndarray, tmp_path: Path
@@ -269,20 +268,6 @@ def test_parameters_are_in_the_journal(tmp_path: Path) -> None:
     evo.allocate_live("mmd", policy, arms=2, log_dir=tmp_path, **{**SMALL, "rounds": 4})
     header = read_journal(tmp_path / "allocation.jsonl").header
     assert (header.policy, header.parameters) == ("ucb1", {"c": 0.1})
-
-
-def test_arms_are_the_runs_of_their_seeds(tmp_path: Path) -> None:
-    live = evo.allocate_live("mmd", "round_robin", arms=2, log_dir=tmp_path / "a", **SMALL)
-    for k, log in enumerate(live.arms):
-        run = evo.run(
-            "mmd",
-            generations=6,
-            children=2,
-            seed=40 + k,
-            log=tmp_path / f"{k}.jsonl",
-            progress=False,
-        )
-        assert timeless(run.children) == timeless(log.children)
 
 
 @pytest.mark.parametrize(

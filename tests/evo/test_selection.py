@@ -286,19 +286,6 @@ def test_an_agent_may_be_a_coroutine_and_fail(tmp_path: Path) -> None:
     assert made.mean.tolist() == [0.375, 0.5625]
 
 
-def test_the_scale_of_scores_decides_nothing(tmp_path: Path) -> None:
-    one, other = (
-        best(
-            tmp_path / str(a),
-            evaluate=lambda row, a=a, b=b, **models: a * agent(row, **models)[0] + b,
-            bounds=(b, a + b),
-        )
-        for a, b in ((1.0, 0.0), (128.0, -5.0))
-    )
-    assert (one.winner, one.survivors, one.end) == (other.winner, other.survivors, other.end)
-    assert one.samples.tolist() == other.samples.tolist()
-
-
 RUNS, ROW = (evo.select_best, [{"children": 1}], COMMON), (best, None, {})
 TEXT = (evo.select_best, CHOICES, PROBLEMS)
 
@@ -310,6 +297,7 @@ TEXT = (evo.select_best, CHOICES, PROBLEMS)
         (RUNS, {"choices": [{"childen": 2}]}, "did you mean 'children'"),
         (RUNS, {"choices": [{"children": 2}, {"children": 2}]}, "0 and 1 are the same"),
         (RUNS, {"seeds": [1, 1]}, "all different"),
+        (RUNS, {"choices": [{"policy": "ucb1"}]}, "a field of sweeps alone"),
         (RUNS, {"selector": "ucb"}, "expected a selector out of"),
         (RUNS, {"failure_value": 2.0}, "failure_value"),
         (RUNS, {"budget": {"hours": 1}}, "expected a unit out of"),
@@ -345,13 +333,16 @@ def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture
     command = f"select mmd --vary children=1,2 -T 1 --seeds 3:5 -q --log-dir {tmp_path / 'a'}"
     assert main(command.split()) == 0
     said = capsys.readouterr().out
+    assert said.startswith("4 runs, at most 6 calls")
     assert "winner: children=" in said
     assert "4 of 4 runs" in said
     (text := tmp_path / "steps.txt").write_text(TEXTS[1])
     given = ["--text", str(text), "--text", str(asked.logs[0][0].path), "--problems", "-q"]
     common = ["select", "wp", "--instances", "24", "--log-dir", str(tmp_path / "s")]
     assert main([*common, *given, "--selector", "brute_force"]) == 0
-    assert "48 of 48 problems" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.startswith("2 runs, at most 48 calls")
+    assert "48 of 48 problems" in said
     for wrong, why in (
         (["select", "mmd", "--vary", "children", "-q"], "--vary: expected each field once"),
         ([*common, "--text", str(text)], "texts need --problems"),

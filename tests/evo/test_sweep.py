@@ -194,14 +194,6 @@ def test_what_is_given_beside_a_file_replaces_what_it_says(tmp_path: Path) -> No
         evo.start_sweep(file, log_dir=tmp_path / "s", progress=False)
 
 
-def test_a_task_may_be_an_object() -> None:
-    task = evo.load_task("mmd")
-    given = {"strategy": "grid", "trials": None, "seeds": [1], "seed": 0, "base": {}}
-    by_object = make_design({"task": [task]}, task=task, **given)
-    assert by_object.tasks == make_design({}, task="min_max_distance", **given).tasks
-    assert by_object.space == {"task": ["min_max_distance"]}
-
-
 def test_equal_configurations_run_once(tmp_path: Path) -> None:
     sweep = evo.sweep(
         {"temperature": [0.2, 0.9]}, strategy="random", trials=12, generations=1,
