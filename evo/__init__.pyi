@@ -54,9 +54,6 @@ from .runs.verbs import (
 )
 from .searches import SEARCHES as SEARCHES
 from .selection import (
-    instance_matrix as instance_matrix,
-)
-from .selection import (
     select_best as select_best,
 )
 from .selection import (

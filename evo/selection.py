@@ -23,9 +23,7 @@ from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import LogError, unused, write_new
-from evo.log import Log
 from evo.policies import Draws
-from evo.records import Evaluation
 from evo.rewards import default_reward
 from evo.runs.options import takes_options
 from evo.selectors import (
@@ -44,7 +42,6 @@ from evo.sweeping.fields import Values
 from evo.task import Task
 
 if TYPE_CHECKING:
-    from evo.policies.base import Floats
     from evo.selectors.live import Agent
 
 SELECTION = "selection.json"
@@ -282,31 +279,3 @@ def _keep(
             f"{path}: holds a selection with {wrong[0]} {was.get(wrong[0])!r}, not "
             f"{now[wrong[0]]!r}; give its own arguments to go on with it, or another folder"
         )
-
-
-def instance_matrix(sources: Sequence[Evaluation | Log]) -> Floats:
-    """Scores on the instances of a data set, as `replay.select` takes them: a sample per problem.
-
-    Args:
-        sources: Evaluations of programs or texts on the same data set, or logs, of which the best
-            program counts.
-
-    Returns:
-        (sources, instances), in the order of the first source's instances; NaN where an instance
-        has no score.
-
-    Raises:
-        ValueError: A source has no instances, or others than the first.
-    """
-    found = [each.best.evaluation if isinstance(each, Log) else each for each in sources]
-    ids = [instance.id for instance in found[0].instances] if found else []
-    rows = []
-    for place, evaluation in enumerate(found):
-        scores = {each.id: each.score for each in evaluation.instances}
-        if not scores or scores.keys() != set(ids):
-            raise ValueError(
-                f"source {place}: expected scores on the {len(ids)} instances of the first, got "
-                f"{len(scores)}"
-            )
-        rows.append([np.nan if scores[id_] is None else scores[id_] for id_ in ids])
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(ids))

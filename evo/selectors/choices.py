@@ -202,7 +202,7 @@ def _with_text(configuration: Configuration, text: str | None) -> Configuration:
     if not (task.asks_model and task.instances_file):
         raise ValueError(
             f"task {task.name}: a sample is a problem only where a model is asked a data set; "
-            "programs are scored on all problems at once, see evo.instance_matrix"
+            "programs are scored on all problems at once, see replay.instances"
         )
     if text is not None and (not isinstance(text, str) or not text.strip()):
         raise ValueError(f"text: expected what the model shall be told, got {text!r}")

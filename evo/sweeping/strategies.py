@@ -7,14 +7,12 @@ runs end, nor on how often the sweep was interrupted, nor on the scale of fitnes
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import logging
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -121,49 +119,39 @@ class GuidedTrials(RandomTrials):
 
 
 class OptunaTrials:
-    """Optuna's samplers, made anew for every batch from the results so far.
+    """Optuna's tree-structured Parzen estimator, made anew for every batch from the results so far.
 
     So a sweep that was interrupted goes on as it would have. Trials without a fitness count as
-    failed ones, which the samplers leave aside.
+    failed ones, which it leaves aside.
 
     Args:
         space: Where to look.
         seed: Key of the draws.
         trials: In all.
         batch: Trials that are proposed at once, knowing nothing of each other.
-        sampler: `tpe` (tree-structured Parzen estimator), or `gp` (Gaussian process; wants torch).
     """
 
-    def __init__(
-        self,
-        space: Space,
-        *,
-        seed: int,
-        trials: int | None,
-        batch: int = 8,
-        sampler: Literal["tpe", "gp"] = "tpe",
-    ) -> None:
+    def __init__(self, space: Space, *, seed: int, trials: int | None, batch: int = 8) -> None:
         _import_optuna()
-        if sampler not in ("tpe", "gp"):
-            raise ValueError(f"sampler: expected 'tpe' or 'gp', got {sampler!r}")
         self.planned = TRIALS if trials is None else at_least("trials", trials, 1)
-        self._batch = at_least("batch", batch, 1)
-        self._space, self._seed, self._sampler = space, seed, sampler
+        self._space, self._seed, self._batch = space, seed, at_least("batch", batch, 1)
 
     def propose(self, history: Sequence[Trial]) -> Batch:
         """Returns the next batch."""
         optuna = _import_optuna()
         first = len(history)
         key = int.from_bytes(hashlib.sha256(f"{self._seed}/{first}".encode()).digest()[:4], "big")
-        sampler = {"tpe": "TPESampler", "gp": "GPSampler"}[self._sampler]
-        with _quiet(optuna):
-            study = optuna.create_study(
-                direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=key)
-            )
+        before = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(logging.WARNING)  # else it announces every study
+        try:
+            sampler = optuna.samplers.TPESampler(seed=key)
+            study = optuna.create_study(direction="maximize", sampler=sampler)
             study.add_trials([self._told(trial) for trial in history])
             count = max(0, min(self._batch, self.planned - first))
             asked = (functools.partial(_ask, study.ask()) for _ in range(count))
             return [self._space.complete(each) for each in asked]
+        finally:
+            optuna.logging.set_verbosity(before)
 
     def _told(self, trial: Trial) -> optuna.trial.FrozenTrial:
         made = _import_optuna().trial
@@ -214,19 +202,6 @@ def _import_optuna() -> Any:
     return optuna
 
 
-@contextlib.contextmanager
-def _quiet(optuna: Any) -> Iterator[None]:
-    """Keeps Optuna from announcing every study, and from warning of experimental samplers."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(before)
-
-
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "grid": GridTrials,
     "random": RandomTrials,
@@ -243,5 +218,6 @@ def build_strategy(
     if name not in STRATEGIES:
         raise ValueError(f"unknown strategy {name!r} (known: {', '.join(STRATEGIES)})")
     common = ("space", "seed", "trials")
+    options = {k: v for k, v in options.items() if (k, v) != ("sampler", "tpe")}  # once a choice
     build = with_parameters(f"strategy {name}", STRATEGIES[name], options, common)
     return build(space, seed=seed, trials=trials)

@@ -13,7 +13,6 @@ import evo
 import replay
 from evo.cli import main
 from evo.llm.client import Call, EndpointRefused, ModelClient
-from evo.records import Evaluation, Instance
 from evo.selectors.race import Selection
 
 COMMON: dict[str, Any] = {"task": "mmd", "generations": 1, "children": 1, "progress": False}
@@ -149,7 +148,8 @@ def order_of(found: Selection) -> list[int]:
 def test_a_sample_may_be_the_score_on_a_problem(asked: Selection, tmp_path: Path) -> None:
     assert asked.samples.tolist() == asked.spent["calls"].tolist() == [24, 24, 24]
     whole = [evo.evaluate(WP, text) for text in TEXTS]
-    matrix = evo.instance_matrix(whole)[:, order_of(asked)]
+    scores = np.array([[each.score for each in of.instances] for of in whole])
+    matrix = scores[:, order_of(asked)]
     np.testing.assert_array_equal(asked.outcomes, matrix)
     for (log,), alone, mean in zip(asked.logs, whole, asked.mean, strict=True):
         assert log.initial.evaluation.fitness == alone.fitness == pytest.approx(mean)
@@ -351,19 +351,3 @@ def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         assert main(wrong) == 2
         assert why in capsys.readouterr().err
-
-
-def test_instances_are_samples() -> None:
-    def scored(**scores: float | None) -> Evaluation:
-        made = [
-            Instance(id=id_, status="error" if score is None else "ok", score=score)
-            for id_, score in scores.items()
-        ]
-        return Evaluation(status="ok", fitness=0.5, instances=tuple(made))
-
-    matrix = evo.instance_matrix([scored(a=1.0, b=None), scored(b=0.5, a=1.0)])
-    assert np.nan_to_num(matrix, nan=-1).tolist() == [[1.0, -1.0], [1.0, 0.5]]
-    chosen = replay.select(matrix)
-    assert (chosen.winner, chosen.failures.tolist()) == (1, [1, 0])
-    with pytest.raises(ValueError, match="source 1: expected scores on the 2 instances"):
-        evo.instance_matrix([scored(a=1.0, b=1.0), Evaluation(status="ok", fitness=1.0)])
