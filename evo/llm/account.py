@@ -132,7 +132,7 @@ class Account:
         writer = opened.enter_context(Writer.claim(path))
         reader = Reader(path, _decoder, first=Opened, what="log of a gate")
         sent: dict[int, Sent] = {}
-        over: list[tuple[Sent, Settled | None]] = []
+        ended: list[tuple[float, Sent, Attempt | None]] = []
         for record in (line.record for line in reader.follow()):
             if isinstance(record, Opened) and record.model.name != self._model.name:
                 raise LogError(
@@ -141,28 +141,20 @@ class Account:
                 )
             if isinstance(record, Sent):
                 sent[record.number] = record
-            elif isinstance(record, Settled):
-                if record.number not in sent:
-                    raise LogError(f"{path}: request {record.number} is settled but was not sent")
-                over.append((sent.pop(record.number), record))
+            elif isinstance(record, Settled) and (intent := sent.pop(record.number, None)):
+                ended.append((record.at, intent, record.attempt))
             if isinstance(record, Sent | Kept):
                 self.repeats[record.client, record.body] += 1
         writer.cut(reader.length)
-        self._restore([*over, *((intent, None) for intent in sent.values())])
-        self._writer = writer
-
-    def _restore(self, requests: list[tuple[Sent, Settled | None]]) -> None:
-        """Counts requests of earlier sessions, and those of the last minute in the rates."""
-        wall, clock, recent = time.time(), time.monotonic(), []
-        for sent, settled in requests:
-            attempt = None if settled is None else settled.attempt
-            self._ledger.settle(self._cost(sent, attempt))
-            self._next = max(self._next, sent.number + 1)
-            age = 0.0 if settled is None else max(0.0, wall - settled.at)
+        wall, now = time.time(), time.monotonic()
+        ended += [(wall, intent, None) for intent in sent.values()]
+        for at, intent, attempt in sorted(ended, key=lambda each: each[0]):
+            self._ledger.settle(self._cost(intent, attempt))
+            self._next = max(self._next, intent.number + 1)
+            age = max(0.0, wall - at)
             if age < MINUTE and (attempt is None or attempt.sent):
-                recent.append((clock - age, self._tokens(sent, attempt)))
-        for ended, tokens in sorted(recent):
-            self._rates.count(tokens, now=ended)
+                self._rates.count(self._tokens(intent, attempt), now=now - age)
+        self._writer = writer
 
     def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
         """Counts and logs a request that is forwarded next.

@@ -13,13 +13,13 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from evo.llm.client import Call, CallCancelled, Messages, ModelClient
-from evo.records import Attempt
 
 MAX_BYTES = 1 << 30
 """Size of the file beyond which the replies that were not used for longest are dropped."""
@@ -37,15 +37,7 @@ CREATE INDEX IF NOT EXISTS replies_by_use ON replies (used);
 T = TypeVar("T")
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    """What a row holds: the attempt that was answered, and the answer."""
-
-    attempt: Attempt
-    reply: str
-    reasoning: str | None
-
-
-_kept_decoder = msgspec.json.Decoder(_Kept)  # made here: many threads at once would crash
+_decoder = msgspec.json.Decoder(Call)  # made here: many threads at once would crash
 
 
 class ResponseCache:
@@ -92,20 +84,19 @@ class ResponseCache:
         """Returns the kept call of a request key, marked as cached; None if there is none."""
         content = self.get(key)
         try:
-            kept = None if content is None else _kept_decoder.decode(content)
+            kept = None if content is None else _decoder.decode(content)
         except msgspec.DecodeError:  # written by another version
-            kept = None
+            return None
         if kept is None:
             return None
         # The usage stays for the record; the latency of the past answer is no time of this run.
-        attempt = msgspec.structs.replace(kept.attempt, cached=True, latency=0.0)
-        return Call((attempt,), kept.reply, kept.reasoning, attempt.finish_reason)
+        attempt = msgspec.structs.replace(kept.attempts[-1], cached=True, latency=0.0)
+        return replace(kept, attempts=(attempt,))
 
     def keep(self, key: bytes, call: Call) -> None:
         """Keeps a call that was answered; any other is left out."""
         if call.reply is not None:
-            kept = _Kept(call.attempts[-1], call.reply, call.reasoning)
-            self.put(key, msgspec.json.encode(kept))
+            self.put(key, msgspec.json.encode(replace(call, attempts=call.attempts[-1:])))
 
     def get(self, key: bytes) -> bytes | None:
         """Returns what is kept under a key; None for nothing, or a damaged row."""

@@ -96,6 +96,19 @@ class Endpoint:
     base_url: str
     key: str = field(repr=False)
 
+    def hide(self, words: bytes) -> bytes:
+        """Returns an endpoint's words without the key, which some quote."""
+        key = self.key.encode()
+        for secret in () if key == b"none" else (key, key.replace(b"/", b"\\/")):
+            words = words.replace(secret, b"[key]")
+        return words
+
+    def without_key(self, attempt: Attempt) -> Attempt:
+        """Returns an attempt as a record may hold it."""
+        if attempt.error is None:
+            return attempt
+        return msgspec.structs.replace(attempt, error=self.hide(attempt.error.encode()).decode())
+
 
 def find_endpoint(model: Model) -> Endpoint:
     """Returns where a model is, from the model itself and the environment.
@@ -303,7 +316,7 @@ class ModelClient:
                 self._flights.discard(flight)
         if flight.cancelled and answer.verdict != "answered":
             raise CallCancelled("the call was cancelled")
-        return self._without_key(answer)
+        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
 
     def _open(self) -> openai.OpenAI:
         """Returns the client of the `openai` library, which the first call makes."""
@@ -376,11 +389,3 @@ class ModelClient:
             429: "check the account",
         }.get(attempt.http_status or 0, "check the base URL")
         return f"the endpoint {self._endpoint.base_url} refuses: {attempt.error}; {advice}"
-
-    def _without_key(self, answer: Answer) -> Answer:
-        """Some endpoints quote the key in their errors: no record may hold it."""
-        attempt, key = answer.attempt, self._endpoint.key
-        if attempt.error is None or key == "none":
-            return answer
-        clean = attempt.error.replace(key, "[key]")
-        return replace(answer, attempt=msgspec.structs.replace(attempt, error=clean))

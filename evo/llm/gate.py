@@ -109,8 +109,6 @@ class Gate(Listener):
         self._cache: ResponseCache | None = None
         self._timeout = timeout
         self._transport = transport
-        key = self._endpoint.key.encode()
-        self._secrets = {key, key.replace(b"/", b"\\/")} - {b"none"}
         self._watched: dict[Flight, Any] = {}
         self._over = threading.Event()
 
@@ -197,21 +195,34 @@ class Gate(Listener):
                 kind = answer.headers.get("content-type", JSON)
                 if answer.status_code == 200 and kind.startswith("text/event-stream"):
                     asked = (body.get("stream_options") or {}).get("include_usage") is True
-                    reader = _Events(asked, started, self.hide)
+                    reader = _Events(asked, started, self._endpoint.hide)
                     stream = self._pass(answer, reader, sent, flight, key, held.pop_all())
                     next(stream)  # so that closing it settles
                     return Response(200, b"", kind, stream=stream)
-                content = self.hide(answer.read())
-                response, attempt = _answered(answer, content, time.monotonic() - started)
+                content = self._endpoint.hide(answer.read())
+                response, attempt = self._answered(answer, content, time.monotonic() - started)
             except Exception as error:  # whatever it was, it is settled
                 attempt = read_failure(error, time.monotonic() - started).attempt
                 status = 504 if attempt.status == "timeout" else 502
-                said = self.hide(f"the endpoint: {attempt.error}".encode()).decode()
-                response = error_response(status, said, "upstream")
+                attempt = self._endpoint.without_key(attempt)
+                response = error_response(status, f"the endpoint: {attempt.error}", "upstream")
         self._settle(sent, _LEFT if flight.cancelled else attempt)
         if response.status == 200 and attempt.status == "ok":
             self._remember(key, response.kind, response.content)
         return None if flight.cancelled else response
+
+    def _answered(
+        self, answer: httpx2.Response, content: bytes, latency: float
+    ) -> tuple[Response, Attempt]:
+        """Returns what a client gets of an endpoint's whole answer, and the record of it."""
+        status, kind = answer.status_code, answer.headers.get("content-type", JSON)
+        if status == 200:
+            return Response(200, content, kind), read_success(content, status, latency).attempt
+        refusal = read_refusal(answer, latency)
+        attempt = self._endpoint.without_key(refusal.attempt)
+        if 300 <= status < 400:
+            return error_response(502, f"the endpoint: {attempt.error}", "upstream"), attempt
+        return Response(status, content, kind, retry_after=refusal.retry_after), attempt
 
     def _ask(self, body: dict[str, Any]) -> contextlib.AbstractContextManager[httpx2.Response]:
         """Sends a body under the endpoint's own name of the model, with usage asked for."""
@@ -263,21 +274,12 @@ class Gate(Listener):
 
     def _settle(self, sent: Sent, attempt: Attempt) -> None:
         """Settles a request; if that cannot be logged, a later session takes the worst case."""
-        if attempt.error is not None:
-            said = self.hide(attempt.error.encode()).decode()
-            attempt = msgspec.structs.replace(attempt, error=said)
         with contextlib.suppress(OSError):
-            self.account.settle(sent, attempt)
+            self.account.settle(sent, self._endpoint.without_key(attempt))
 
     def _remember(self, key: bytes | None, kind: str, content: bytes) -> None:
         if key is not None and self._cache is not None:
             self._cache.put(key, kind.encode() + b"\n" + content)
-
-    def hide(self, content: bytes) -> bytes:
-        """Returns an endpoint's words without the key, which some quote."""
-        for secret in self._secrets:
-            content = content.replace(secret, b"[key]")
-        return content
 
     def _watch(self) -> None:
         """Ends requests whose client has left."""
@@ -375,15 +377,3 @@ def _is_text(content: object) -> bool:
     if isinstance(content, list):
         return all(isinstance(part, dict) and part.get("type") == "text" for part in content)
     return content is None or isinstance(content, str)
-
-
-def _answered(answer: httpx2.Response, content: bytes, latency: float) -> tuple[Response, Attempt]:
-    """Returns what a client gets of an endpoint's whole answer, and the record of it."""
-    status, kind = answer.status_code, answer.headers.get("content-type", JSON)
-    if status == 200:
-        return Response(200, content, kind), read_success(content, status, latency).attempt
-    refusal = read_refusal(answer, latency)
-    if 300 <= status < 400:
-        words = f"the endpoint: {refusal.attempt.error}"
-        return error_response(502, words, "upstream"), refusal.attempt
-    return Response(status, content, kind, retry_after=refusal.retry_after), refusal.attempt

@@ -8,13 +8,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from endpoints import Answer, Endpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,17 +44,6 @@ KEY = "sk-very-secret-0123456789"
 VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "LLM_API_BASE", "LLM_API_KEY")
 
 
-@dataclass
-class Answer:
-    """What the server does with one request."""
-
-    status: int = 200
-    body: object = None
-    headers: dict[str, str] = field(default_factory=dict)
-    wait: float = 0.0  # before the status line
-    trickle: float = 0.0  # seconds between the bytes of the body
-
-
 def completion(text: str | None = "hi", **choice: object) -> dict[str, object]:
     message = {"role": "assistant", "content": text}
     return {"choices": [{"message": message, "finish_reason": "stop"} | choice], "usage": USAGE}
@@ -65,88 +54,11 @@ def in_turn(*answers: Answer) -> Callable[[int], Answer]:
     return lambda number: answers[min(number, len(answers) - 1)]
 
 
-class Endpoint:
-    """A server that answers by a script and notes what it was asked."""
-
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        self.script: Callable[[int], Answer] = lambda number: Answer(body=completion())
-        self.requests: list[dict[str, object]] = []
-        self.keys: list[str | None] = []
-        self.dropped = threading.Event()  # a client went away before its answer
-        self.lock = threading.Lock()
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                endpoint.serve(self)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
-        if context is not None:
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-            self.url = self.url.replace("http:", "https:")
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    def serve(self, handler: BaseHTTPRequestHandler) -> None:
-        body = handler.rfile.read(int(handler.headers["content-length"]))
-        with self.lock:
-            number = len(self.requests)
-            self.requests.append(json.loads(body))
-            self.keys.append(handler.headers.get("authorization"))
-        answer = self.script(number)
-        if self.gone(handler, answer.wait):
-            return
-        content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body)
-        content = content if isinstance(content, bytes) else content.encode()
-        handler.send_response(answer.status)
-        for name, value in answer.headers.items():
-            handler.send_header(name, value)
-        handler.send_header("content-length", str(len(content)))
-        handler.end_headers()
-        if not answer.trickle:
-            handler.wfile.write(content)
-            return
-        for byte in content:
-            if self.gone(handler, answer.trickle):
-                return
-            handler.wfile.write(bytes([byte]))
-
-    def gone(self, handler: BaseHTTPRequestHandler, seconds: float) -> bool:
-        """Waits, and says whether the client closed the connection meanwhile."""
-        if not seconds:
-            return False
-        handler.connection.settimeout(seconds)
-        try:
-            closed = handler.connection.recv(1) == b""
-        except TimeoutError:
-            return False
-        except OSError:
-            closed = True
-        finally:
-            handler.connection.settimeout(None)
-        if closed:
-            handler.close_connection = True
-            self.dropped.set()
-        return closed
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    server = Endpoint()
-    yield server
-    server.close()
+    with Endpoint() as server:
+        server.script = lambda number: Answer(body=completion())
+        yield server
 
 
 @pytest.fixture
@@ -356,6 +268,9 @@ def test_pauses_double_at_most_and_are_keyed_by_the_seed(endpoint, client, monke
     once, again, other = (pauses(client(back_off=8.0), monkeypatch, seed) for seed in (1, 1, 2))
     assert once == again != other
     assert all(0 <= p <= bound for p, bound in zip(once, (8, 16, 30, 30, 30), strict=True))
+    least, most = (pauses(client(back_off=b), monkeypatch, 1) for b in (0.3, 100.0))
+    doubled = [low / high for low, high in zip(least, most, strict=True)]
+    assert doubled == pytest.approx([0.01, 0.02, 0.04, 0.08, 0.16])
 
 
 # --- cancelling, threads
@@ -392,20 +307,6 @@ def test_cancel_ends_a_call_at_once_in_every_phase(endpoint, client, phase):
         shared.call(MESSAGES, seed=1)
 
 
-def test_cancelling_one_client_leaves_others_on_the_same_slots_alone(endpoint, client):
-    endpoint.script = lambda _: Answer(body=completion(), wait=0.3)
-    slots = Slots(1)
-    first, second = client(slots=slots), client(slots=slots)
-    calls: list[Call] = []
-    thread = threading.Thread(target=lambda: calls.append(second.call(MESSAGES, seed=1)))
-    with slots.slot():
-        thread.start()
-        time.sleep(0.05)
-        first.cancel()
-    thread.join()
-    assert calls[0].reply == "hi"
-
-
 @pytest.fixture
 def tls_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     openssl = shutil.which("openssl")
@@ -418,9 +319,9 @@ def tls_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[En
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    server = Endpoint(context)
-    yield server
-    server.close()
+    with Endpoint(context=context) as server:
+        server.script = lambda number: Answer(body=completion())
+        yield server
 
 
 def test_deadline_and_cancelling_reach_through_tls(tls_endpoint, client):
@@ -453,7 +354,7 @@ def test_the_key_is_sent_and_appears_nowhere_else(endpoint, client, caplog):
     endpoint.script = lambda n: Answer(401, {"error": {"message": f"Incorrect API key: {KEY}"}})
     with pytest.raises(EndpointRefused) as refused:
         shared.call(MESSAGES, seed=1)
-    assert endpoint.keys == [f"Bearer {KEY}"] * 3
+    assert [each["authorization"] for each in endpoint.headers] == [f"Bearer {KEY}"] * 3
     shown = [repr(down.value), repr(refused.value), repr(call), repr(shared), caplog.text]
     shown += [repr(find_endpoint(shared.model)), repr(vars(shared))]
     assert all(KEY not in text for text in shown)

@@ -16,13 +16,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import openai
 import pytest
+from endpoints import Endpoint, Handling, say
 from hypothesis import given
 from hypothesis import strategies as st
 from offline_requests import PARENTS, ask, showing
@@ -37,66 +38,27 @@ MESSAGES = showing(PARENTS["mmd"])
 KEY = "sk-gate/0123456789-secret"
 USAGE = {"prompt_tokens": 30, "completion_tokens": 20}
 REPLY = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], "usage": USAGE}
-Answer = Callable[[BaseHTTPRequestHandler, dict[str, Any], int], None]
-
-
-def say(handler: BaseHTTPRequestHandler, status: int, content: bytes, **headers: str) -> None:
-    handler.send_response(status)
-    for name, value in {"Content-Length": str(len(content)), **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-    handler.wfile.write(content)
 
 
 def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
     say(handler, 200, json.dumps(REPLY).encode())
 
 
-class Upstream:
-    """An endpoint that answers as it is told and keeps what it saw."""
+class Upstream(Endpoint):
+    """An endpoint and its model."""
 
-    def __init__(self, answer: Answer = reply) -> None:
-        self.seen: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        outer, lock = self, threading.Lock()
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with lock:
-                    outer.seen.append(body)
-                    outer.headers.append(dict(self.headers))
-                    number = len(outer.seen)
-                with contextlib.suppress(ConnectionError):
-                    answer(self, body, number)
-
-            def log_message(self, *_: object) -> None: ...
-
-        class Server(ThreadingHTTPServer):
-            request_queue_size = 256  # else the kernel resets what nobody here ever sees
-
-        self.http = Server(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
+    def __init__(self, handle: Handling = reply) -> None:
+        super().__init__(handle)
+        self.seen = self.requests
         self.model = Model(
             name="m",
             id="real-name",
-            base_url=f"http://127.0.0.1:{self.http.server_port}/v1",
+            base_url=self.url,
             key_variable="GATE_KEY",
             context=1000,
             input_price=1.0,
             output_price=2.0,
         )
-
-    def __enter__(self) -> Upstream:
-        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.http.shutdown()
-        self.http.server_close()
 
 
 @pytest.fixture(autouse=True)
@@ -106,11 +68,26 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
+def connected(url: str) -> Iterator[http.client.HTTPConnection]:
+    connection = http.client.HTTPConnection(url[7:-3], timeout=60)
+    yield connection
+    connection.close()
+
+
+@contextlib.contextmanager
+def asking(url: str, **fields: Any) -> Iterator[http.client.HTTPConnection]:
+    """A connection over which a request was sent that nobody has answered yet."""
+    with connected(url) as connection:
+        body = {"messages": [{"role": "user", "content": "hi"}], **fields}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        yield connection
+
+
+@contextlib.contextmanager
 def posting(gate: Gate | str) -> Iterator[Callable[..., tuple[int, Any, Any]]]:
     """A function that sends a body over a connection of its own."""
     url = gate if isinstance(gate, str) else gate.url
-    address = url.removeprefix("http://").removesuffix("/v1")
-    connection = http.client.HTTPConnection(address, timeout=60)
+    connection = http.client.HTTPConnection(url[7:-3], timeout=60)
 
     def post(key: str = "tool", patience: float = 60, **fields: Any) -> tuple[int, Any, Any]:
         connection.timeout = patience
@@ -221,16 +198,12 @@ def test_a_stream_comes_as_it_is_made_and_one_that_breaks_costs_the_worst() -> N
         handler.close_connection = True
 
     with Upstream(slowly) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
-        host, port = gate.url[7:-3].split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=60)
-        body = {"messages": [{"role": "user", "content": "hi"}], "stream": True, "max_tokens": 50}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body))
-        answer = connection.getresponse()
-        assert b'"a"' in answer.readline()
-        made.set()
-        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
-            answer.read()
-        connection.close()
+        with asking(gate.url, stream=True, max_tokens=50) as connection:
+            answer = connection.getresponse()
+            assert b'"a"' in answer.readline()
+            made.set()
+            with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+                answer.read()
         (sent,) = logged(gate.log)["sent"]
         assert gate.account.spent["tokens"] == sent["worst"]["tokens"] > 50
 
@@ -244,17 +217,15 @@ def test_what_is_no_call_is_refused_and_costs_nothing() -> None:
                 messages=[{"role": "user", "content": [{"type": "image_url"}]}]
             )
             assert (status, b"insufficient_quota" in content) == (429, True)  # the whole context
-        host, port = gate.url[7:-3].split(":")
         for body, headers, path, status in (
             (b"no json", {}, "/v1/chat/completions", 400),
             (b"[1]", {}, "/v1/chat/completions", 400),
             (b"{}", {"Origin": "http://evil"}, "/v1/chat/completions", 403),
             (b"{}", {}, "/v1/embeddings", 404),
         ):
-            connection = http.client.HTTPConnection(host, int(port), timeout=60)
-            connection.request("POST", path, body, headers)
-            assert connection.getresponse().status == status
-            connection.close()
+            with connected(gate.url) as connection:
+                connection.request("POST", path, body, headers)
+                assert connection.getresponse().status == status
     assert len(upstream.seen) == 1
 
 
@@ -390,20 +361,13 @@ def test_a_client_that_leaves_costs_the_worst_case_and_the_endpoint_is_let_go() 
             gone.set()
 
     with Upstream(wait) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
-        address = gate.url[7:-3].split(":")
-        connection = http.client.HTTPConnection(address[0], int(address[1]))
-        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 70}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body))
-        eventually(lambda: len(upstream.seen) == 1)
-        connection.close()
+        with asking(gate.url, max_tokens=70):
+            eventually(lambda: len(upstream.seen) == 1)
         assert gone.wait(60)
         eventually(lambda: gate.account.in_flight == 0)
         (sent,) = logged(gate.log)["sent"]
-        spent = gate.account.spent
-        assert spent["calls"] == 1
-        assert {unit: spent[unit] for unit in ("tokens", "dollars")} == {
-            unit: sent["worst"][unit] for unit in ("tokens", "dollars")
-        }
+        for unit in ("calls", "tokens", "dollars"):
+            assert gate.account.spent[unit] == sent["worst"][unit] > 0
 
 
 def test_who_leaves_a_stream_costs_the_worst_case_unless_it_was_whole() -> None:
@@ -534,14 +498,13 @@ def test_what_was_under_way_counts_at_its_worst_and_the_last_minute_again() -> N
         handler.connection.recv(1)
 
     path = Path("gate.jsonl")
-    with Upstream(never) as upstream, Gate(upstream.model, log=path) as gate:
-        address = gate.url[7:-3].split(":")
-        connection = http.client.HTTPConnection(address[0], int(address[1]))
-        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 70}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+    with (
+        Upstream(never) as upstream,
+        Gate(upstream.model, log=path) as gate,
+        asking(gate.url, max_tokens=70),
+    ):
         eventually(lambda: len(upstream.seen) == 1)
         kept = path.read_bytes()  # as a kill leaves it
-        connection.close()
     path.write_bytes(kept + b'{"crc":"torn')
     with Upstream() as upstream:
         again = Gate(upstream.model, budget={"tokens": 9000}, log=path, requests_per_minute=3)
@@ -649,13 +612,10 @@ def test_streams_are_kept_as_they_were_sent() -> None:
         (["--budget", "calls=0"], "positive number of calls, got 0"),
         (["--budget", "cals=5"], "got 'cals'"),
         (["--budget", "seconds=5"], "calls, tokens, flops, dollars"),
-        (["--budget", "calls"], "NAME=NUMBER"),
         (["--rpm", "0"], "at least 1"),
         (["--budget", "calls=5", "--timeout", "0"], "timeout"),
-        (["--model", "nonsense"], "unknown model 'nonsense'"),
         (["--model", "qwen3-8b"], "no endpoint is known"),
         (["--model", "qwen3-8b", "--faults", "drop:1"], "offline model alone"),
-        (["--log", "no.gz"], "no.gz"),
         (["--cache", "."], "response cache"),
     ],
 )

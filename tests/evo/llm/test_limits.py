@@ -174,6 +174,24 @@ def test_a_pause_holds_up_its_own_endpoint_alone():
     assert slots.load.limited > 0.3
 
 
+def test_slots_are_shared_by_endpoints_and_older_generations_go_first():
+    slots, order = Slots(1), list[str]()
+
+    def work(number: int) -> None:
+        with slots.slot((3 - number,), endpoint=f"{number}"):
+            order.append(f"{number}")
+
+    with slots.slot():
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+        for thread in threads:
+            thread.start()
+        while slots.waiting < 3:
+            time.sleep(0.0005)
+    for thread in threads:
+        thread.join()
+    assert order == ["2", "1", "0"]
+
+
 def test_after_a_refusal_fewer_fly_and_later_as_many_as_before():
     slots, most, lock = Slots(8), [0], threading.Lock()
 
