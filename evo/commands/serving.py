@@ -15,7 +15,7 @@ from evo.commands.options import Count, Limits, Port
 from evo.commands.tables import FAILURE
 
 if TYPE_CHECKING:
-    from evo.llm.offline.latency import Latency
+    from evo.llm.server import Latency
 
 
 def serve(
@@ -92,7 +92,7 @@ def serve(
 
 
 def _latency(text: str | None) -> Latency | None:
-    from evo.llm.offline.latency import Latency
+    from evo.llm.server import Latency
 
     if text is None:
         return None

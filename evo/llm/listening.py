@@ -65,18 +65,7 @@ def list_models(names: Iterable[str], owner: str) -> Response:
 
 
 class Listener(contextlib.AbstractContextManager[Any], ABC):
-    """Answers requests at `http://HOST:PORT/v1` while the context lasts.
-
-    A client that keeps its connection open is cut off when the context ends.
-
-    Args:
-        host: Address to listen on.
-        port: 0 picks a free one.
-
-    Raises:
-        ValueError: A port outside 0 to 65535.
-        OSError: On entering: the address cannot be had.
-    """
+    """Answers requests at `http://HOST:PORT/v1` while the context lasts, then cuts clients off."""
 
     def __init__(self, host: str, port: int) -> None:
         if not 0 <= port <= 65535:

@@ -147,6 +147,18 @@ class Transport(httpx2.HTTPTransport):
         return response
 
 
+class OfflineTransport(httpx2.BaseTransport):
+    """Answers an httpx2 client as the offline model (no LLM), in this process."""
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answers one request."""
+        from evo.llm.offline.endpoint import respond
+
+        response = respond(request.method, request.url.path, request.read())
+        headers = {"content-type": response.kind}
+        return httpx2.Response(response.status, headers=headers, content=response.content)
+
+
 class _Body(httpx2.SyncByteStream):
     """The body of an answer, decompressed here so that it cannot grow without bound."""
 
@@ -187,12 +199,10 @@ def http_client(
     base_url: str, *, seconds: float, transport: httpx2.BaseTransport | None = None
 ) -> httpx2.Client:
     """Returns a client for one endpoint; that of the offline model is answered in this process."""
-    if transport is None and base_url == OFFLINE_URL:
-        from evo.llm.transport import OfflineTransport
-
-        transport = OfflineTransport()
+    if transport is None:
+        transport = OfflineTransport() if base_url == OFFLINE_URL else Transport(base_url)
     return httpx2.Client(
-        transport=Transport(base_url) if transport is None else transport,
+        transport=transport,
         trust_env=False,
         timeout=patience(seconds),
         headers={"accept-encoding": "identity"},

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import random
 import socket
 import threading
 import time
 from collections import Counter
 from pathlib import Path
+from statistics import NormalDist
 from typing import BinaryIO, Literal, get_args
 
 import msgspec
 
+from evo.keyed import KeyedStream
 from evo.llm.listening import Listener, Request, Response, error_response, has_left
 from evo.llm.offline.endpoint import respond
-from evo.llm.offline.latency import Latency
 
 Fault = Literal["rate_limit", "server_error", "hang", "drop"]
 """`rate_limit`: 429 with Retry-After; `server_error`: 500; `hang`: no answer until the client
@@ -49,6 +51,20 @@ def parse_faults(text: str | None) -> dict[Fault, float]:
     if sum(found.values()) > 1:
         raise ValueError(f"faults: the probabilities add up to more than 1 in {text!r}")
     return found
+
+
+class Latency:
+    """Lognormal latency: its median, seconds, and the standard deviation of its logarithm."""
+
+    def __init__(self, median: float, sigma: float = 0.0) -> None:
+        if not (0 <= median < math.inf and 0 <= sigma < math.inf):
+            raise ValueError(f"latency: expected numbers of at least 0, got {median!r}, {sigma!r}")
+        self.median, self.sigma = median, sigma
+
+    def seconds(self, body: bytes) -> float:
+        """Returns the latency of a request, seconds: the same for the same body."""
+        uniform = KeyedStream("latency", body.decode("utf-8", "replace")).uniform(1e-9, 1 - 1e-9)
+        return self.median * math.exp(self.sigma * NormalDist().inv_cdf(uniform))
 
 
 class OfflineServer(Listener):

@@ -71,7 +71,7 @@ def resampled(seed: int) -> httpx2.BaseTransport:
     """
     import httpx2
 
-    from evo.llm.transport import OfflineTransport
+    from evo.llm.network import OfflineTransport
 
     numbers = itertools.count()
 

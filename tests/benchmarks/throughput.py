@@ -26,7 +26,7 @@ from evo.configuration import Settings, make_header
 from evo.handle import Control
 from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
-from evo.llm.offline.latency import Latency
+from evo.llm.server import Latency
 from evo.records import Evaluation
 from evo.runs.resources import Resources
 from evo.runs.session import Goal, Job, bring

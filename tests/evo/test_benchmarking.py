@@ -10,8 +10,7 @@ from evo.benchmarking import Level, knee, probe
 from evo.cli import main
 from evo.llm.client import EndpointDown
 from evo.llm.listening import Request, Response, error_response
-from evo.llm.offline.latency import Latency
-from evo.llm.server import OfflineServer
+from evo.llm.server import Latency, OfflineServer
 from evo.records import Model
 
 

@@ -18,8 +18,7 @@ import replay
 from evo.cli import main
 from evo.cost import Cost
 from evo.journal import LogBusyError, LogError
-from evo.llm.offline.latency import Latency
-from evo.llm.server import OfflineServer
+from evo.llm.server import Latency, OfflineServer
 from evo.policies import POLICIES
 from evo.sweeping.design import claim, make_design, read_design
 from evo.sweeping.events import Event, EventLog, read_events

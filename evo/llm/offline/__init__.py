@@ -2,7 +2,7 @@
 
 It exists so that everything runs at once, anywhere, without a key, and always the same way. It
 speaks the chat-completions protocol (`endpoint.respond`), in this process through
-`evo.llm.transport` and over a socket through `evo.llm.server`.
+`evo.llm.network` and over a socket through `evo.llm.server`.
 
 What it writes comes from the parent program and a bank of ideas for the shipped tasks, known by
 the name of their entry function. It never sees an evaluator and ignores the fitness in a prompt.

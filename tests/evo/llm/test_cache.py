@@ -26,8 +26,8 @@ from evo.cost import cost_of_attempts, cost_of_children
 from evo.llm.cache import CachedClient, ResponseCache
 from evo.llm.client import Call, ModelClient
 from evo.llm.limits import Slots
+from evo.llm.network import OfflineTransport
 from evo.llm.server import OfflineServer
-from evo.llm.transport import OfflineTransport
 from evo.records import Attempt, Child, Model, Sampling
 
 SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=100)

@@ -30,8 +30,7 @@ from offline_requests import PARENTS, ask, showing
 
 from evo.llm.account import Account, Refused, Sent, cost_of_tokens
 from evo.llm.gate import Gate, client_name
-from evo.llm.offline.latency import Latency
-from evo.llm.server import OfflineServer
+from evo.llm.server import Latency, OfflineServer
 from evo.records import Attempt, Model
 
 MESSAGES = showing(PARENTS["mmd"])
@@ -617,6 +616,9 @@ def test_streams_are_kept_as_they_were_sent() -> None:
         (["--model", "qwen3-8b"], "no endpoint is known"),
         (["--model", "qwen3-8b", "--faults", "drop:1"], "offline model alone"),
         (["--cache", "."], "response cache"),
+        (["--faults", "slow:0.1"], "rate_limit"),
+        (["--latency", "fast"], "MEDIAN,SIGMA"),
+        (["--request-log", "no/x"], "no/x"),
     ],
 )
 def test_a_mistake_is_one_line(

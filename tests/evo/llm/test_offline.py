@@ -26,10 +26,10 @@ from evo.llm.offline.bank import BANKS
 from evo.llm.offline.edits import edit
 from evo.llm.offline.failures import RATES, draw_failure, spoil
 from evo.llm.offline.formats import difference, find_parent
-from evo.llm.offline.latency import Latency
 from evo.llm.offline.problems import accuracy, find_problem, read_demands, read_problem, solve
 from evo.llm.offline.program import Step, find_bank, parse, read_chain, write_chain
 from evo.llm.offline.rewrite import MOST_MILLISECONDS, estimate_milliseconds
+from evo.llm.server import Latency
 from evo.prompt import build_messages
 from evo.task import load_task as load_task_anew
 

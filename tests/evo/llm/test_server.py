@@ -18,11 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import msgspec
 import openai
 import pytest
-from offline_requests import PARENTS, ask, showing
+from offline_requests import PARENTS, SEARCH_REPLACE, TOY, ask, showing
 
+from evo.llm.network import OfflineTransport
 from evo.llm.server import FAULTS, OfflineServer, parse_faults
 
 MESSAGES = showing(PARENTS["mmd"])
@@ -88,6 +90,36 @@ def test_one_connection_serves_many_requests() -> None:
         assert connection.getresponse().read().startswith(b'{"object":"list"')
         ports.add(connection.sock.getsockname())
     assert len(ports) == 1
+
+
+BODIES: list[bytes] = [
+    *(
+        msgspec.json.encode({"model": "offline", "messages": messages, "seed": seed, **fields})
+        for messages in (showing(PARENTS["cp"], system="Be brief."), showing(TOY))
+        for seed in (1, 2, None)
+        for fields in ({}, {"stream": True}, {"max_tokens": 30}, {"temperature": 9})
+    ),
+    msgspec.json.encode({"model": "offline", "messages": showing(TOY, system=SEARCH_REPLACE)}),
+    msgspec.json.encode({"model": "another"}),
+    b"",
+    b"{",
+    "{é}".encode("latin-1"),
+]
+
+
+def test_in_process_and_over_http_the_bytes_are_equal() -> None:
+    requests = [("POST", "/chat/completions", body) for body in BODIES]
+    requests += [("GET", "/models", b""), ("GET", "/other", b""), ("POST", "/other", b"{}")]
+    with (
+        OfflineServer() as server,
+        httpx2.Client(trust_env=False) as network,
+        httpx2.Client(transport=OfflineTransport()) as process,
+    ):
+        for method, path, body in requests:
+            near = process.request(method, "http://localhost/v1" + path, content=body)
+            far = network.request(method, server.url + path, content=body)
+            assert (near.status_code, near.content) == (far.status_code, far.content)
+            assert near.headers["content-type"] == far.headers["content-type"]
 
 
 @pytest.mark.parametrize(
@@ -295,25 +327,3 @@ def test_a_signal_ends_evo_serve_without_a_traceback(number: int, tmp_path: Path
     assert not out
     assert "Traceback" not in errors
     assert [line["seed"] for line in lines(log)] == [2]
-
-
-def test_evo_serve_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        mistakes = [
-            (["--port", port], f"127.0.0.1:{port}"),
-            (["--port", "65536"], "65535"),
-            (["--port", "0", "--faults", "slow:0.1"], "rate_limit"),
-            (["--port", "0", "--latency", "fast"], "MEDIAN,SIGMA"),
-            (["--port", "0", "--request-log", str(tmp_path / "no" / "x")], str(tmp_path)),
-        ]
-        for options, wanted in mistakes:
-            run = subprocess.run(
-                [sys.executable, "-m", "evo", "serve", *options],
-                capture_output=True,
-                text=True,
-                timeout=30,
-            )
-            assert run.returncode == 2
-            assert len(run.stderr.splitlines()) == 1
-            assert wanted in run.stderr
