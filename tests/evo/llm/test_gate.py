@@ -88,8 +88,7 @@ def posting(gate: Gate | str) -> Iterator[Callable[..., tuple[int, Any, Any]]]:
     url = gate if isinstance(gate, str) else gate.url
     connection = http.client.HTTPConnection(url[7:-3], timeout=60)
 
-    def post(key: str = "tool", patience: float = 60, **fields: Any) -> tuple[int, Any, Any]:
-        connection.timeout = patience
+    def post(key: str = "tool", **fields: Any) -> tuple[int, Any, Any]:
         body = {"model": "any", "messages": [{"role": "user", "content": "hi"}], **fields}
         headers = {"authorization": f"Bearer {key}"}
         connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
@@ -373,23 +372,23 @@ def test_who_leaves_a_stream_costs_the_worst_case_unless_it_was_whole() -> None:
     event = b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'
     last = b'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}\n\n'
 
-    def trickle(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
+    def endless(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.send_header("Content-Length", "1000000")
         handler.end_headers()
-        if body["seed"]:
-            handler.wfile.write(event + last + b"data: [DONE]\n\n")
-        for _ in range(8):
-            handler.wfile.write(event)
-            handler.wfile.flush()
-            time.sleep(0.05)
+        handler.wfile.write(event + (last + b"data: [DONE]\n\n" if body["seed"] else b""))
+        handler.wfile.flush()
+        handler.connection.recv(1)  # the endpoint itself never ends
 
-    with Upstream(trickle) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
+    with Upstream(endless) as upstream, Gate(upstream.model, budget={"tokens": 5000}) as gate:
         spent = 0.0
-        for seed in (0, 1):
-            with posting(gate) as post, contextlib.suppress(TimeoutError):
-                post(max_tokens=70, stream=True, seed=seed, patience=0.3)
+        for seed, until in ((0, b'"a"'), (1, b"[DONE]")):
+            with asking(gate.url, max_tokens=70, stream=True, seed=seed) as connection:
+                answer = connection.getresponse()
+                while until not in answer.readline():
+                    pass
+                answer.close()
             eventually(lambda: gate.account.in_flight == 0)
             spent, before = gate.account.spent["tokens"], spent
             worst = logged(gate.log)["sent"][seed]["worst"]["tokens"]
