@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import statistics
 import time
@@ -16,7 +15,7 @@ from evo import parallel
 from evo.llm.client import Call, ModelClient
 from evo.llm.limits import Slots
 from evo.llm.registry import ModelError, find_model, resolve_sampling
-from evo.prompt import Message, build_messages
+from evo.prompt import build_messages
 from evo.records import Model
 from evo.task import load_task
 
@@ -24,32 +23,16 @@ _GAIN = 1.05  # calls/s by which a level must beat all before, for the next to b
 _KNEE = 0.9  # of the best calls/s is enough
 
 
-def _ask(client: ModelClient, messages: list[Message], seed: int) -> Call:
-    return client.call(messages, seed=seed, index=seed)
-
-
-def _messages() -> list[Message]:
-    """A prompt as a search sends it."""
-    task = load_task("mmd")
-    return build_messages(task.record, task.initial_program, 0.5)
-
-
 @dataclass(frozen=True)
 class Level:
     """What an endpoint gave at one concurrency."""
 
     concurrency: int
-    calls: int
-    seconds: float
+    rate: float  # answered calls per second
     replies: int  # calls that were answered
     limited: int  # calls that met a 429
-    completion_tokens: int  # as far as reported
+    tokens: float  # completion tokens per second, as far as reported
     latency: float  # median of the answered calls, seconds; NaN without any
-
-    @property
-    def rate(self) -> float:
-        """Answered calls per second."""
-        return self.replies / self.seconds
 
 
 def named_model(name: str, endpoint: str | None) -> Model:
@@ -59,18 +42,8 @@ def named_model(name: str, endpoint: str | None) -> Model:
     except ModelError:
         if endpoint is None:
             raise
-        return Model(name=name, base_url=endpoint)
-    return model if endpoint is None else msgspec.structs.replace(model, base_url=endpoint)
-
-
-def levels_for(calls: int) -> list[int]:
-    """Returns 1, 2, 4, ... up to the calls that each level makes."""
-    return [1 << k for k in range(calls.bit_length())]
-
-
-def prompt_tokens() -> int:
-    """Returns roughly how many tokens the prompt of a probe has."""
-    return sum(len(str(message["content"])) for message in _messages()) // 4
+        model = Model(name=name)
+    return msgspec.structs.replace(model, base_url=endpoint or model.base_url)
 
 
 def probe(model: Model, *, calls: int, max_tokens: int, timeout: float = 600.0) -> Iterator[Level]:
@@ -78,28 +51,31 @@ def probe(model: Model, *, calls: int, max_tokens: int, timeout: float = 600.0) 
 
     It ends after a level that met a 429 or was hardly faster than one before.
     """
+    task, best = load_task("mmd"), 0.0
     sampling = resolve_sampling(model, max_tokens=max_tokens)
-    messages, best = _messages(), 0.0
-    for number, concurrency in enumerate(levels_for(calls)):
-        client = ModelClient(
-            model, sampling, slots=Slots(concurrency), retries=0, timeout=timeout
-        )  # no retries: a 429 is a finding
-        seeds = range(number * calls, (number + 1) * calls)
-        with closing(client):
+    messages = build_messages(task.record, task.initial_program, 0.5)
+    for number in range(calls.bit_length()):
+        slots = Slots(1 << number)
+        with closing(
+            ModelClient(model, sampling, slots=slots, retries=0, timeout=timeout)
+        ) as client:
+
+            def ask(seed: int, client: ModelClient = client) -> Call:
+                return client.call(messages, seed=seed, index=seed)
+
             started = time.perf_counter()
-            ask = functools.partial(_ask, client, messages)
-            made: list[Call] = parallel.map(ask, seeds, max_workers=concurrency)
+            seeds = range(number * calls, (number + 1) * calls)
+            made: list[Call] = parallel.map(ask, seeds, max_workers=1 << number)
             seconds = time.perf_counter() - started
-        attempts = [call.attempts[-1] for call in made]
+        attempts = [call.attempts[-1] for call in made]  # no retries: a 429 is a finding
         answered = [attempt for attempt in attempts if attempt.status == "ok"]
         used = [(attempt.usage or {}).get("completion_tokens") or 0 for attempt in answered]
         level = Level(
-            concurrency=concurrency,
-            calls=calls,
-            seconds=seconds,
+            concurrency=1 << number,
+            rate=len(answered) / seconds,
             replies=len(answered),
             limited=sum(attempt.http_status == 429 for attempt in attempts),
-            completion_tokens=sum(used),
+            tokens=sum(used) / seconds,
             latency=statistics.median([a.latency or 0.0 for a in answered] or [math.nan]),
         )
         yield level

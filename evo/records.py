@@ -128,10 +128,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     """A task as a log embeds it, so that any machine can rerun and rescore the log.
 
     `hash` is the SHA-256 (hex) over all below; `files` are text by relative path, `encoded` others
-    in base64, too large ones `omitted`. The function out of `entry` is called (isolation
-    `separate`); `picture` says how its value is drawn; `harness_file` runs after the program and
-    may define it; `instances_file` is the data set, one instance a line, whose replies a `critic`
-    scores by this `rubric` if `score` says so. No prompt, policy or search sees `private` metrics.
+    in base64, too large ones `omitted`; else as the keys of task.toml, see `evo.folder.TaskConfig`.
     """
 
     name: str
@@ -166,14 +163,10 @@ class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         id: The name that the endpoint knows it by; None: the same.
         active_parameters: Parameters used per token, for FLOPs (a count, not billions).
         context: Context window, tokens.
-        input_price: Dollars per million prompt tokens; likewise the next two.
-        cached_price: None: the input price.
+        input_price: Dollars per million prompt tokens; `cached_price` None: the same.
         temperature: Default of the sampling settings, as are the next two.
-        base_url: Endpoint; None: from the environment.
-        key_variable: Environment variable that holds the key; None: the usual ones.
+        base_url: Endpoint; None: from the environment, as is the key without `key_variable`.
         extra_body: Further fields of the request, for instance to switch thinking on.
-        version: Version of the model where it has one (the offline model).
-        is_llm: False for the offline model.
     """
 
     name: str
@@ -245,15 +238,11 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     """First line of a log: what identifies the run; see `make_header`. T is a goal, not here.
 
     Attributes:
-        prompt_version: Version of the prompt's wording.
         search: Which programs children rewrite; None: greedy.
-        drafts: Replies asked for one child, of which `critic` has one evaluated.
-        critic: Chooses among drafts, and scores replies on tasks that say so.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
-        versions: Of this package, Python, NumPy and SciPy.
-        source: Which tool wrote the original of an imported log.
+        source: Which tool wrote the original of an imported log, of which `lost` is missing.
         mixed: First generation that may hold programs of other runs; None: none does.
     """
 
@@ -299,11 +288,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
 
 class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"):
-    """A process began to write this log.
-
-    Its goal was T `generations`, None: as many as a policy asks for, a `target` fitness, or so many
-    generations of `patience`; its calls went to `model`, unless that is None: the header's.
-    """
+    """A process began to write this log, with a goal; `model` None: the header's."""
 
     generations: int | None
     started: str
@@ -330,11 +315,7 @@ class Initial(Made, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
 
 
 class Planned(Record, frozen=True, kw_only=True):
-    """What one child is asked to be.
-
-    Programs go by (generation, index): `parents` are the one to rewrite, then those to mix in,
-    `inspirations` others that the prompt shows; `operator` is a word of the search.
-    """
+    """What one child is asked to be: programs to rewrite, and others to show, by place."""
 
     parents: tuple[tuple[int, int], ...]
     operator: str = "rewrite"
@@ -371,9 +352,8 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     """One rewrite and what became of it; without a reply in a compact log.
 
-    `reasoning` is what the endpoint gave apart from the reply, `prompt` role and text of each
-    message of an import, `value` what a child better than its parent returned, up to a size, on a
-    task that says how it is drawn.
+    `reasoning` is what the endpoint gave apart from the reply, `prompt` each message of an import,
+    `value` what a child better than its parent returned, up to a size, on a task that draws it.
     """
 
     reply: str | None = None
@@ -386,9 +366,8 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
 class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):
     """A call that an evaluation made: the model was asked one instance of the task's data set.
 
-    Equal texts are evaluated once: `generation` is the first one with a child of this text, 0 for
-    the initial one, `program` the first 16 hex digits of the text's SHA-256, `index` the place of
-    the instance in the data set, from 0.
+    `generation` is the first one with a child of this text, `program` the first 16 hex digits of
+    the text's SHA-256, `index` the place of the instance in the data set, from 0.
     """
 
     generation: int
@@ -405,10 +384,7 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
 
 
 class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
-    """A call for a child, logged before an evaluation that makes calls itself, or a draft.
-
-    The child's line follows and stands for the draft that it states; until then it is pending.
-    """
+    """A call for a child, logged before an evaluation that makes calls itself, or a draft."""
 
     generation: int
     index: int
@@ -445,9 +421,9 @@ class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confi
 class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
     """A generation is complete, with the best program so far, generation 0 included.
 
-    `best` is its (generation, index), which `improved` if it is of this one; `seconds` are wall
-    time of all sessions on it; `repeats` names (index, generation, index) of children whose program
-    had been seen, and where: it was evaluated once. `recalled` is of earlier versions' logs.
+    `best` is its (generation, index); `seconds` are wall time of all sessions on it; `repeats`
+    names (index, generation, index) of children whose program had been seen, and where: it was
+    evaluated once. `recalled` is of earlier versions' logs.
     """
 
     generation: int
@@ -463,10 +439,7 @@ class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """A session ended in an orderly way.
 
     `stats`, by name: `generations` made by this run; of the whole session so far, its other runs
-    included: `calls`, `attempts`, `retries`, `failed_429` and so on by HTTP status, `cached` calls,
-    `tokens` and `dollars` as far as known, wall `seconds`, `calls_per_second`, `tokens_per_second`,
-    `utilisation` of the slots while any call waited or flew, `queued_seconds` of waiting for a
-    slot, `limited_seconds` of limits that held calls back while slots were free.
+    included, calls, attempts, tokens, dollars, seconds and how the slots were used.
     """
 
     reason: EndReason

@@ -130,7 +130,6 @@ CAPS = {"evo": 26_000, "replay": 18_600, "tests": 28_200}
 
 LARGE = dict.fromkeys(
     (
-        "evo.records",
         "replay.explorers.budget_data",
         "replay.explorers.shell",
         "replay.intervals",

@@ -120,23 +120,21 @@ def bench(
         max_tokens: Of a reply.
         timeout: Of a call, seconds.
     """
-    from evo.benchmarking import knee, levels_for, named_model, probe, prompt_tokens
+    from evo.benchmarking import knee, named_model, probe
 
-    tried, steps = named_model(model, endpoint), levels_for(calls)
+    tried, steps = named_model(model, endpoint), [1 << k for k in range(calls.bit_length())]
     print(
         f"At most {calls * len(steps)} calls to {tried.name}: {calls} each with "
-        f"{', '.join(map(str, steps))} in flight, of about {prompt_tokens():,} prompt and at most "
-        f"{max_tokens:,} completion tokens.",
+        f"{', '.join(map(str, steps))} in flight, of at most {max_tokens:,} completion tokens.",
         flush=True,
     )
     levels = []
     for level in probe(tried, calls=calls, max_tokens=max_tokens, timeout=timeout):
         levels.append(level)
         print(
-            f"{level.concurrency:3} in flight: {level.rate:.2f} calls/s, "
-            f"{level.completion_tokens / level.seconds:.0f} tokens/s, "
-            f"median latency {level.latency:.2f} s, {level.limited} x 429, "
-            f"{level.calls - level.replies - level.limited} failed",
+            f"{level.concurrency:3} in flight: {level.rate:.2f} calls/s, {level.tokens:.0f} "
+            f"tokens/s, median latency {level.latency:.2f} s, {level.limited} x 429, "
+            f"{calls - level.replies - level.limited} failed",
             flush=True,
         )
     if not any(level.replies for level in levels):

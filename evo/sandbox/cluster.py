@@ -72,8 +72,7 @@ class ClusterEvaluator:
             ) from None
         except (ImportError, AttributeError) as error:
             raise SandboxError(
-                f"a Dask worker of {where} lacks this package ({error}): install evo-replay {own} "
-                "there"
+                f"a Dask worker of {where} lacks evo-replay {own}: {error}"
             ) from None
         for worker, (installed, _) in found.items():
             if installed != own:
@@ -114,14 +113,13 @@ class ClusterEvaluator:
     def close(self) -> None:
         """Gives up evaluations under way, which raise `EvaluatorClosed`."""
         with self._lock:
-            if self._closed:
-                return
-            self._closed = True
+            already, self._closed = self._closed, True
             under_way = list(self._under_way)
+        if already:
+            return
         with contextlib.suppress(*_GONE):
             self._client.cancel(under_way, force=True)
-        if self._owned:
-            with contextlib.suppress(*_GONE):
+            if self._owned:
                 self._client.close()
 
 
@@ -154,7 +152,7 @@ def open_evaluator(
     if not hasattr(backend, "client"):
         raise ValueError(
             f"joblib's backend {type(backend).__name__}: evaluations run on this machine or on "
-            "Dask workers; other clusters can start those (`dask worker ADDRESS` as their job)"
+            "Dask workers, which other clusters can start as their jobs"
         )
     return ClusterEvaluator(backend.client, workers=workers)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import queue
 import socket
 import subprocess
 import sys
@@ -11,8 +12,7 @@ import tempfile
 import threading
 import warnings
 import weakref
-from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -96,7 +96,7 @@ class Evaluator:
         draw: int = 0,
         seed: int = 0,
     ) -> Evaluation:
-        """Evaluate one program; waits for a free worker, first come, first served.
+        """Evaluate one program; waits for a free worker.
 
         Whatever the program does becomes a status. A worker that dies is replaced and the
         evaluation repeated once; what fails then is the sandbox, not the program.
@@ -147,36 +147,37 @@ class Evaluator:
 
 
 class _Pool:
-    """So many places for workers, and the threads that wait for one, in order of arrival."""
+    """So many places for workers; threads wait for a free one."""
 
     def __init__(self, size: int, setup: Setup) -> None:
         self.ready: Ready | None = None
         self._setup = setup
         self._owner = os.getpid()
-        self._change = threading.Condition()
-        self._free: list[_Worker | None] = [None] * size  # started workers last, None: not started
+        self._lock = threading.Lock()
+        self._free: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
+        for _ in range(size):
+            self._free.put(None)  # not started yet
         self._alive: set[_Worker] = set()
-        self._waiting: deque[object] = deque()
         self._closed = False
 
     @contextmanager
     def worker(self) -> Iterator[_Worker]:
         """A worker for the calling thread alone, started if need be; an error is its end."""
-        worker, well = self._take(), False
+        self.check_open()  # in a forked copy the queue may be locked for good
+        worker, well = self._free.get(), None
         try:
+            self.check_open()
             if worker is None:
                 worker = _Worker.start()
                 self._greet(worker)
             yield worker
-            well = True
+            well = worker
         finally:
-            if worker is not None and not well:
-                with self._change:
+            if worker is not None and well is None:
+                with self._lock:
                     self._alive.discard(worker)
                 worker.stop()
-            with self._change:
-                self._free.insert(len(self._free) if well else 0, worker if well else None)
-                self._change.notify_all()
+            self._free.put(well)
 
     def check_open(self) -> None:
         """Raise `EvaluatorClosed` if it is closed."""
@@ -187,34 +188,17 @@ class _Pool:
         """Kill all workers and turn away all waiting threads; a forked copy does nothing."""
         if os.getpid() != self._owner:
             return
-        with self._change:
+        with self._lock:
             self._closed = True
             workers = tuple(self._alive)
             self._alive.clear()
-            self._change.notify_all()
         for worker in workers:
             worker.hang_up()
         for worker in workers:
             worker.stop()
 
-    def _take(self) -> _Worker | None:
-        """A free place; an interrupt while waiting loses none."""
-        self.check_open()  # in a forked copy the lock may be held for good
-        turn = object()
-        with self._change:
-            self._waiting.append(turn)
-            try:
-                self._change.wait_for(
-                    lambda: self._closed or (self._free and self._waiting[0] is turn)
-                )
-                self.check_open()
-                return self._free.pop()
-            finally:
-                self._waiting.remove(turn)
-                self._change.notify_all()
-
     def _greet(self, worker: _Worker) -> None:
-        with self._change:
+        with self._lock:
             self.check_open()
             self._alive.add(worker)
         try:
@@ -232,10 +216,7 @@ class _Worker:
     """A pair of fork servers, freshly executed: they have nothing of this process's memory."""
 
     def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        channels: tuple[socket.socket, socket.socket],
-        errors: IO[bytes],
+        self, process: subprocess.Popen[bytes], channels: Sequence[socket.socket], errors: IO[bytes]
     ) -> None:
         self._process, self._channels, self._errors = process, channels, errors
         self._known: dict[socket.socket, str] = {}  # the task that each server was told last

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import resource
 import signal
 import sys
@@ -19,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 
 from evo.records import Limits
-from evo.sandbox import kernel, landlock, proc, root, seccomp
+from evo.sandbox import kernel, landlock, root, seccomp
 from evo.sandbox.messages import Setup
 
 LAYERS: dict[str, str] = {
@@ -41,6 +42,7 @@ _MIB = 2**20
 _MAX_FILES = 10_000
 _MAX_DESCRIPTORS = 256
 _NOBODY = 65534
+_STATUS = re.compile(rb"^(PPid|Threads|RssAnon|RssShmem):\s*(\d+)", re.MULTILINE)
 _LIMITS = ("RLIMIT_AS", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_CORE", "RLIMIT_CPU")
 _NAMESPACES = {
     "mount": kernel.CLONE_NEWNS,
@@ -161,7 +163,7 @@ class Jail:
     def _find_memory(self) -> str:
         if not kernel.LINUX or ("pid" in self.active and not self._own_proc):
             return "what a program starts cannot be seen in /proc"
-        proc.read_status("self")
+        _read_status("self")
         return ""
 
     def _find_users(self) -> str:
@@ -285,12 +287,12 @@ class Jail:
         """What the processes of a program, all but `spared`, have too much of together, if any."""
         if "memory" in self.missing:
             return ""
-        found = proc.descendants(spared)
+        found = descendants(spared)
         count = sum(threads for threads, _ in found.values())
         if count > limits.processes and self.missing.get("processes", SWITCHED_OFF) != SWITCHED_OFF:
             return f"the program started more than {limits.processes} processes and threads"
         most = max(self._memory_mb, limits.memory_mb)
-        shared = proc.memory_of(proc.read_status("self"))  # with what was forked from here
+        shared = _memory_of(_read_status("self"))  # with what was forked from here
         held = sum(max(memory - shared, 0) for _, memory in found.values())
         if held > most * 1024:
             return f"the program ran out of memory: its processes hold over {most} MiB together"
@@ -303,7 +305,7 @@ class Jail:
         if self._user_namespace:
             return limits.processes + 4  # server, scorer and the like
         user = self._users[0] if self._users else os.geteuid()
-        return limits.processes + proc.count_threads(user)
+        return limits.processes + _count_threads(user)
 
 
 def remove_tree(folder: str) -> None:
@@ -392,3 +394,38 @@ def _limit(name: str, value: int) -> None:
 def _mount_proc() -> None:
     kernel.unshare(kernel.CLONE_NEWNS)
     root.mount_proc()
+
+
+def _read_status(name: str) -> dict[bytes, int]:
+    """The numbers of a process that are used here; `OSError` where it is gone."""
+    with open(f"/proc/{name}/status", "rb") as file:
+        return {key: int(number) for key, number in _STATUS.findall(file.read())}
+
+
+def _memory_of(status: dict[bytes, int]) -> int:
+    """Memory of a process that is no file's, KiB."""
+    return sum(status.get(kind, 0) for kind in (b"RssAnon", b"RssShmem"))
+
+
+def descendants(spared: set[int]) -> dict[int, tuple[int, int]]:
+    """Threads and memory (KiB, no file's) of each process that this one started, orphans too."""
+    seen: dict[int, dict[bytes, int]] = {}
+    for name in os.listdir("/proc") if kernel.LINUX else ():
+        if name.isdigit():
+            with suppress(OSError):
+                seen[int(name)] = _read_status(name)
+    found = {os.getpid()}
+    while more := {pid for pid in seen.keys() - found - spared if seen[pid][b"PPid"] in found}:
+        found |= more
+    found.remove(os.getpid())
+    return {pid: (seen[pid][b"Threads"], _memory_of(seen[pid])) for pid in found}
+
+
+def _count_threads(user: int) -> int:
+    """Processes and threads of a user; a guess where /proc does not say."""
+    count = 0
+    for name in os.listdir("/proc") if kernel.LINUX else ():
+        with suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == user:
+                count += len(os.listdir(f"/proc/{name}/task"))
+    return count or 256

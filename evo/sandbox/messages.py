@@ -1,10 +1,9 @@
-"""What driver, fork server, programs and scorer say to each other: typed, length-framed."""
+"""What driver, fork server and scorer say to each other: typed, length-framed."""
 
 from __future__ import annotations
 
 import socket
 import struct
-from typing import Literal
 
 import msgspec
 
@@ -40,21 +39,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
-    """Server to scorer: score a value, with all randomness keyed by `key`."""
+    """Server to scorer, answered by an evaluation: score a value, all randomness keyed by `key`."""
 
     value: bytes
     key: bytes
     keep_value: bool
-
-
-class Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """How a program did: out of the scorer; out of a program's own process possibly forged."""
-
-    status: Literal["ok", "invalid", "error", "timeout"]
-    fitness: float | None = None
-    metrics: dict[str, float] = {}
-    error: str | None = None
-    value: object = None
 
 
 class ClosedError(ConnectionError):
@@ -82,8 +71,8 @@ def _exactly(channel: socket.socket, count: int) -> bytearray:
     while view:
         try:
             got = channel.recv_into(view)
-        except ConnectionResetError as error:
-            raise ClosedError(str(error)) from error
+        except ConnectionResetError:
+            got = 0
         if not got:
             raise ClosedError("the other end closed the channel")
         view = view[got:]

@@ -14,7 +14,6 @@ import msgspec
 
 from evo.records import Evaluation, Isolation, Limits
 from evo.sandbox import EVALUATOR_FAILED
-from evo.sandbox.messages import Scored
 
 _PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text
 _FOLDER = re.compile(r"/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
@@ -23,16 +22,10 @@ _FOLDER = re.compile(r"/(?:site-packages/|lib/python3\.\d+/|(?=program\.py\b))")
 _NOT_SHOWN = (os.path.dirname(__file__), "<frozen importlib")  # frames outside the program
 _MAX_ERROR = 8000  # characters, besides what was printed
 _MAX_METRICS = 1 << 18  # characters of all names, and 20 for each number
-_RETURNED: msgspec.msgpack.Decoder[bytes | Scored] = msgspec.msgpack.Decoder(bytes | Scored)
-
-PACKAGES = {
-    "cv2": "opencv-python",
-    "PIL": "pillow",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
-"""Packages whose name at the package index differs from the one they are imported by."""
+_FAILED = ("invalid", "error", "timeout")
+_RETURNED: msgspec.msgpack.Decoder[bytes | Evaluation] = msgspec.msgpack.Decoder(bytes | Evaluation)
+_PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "skimage": "scikit-image"}
+_PACKAGES |= {"sklearn": "scikit-learn", "yaml": "pyyaml"}  # where the index has another name
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,7 @@ class Ended:
     sent: bytes  # to its channel
     status: int  # as from `os.waitpid`
     cpu_seconds: float  # that it used itself
-    stopped: Scored | None  # what it was killed for
+    stopped: Evaluation | None  # what it was killed for
     printed: str  # beginning and end of its output, under headings
 
 
@@ -58,9 +51,9 @@ def short(text: str, most: int = 4000) -> str:
     return printable(text)
 
 
-def failed(text: str, status: Literal["invalid", "error", "timeout"] = "error") -> Scored:
+def failed(text: str, status: Literal["invalid", "error", "timeout"] = "error") -> Evaluation:
     """A failure in words."""
-    return Scored(status=status, error=short(text))
+    return Evaluation(status=status, error=short(text))
 
 
 def describe(error: BaseException, who: str = "the program") -> str:
@@ -77,14 +70,14 @@ def describe(error: BaseException, who: str = "the program") -> str:
             text = f"{who} ran out of memory\n{text}"
         if isinstance(error, ModuleNotFoundError) and error.name:
             name = error.name.partition(".")[0]
-            package = PACKAGES.get(name, name)
+            package = _PACKAGES.get(name, name)
             text += f"\nthe package {name!r} is not installed: pip install {package}"
         return short(text)
     except BaseException:  # the wall: an exception may do anything when it is shown
         return f"an exception of type {type.__repr__(type(error))} that cannot be shown"
 
 
-def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> bytes | Scored:
+def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> bytes | Evaluation:
     """What a program sent before its end, or what its end means if it sent nothing whole.
 
     Where the evaluator runs apart, a program may return a value and has no say in its fitness.
@@ -96,10 +89,11 @@ def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> bytes |
             returned = _RETURNED.decode(ended.sent)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return failed(f"the program sent no well-formed value: {error}")
-        successful = isinstance(returned, bytes) or returned.status == "ok"
-        if successful and isinstance(returned, bytes) == (isolation == "shared"):
-            return failed("the program sent what is not its to send")
-        return returned
+        if isinstance(returned, bytes):
+            its_own = isolation == "separate"
+        else:
+            its_own = returned.status in (*_FAILED, *(("ok",) if isolation == "shared" else ()))
+        return returned if its_own else failed("the program sent what is not its to send")
     killer = os.WTERMSIG(ended.status) if os.WIFSIGNALED(ended.status) else 0
     if killer in (signal.SIGKILL, signal.SIGXCPU) and ended.cpu_seconds > limits.seconds:
         return failed(f"over {limits.seconds:g} s of processor time", "timeout")
@@ -118,25 +112,22 @@ def ending(status: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def evaluation_of(scored: Scored, printed: str, seconds: float) -> Evaluation:
+def evaluation_of(scored: Evaluation, printed: str, seconds: float) -> Evaluation:
     """The evaluation, of numbers and of a size that every log can keep, whoever made it up."""
-    if scored.status != "ok":
-        error = short(scored.error or "", _MAX_ERROR) + printed
-        return Evaluation(
-            status=scored.status, error=without_folders(error), value=scored.value, seconds=seconds
-        )
-    if scored.fitness is None or not math.isfinite(scored.fitness):
+    if scored.fitness is not None and not math.isfinite(scored.fitness):
         scored = failed(f"combined_score is not finite: {scored.fitness!r}", "invalid")
-        return evaluation_of(scored, printed, seconds)
     metrics = {name: value for name, value in scored.metrics.items() if math.isfinite(value)}
     if sum(len(name) + 20 for name in metrics) > _MAX_METRICS:
         words = f"the names of the metrics are too many or too long: over {_MAX_METRICS} bytes"
-        return evaluation_of(failed(words, "invalid"), printed, seconds)
+        scored = failed(words, "invalid")
+    error = short(scored.error or "", _MAX_ERROR)
+    if scored.status != "ok":
+        error = without_folders(error + printed)
     return Evaluation(
-        status="ok",
+        status=scored.status,
         fitness=scored.fitness,
-        metrics=metrics,
-        error=short(scored.error) if scored.error else None,
+        metrics=metrics if scored.status == "ok" else {},
+        error=error if error or scored.status != "ok" else None,
         value=scored.value,
         seconds=seconds,
     )

@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from evo.records import Limits
-from evo.sandbox.jail import Jail
-from evo.sandbox.messages import Scored
+from evo.records import Evaluation, Limits
+from evo.sandbox.jail import Jail, descendants
 from evo.sandbox.outcome import Ended, failed
-from evo.sandbox.proc import descendants
 
 _CHANNEL, _TROUBLE = 3, 4  # in the child
 _FRAME_SLACK = 1 << 16  # a message is larger than the value in it
@@ -34,7 +32,7 @@ class Process:
 
     pid: int
     folder: str  # its own, to be removed after its end
-    output: tuple[int, ...]  # reading ends of standard output and errors; none: they are dropped
+    output: int  # reading end of standard output and errors; -1: they are dropped
     trouble: int  # reading end of a pipe that it held until it was locked in
 
     def check(self) -> None:
@@ -60,14 +58,13 @@ def start(
     """
     folder = jail.make_folder(scorer=scorer)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    pipes = () if scorer else (os.pipe(), os.pipe())
-    writers = tuple(writer for _, writer in pipes) or (nothing, nothing)
+    output, writer = (-1, nothing) if scorer else os.pipe()
     trouble, told = os.pipe()
     pid = jail.fork()
     if pid == 0:
         told_first = _TROUBLE  # until it is closed, what is raised is the sandbox's failure
         try:
-            _arrange_descriptors(nothing, *writers, channel, told)
+            _arrange_descriptors(nothing, writer, writer, channel, told)
             jail.enter(limits, folder, extra_bytes=extra_bytes, scorer=scorer)
             work = os.path.join(folder, "work")
             os.mkdir(work)
@@ -80,9 +77,9 @@ def start(
             os.write(told_first, traceback.format_exc().encode("utf-8", "backslashreplace"))
         finally:
             os._exit(0)
-    for descriptor in {nothing, told, *writers}:
+    for descriptor in {nothing, told, writer}:
         os.close(descriptor)
-    return Process(pid, folder, tuple(reader for reader, _ in pipes), trouble)
+    return Process(pid, folder, output, trouble)
 
 
 def _arrange_descriptors(*kept: int) -> None:
@@ -131,12 +128,13 @@ class _Stream:
 class Watcher:
     """Follows one process at a time until it ends, its deadline passes or the driver goes.
 
-    Nothing arrives at the descriptor `driver` during an evaluation unless the driver is gone.
-    Processes that `spared` gives are left alone when descendants are killed.
+    Nothing arrives at the descriptor `driver` during an evaluation unless the driver is gone; then
+    `DriverGoneError` is raised. Processes in `spared` are left alone when descendants are killed.
     """
 
-    def __init__(self, driver: int, jail: Jail, spared: Callable[[], set[int]]) -> None:
-        self._driver, self._jail, self._spared, self._wake = driver, jail, spared, -1
+    def __init__(self, driver: int, jail: Jail) -> None:
+        self.spared: set[int] = set()
+        self._driver, self._jail, self._wake = driver, jail, -1
 
     def listen(self) -> None:
         """Learn of the ends of children from now on."""
@@ -150,98 +148,85 @@ class Watcher:
         """Read what a process sends until its end, which is that of all it started.
 
         It is killed at the deadline (of the monotonic clock), beyond the limits, and when the
-        driver goes (`DriverGoneError`). `OSError` says that it could not be locked in.
+        driver goes. `OSError` says that it could not be locked in.
         """
-        half = limits.output_kb * 512
-        most = int(limits.value_mb * 2**20) + _FRAME_SLACK
-        sent, *printed = streams = [
-            _Stream(channel, most),
-            *(_Stream(end, half, half) for end in process.output),
-        ]
+        half, most = limits.output_kb * 512, int(limits.value_mb * 2**20) + _FRAME_SLACK
+        streams = sent, printed = _Stream(channel, most), _Stream(process.output, half, half)
         ended: tuple[int, float] | None = None
-        stopped: Scored | None = None
-        driver_gone = False
+        stopped: Evaluation | None = None
         look = time.monotonic() + _LOOK_SECONDS
-        while ended is None and not (stopped or driver_gone):
-            unfinished = {each.descriptor: each for each in streams if each.open}
-            ready = self._wait(unfinished, min(deadline, look))
-            now = time.monotonic()
-            if now >= look:
-                if excess := self._jail.excess(self._spared(), limits):
-                    stopped = failed(excess)
-                look = time.monotonic() + max(_LOOK_SECONDS, 20 * (time.monotonic() - now))
-            for descriptor in ready & unfinished.keys():
-                unfinished[descriptor].read()
-            driver_gone = self._driver in ready
-            if self._wake in ready:
-                os.read(self._wake, _CHUNK)
-                ended = _wait_for(process.pid, os.WNOHANG)
-            if sent.total > most:
-                stopped = stopped or _too_large(limits)
-            if now >= deadline:
-                stopped = failed(f"no value within {limits.seconds:g} s", "timeout")
-        if ended is None:
-            ended = self.kill(process)
-        else:
-            self._end_descendants(process)
-        self._jail.remove_folder(process.folder)
-        if driver_gone:
-            raise DriverGoneError
+        try:
+            while not (ended or stopped) and sent.total <= most:
+                ready = self._wait([s.descriptor for s in streams if s.open], min(deadline, look))
+                now = time.monotonic()
+                if now >= look:
+                    if excess := self._jail.excess(self.spared, limits):
+                        stopped = failed(excess)
+                    look = time.monotonic() + max(_LOOK_SECONDS, 20 * (time.monotonic() - now))
+                for stream in streams:
+                    if stream.descriptor in ready:
+                        stream.read()
+                if self._wake in ready:
+                    ended = _wait_for(process.pid, os.WNOHANG)
+                if now >= deadline:
+                    stopped = failed(f"no value within {limits.seconds:g} s", "timeout")
+        finally:
+            ended = self.kill(process, ended)
         process.check()
         for stream in streams:  # what it left behind at its end
             while sent.total <= most and stream.open and stream.read():
                 pass
         if sent.total > most:
-            stopped = stopped or _too_large(limits)
-        for descriptor in process.output:
-            os.close(descriptor)
-        texts = zip(("stdout", "stderr"), [stream.text() for stream in printed], strict=True)
-        output = "".join(f"\n--- {name} ---\n{text}" for name, text in texts if text)
+            stopped = failed(f"the value is larger than {limits.value_mb} MiB", "invalid")
+        os.close(process.output)
+        text = printed.text()
+        output = f"\n--- stdout and stderr ---\n{text}" if text else ""
         return Ended(bytes(sent.head), *ended, stopped, output)
 
     def wait_for_answer(self, channel: int, deadline: float) -> bool:
-        """Whether something can be read before the deadline; or `DriverGoneError`."""
+        """Whether something can be read before the deadline."""
         while time.monotonic() < deadline:
-            ready = self._wait([channel], deadline)
-            if self._driver in ready:
-                raise DriverGoneError
-            if channel in ready:
+            if channel in self._wait([channel], deadline):
                 return True
-            if self._wake in ready:  # another child ended
-                os.read(self._wake, _CHUNK)
         return False
 
-    def kill(self, process: Process) -> tuple[int, float]:
-        """Kill a process and all that it started; its status and its seconds of processor time."""
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-        ended = _wait_for(process.pid, 0)
-        self._end_descendants(process)
+    def kill(self, process: Process, ended: tuple[int, float] | None = None) -> tuple[int, float]:
+        """Kill a process, unless it has ended, and all that it started, and drop its folder.
+
+        Returns its status and its seconds of processor time.
+        """
+        if ended is None:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+            ended = _wait_for(process.pid, 0)
+        if "pid" not in self._jail.active:
+            self._end_descendants(process)
+        self._jail.remove_folder(process.folder)
         return ended or (0, 0.0)
 
     def _wait(self, descriptors: Iterable[int], deadline: float) -> set[int]:
+        """What can be read, before the deadline; among it that a child ended."""
         poll = select.poll()
         for descriptor in (self._driver, self._wake, *descriptors):
             poll.register(descriptor, select.POLLIN)
         left = max(deadline - time.monotonic(), 0)
-        return {descriptor for descriptor, _ in poll.poll(left * 1000 + 1)}
+        ready = {descriptor for descriptor, _ in poll.poll(left * 1000 + 1)}
+        if self._driver in ready:
+            raise DriverGoneError
+        if self._wake in ready:
+            os.read(self._wake, _CHUNK)
+        return ready
 
     def _end_descendants(self, process: Process) -> None:
         """Without a process tree of its own a program's descendants are found one by one."""
-        if "pid" in self._jail.active:
-            return
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        while left := descendants(self._spared() - {process.pid}):
+        while left := descendants(self.spared - {process.pid}):
             for pid in left:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
                 _wait_for(pid, os.WNOHANG)
             time.sleep(0.001)
-
-
-def _too_large(limits: Limits) -> Scored:
-    return failed(f"the value is larger than {limits.value_mb} MiB", "invalid")
 
 
 def _wait_for(pid: int, options: int) -> tuple[int, float] | None:

@@ -23,12 +23,11 @@ from dataclasses import dataclass
 import msgspec
 
 from evo.records import Evaluation, Limits, TaskRecord
-from evo.sandbox import EVALUATOR_FAILED, evaluators, kernel, outcome
+from evo.sandbox import EVALUATOR_FAILED, foreign, kernel, outcome
 from evo.sandbox.jail import Jail
-from evo.sandbox.messages import ClosedError, Ready, Request, Score, Scored, Setup, receive, send
+from evo.sandbox.messages import ClosedError, Ready, Request, Score, Setup, receive, send
 from evo.sandbox.outcome import Ended, failed
 from evo.sandbox.processes import DriverGoneError, Process, Watcher, start
-from evo.sandbox.program import as_value, execute
 from evo.sandbox.purity import seed_everything
 
 NUMPY = ("numpy.fft", "numpy.linalg", "numpy.random", "scipy")
@@ -36,7 +35,7 @@ SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance", "scipy.spec
 """What programs use most, so that a forked process has it at once."""
 
 _REQUEST = msgspec.msgpack.Decoder(Request)
-_SCORED = msgspec.msgpack.Decoder(Scored)
+_SCORED = msgspec.msgpack.Decoder(Evaluation)
 
 
 def main() -> None:
@@ -100,7 +99,7 @@ class Server:
 
     def __init__(self, driver: socket.socket, jail: Jail, modules: Iterable[str]) -> None:
         self._driver, self._jail, self._modules = driver, jail, modules
-        self._watcher = Watcher(driver.fileno(), jail, self._spared)
+        self._watcher = Watcher(driver.fileno(), jail)
         self._scorer: _Scorer | None = None
 
     def serve(self) -> None:
@@ -121,14 +120,11 @@ class Server:
         self._stop_scorer()
         self._jail.tidy()
 
-    def _spared(self) -> set[int]:
-        return {self._scorer.process.pid} if self._scorer else set()
-
     def _evaluate(self, task: TaskRecord, request: Request) -> Evaluation:
         began = time.monotonic()
         printed = ""
         if task.evolves == "text" and task.isolation == "separate":
-            returned = as_value(request.program, request.limits)
+            returned = foreign.as_value(request.program, request.limits)
         else:
             ended = self._run(task, request)
             returned = outcome.read_returned(ended, request.limits, task.isolation)
@@ -142,7 +138,7 @@ class Server:
 
         def run(channel: int, folder: str) -> None:
             seed_everything(request.key)
-            returned = execute(task, request.program, request.limits, folder, request.key)
+            returned = foreign.execute(task, request.program, request.limits, folder, request.key)
             for stream in (sys.stdout, sys.stderr):
                 with suppress(BaseException):  # the program may have replaced them
                     stream.flush()
@@ -151,7 +147,7 @@ class Server:
                 view = view[os.write(channel, view) :]
 
         deadline = time.monotonic() + request.limits.seconds
-        extra = evaluators.size_of(task) if task.isolation == "shared" else 0
+        extra = foreign.size_of(task) if task.isolation == "shared" else 0
         reader, writer = os.pipe()
         try:
             process = start(self._jail, request.limits, run, channel=writer, extra_bytes=extra)
@@ -160,7 +156,7 @@ class Server:
         finally:
             os.close(reader)
 
-    def _score(self, task: TaskRecord, request: Request, value: bytes) -> Scored:
+    def _score(self, task: TaskRecord, request: Request, value: bytes) -> Evaluation:
         """Score a returned value in the scorer, started anew for another task or other limits."""
         if self._scorer and self._scorer.key != (task.hash, request.limits):
             self._stop_scorer()
@@ -184,13 +180,14 @@ class Server:
         own, other = socket.socketpair()
 
         def run(channel: int, folder: str) -> None:
-            evaluators.serve_scores(task, socket.socket(fileno=channel))
+            foreign.serve_scores(task, socket.socket(fileno=channel))
 
         with other:
-            extra, channel = evaluators.size_of(task), other.fileno()
+            extra, channel = foreign.size_of(task), other.fileno()
             process = start(
                 self._jail, limits, run, channel=channel, extra_bytes=extra, scorer=True
             )
+        self._watcher.spared = {process.pid}
         return _Scorer(process=process, channel=own, key=(task.hash, limits))
 
     def _stop_scorer(self) -> int:
@@ -198,8 +195,8 @@ class Server:
         if self._scorer is None:
             return 0
         stopped, self._scorer = self._scorer, None
+        self._watcher.spared = set()
         stopped.channel.close()
         status, _ = self._watcher.kill(stopped.process)
-        self._jail.remove_folder(stopped.process.folder)
         stopped.process.check()
         return status

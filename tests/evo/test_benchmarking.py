@@ -15,7 +15,7 @@ from evo.records import Model
 
 
 def level(concurrency: int, rate: float, limited: int = 0) -> Level:
-    return Level(concurrency, 10, 10 / rate, 10 - limited, limited, 0, 1.0)
+    return Level(concurrency, rate, 10 - limited, limited, 0.0, 1.0)
 
 
 def test_the_knee_is_the_least_that_gives_nearly_the_most() -> None:

@@ -23,7 +23,6 @@ plain = st.recursive(
     | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.lists(inner, max_size=4).map(tuple)
         | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
     ),
     max_leaves=20,
@@ -79,7 +78,7 @@ def test_forged_arrays_decode_or_raise_value_error(
             found = decode(msgspec.msgpack.encode(msgspec.msgpack.Ext(code, parts)))
         except ValueError:
             continue
-        assert isinstance(found, np.ndarray | tuple)
+        assert isinstance(found, np.ndarray)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +90,11 @@ def test_forged_arrays_decode_or_raise_value_error(
         (np.array([None]), "'object'"),
         (np.array([1j]), "'complex128'"),
         (np.zeros(2, dtype="f8,i4"), "'<f8'"),
+        (np.zeros((101, 0)), "without numbers"),
         (np.ma.zeros(2), "'MaskedArray'"),
-        ({1: 1}, "'int'"),
-        (2**63, "64 bits"),
+        (2**64, "64 bits"),
         ("\ud800", "surrogates"),
         ({"\ud800": 1}, "surrogates"),
-        (b"x", "'bytes'"),
         (iter([1]), "'list_iterator'"),
     ],
     ids=lambda value: type(value).__name__,
@@ -107,7 +105,7 @@ def test_anything_else_is_refused_with_its_reason(value: Any, says: str) -> None
 
 
 @pytest.mark.parametrize(
-    "value", [[0.0] * 200, np.zeros(200), "x" * 2000, {str(i): i for i in range(200)}, (1,) * 2000]
+    "value", [[0.0] * 200, np.zeros(200), "x" * 2000, {str(i): i for i in range(500)}, (1,) * 2000]
 )
 def test_size_is_capped(value: Any) -> None:
     encode(value, max_bytes=20_000)
@@ -117,4 +115,14 @@ def test_size_is_capped(value: Any) -> None:
 
 def test_nested_lists() -> None:
     value = {"a": (np.ones((1, 2)), [np.arange(2)]), "b": "text"}
-    assert to_lists(value) == {"a": [[[1.0, 1.0]], [[0, 1]]], "b": "text"}
+    assert to_lists(decode(encode(value, max_bytes=LIMIT))) == {
+        "a": [[[1.0, 1.0]], [[0, 1]]],
+        "b": "text",
+    }
+
+
+def test_what_nests_without_end_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(UnsendableError, match="recursion"):
+        encode(endless, max_bytes=LIMIT)

@@ -1,9 +1,11 @@
-"""A task's evaluator: loaded from its files, and called by one of four conventions.
+"""How foreign code is called, in a jailed process: a program, and a task's evaluator.
 
-- `score(value)` in a process that never sees the program (isolation `separate`);
-- OpenEvolve: `evaluate(program_path)` returns metrics;
-- CodeEvolve: `evaluate(program_path, results_path)` writes them as JSON;
-- ShinkaEvolve: `main(program_path, results_dir)` writes metrics.json and correct.json.
+| the evaluator defines | convention of |
+|---|---|
+| `score(value)`, in a process that never sees the program (isolation `separate`) | this project |
+| `evaluate(program_path)`, which returns metrics | OpenEvolve |
+| `evaluate(program_path, results_path)`, which writes them as JSON | CodeEvolve |
+| `main(program_path, results_dir)`, which writes metrics.json and correct.json | ShinkaEvolve |
 
 The last three may be `async`; folders of examples run unchanged. There evaluator and program share
 a process inside the sandbox, so a program can forge its metrics: the log says `isolation: shared`.
@@ -19,6 +21,7 @@ import math
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -29,13 +32,85 @@ import msgspec
 import numpy as np
 
 from evo.folder import writes_results
-from evo.records import TaskRecord
+from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, values
-from evo.sandbox.messages import ClosedError, Score, Scored, receive, send
+from evo.sandbox.messages import ClosedError, Score, receive, send
 from evo.sandbox.outcome import describe, failed, printable
-from evo.sandbox.purity import seed_everything
+from evo.sandbox.purity import for_subprocesses, seed_everything
 
 _SCORE = msgspec.msgpack.Decoder(Score)
+_MOST_KEPT = 200_000  # bytes of a construction that is kept
+
+# Programs
+
+
+def execute(
+    task: TaskRecord, program: str, limits: Limits, folder: str, key: bytes
+) -> bytes | Evaluation:
+    """Run a program to its end, whatever it does: its value as bytes, or how it ended.
+
+    The task's isolation decides whether its evaluator runs here as well; `key` is that of the
+    randomness of interpreters which that starts.
+    """
+    path = os.path.join(folder, "program.txt" if task.evolves == "text" else "program.py")
+    with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
+        file.write(program)
+    try:
+        if task.isolation == "shared":
+            _key_subprocesses(key, folder)
+            return _run_evaluator(task, path)
+        return _call(task, program, path, limits)
+    except BaseException as error:  # the wall: nothing a program raises passes it
+        text = describe(error)
+        if task.isolation == "shared" and not _has_part_in(error, path):
+            text = f"{EVALUATOR_FAILED}: {text}"
+        return failed(text)
+
+
+def _call(task: TaskRecord, program: str, path: str, limits: Limits) -> bytes | Evaluation:
+    module = ModuleType("program")
+    module.__file__ = path
+    sys.modules["program"] = module
+    exec(compile(program, path, "exec"), module.__dict__)
+    functions = (module.__dict__.get(name) for name in task.entry)
+    function = next(filter(callable, functions), None)
+    if function is None:
+        expected = " or ".join(f"{name}()" for name in task.entry)
+        return failed(f"the program defines no function {expected}")
+    return as_value(function(), limits)
+
+
+def as_value(value: object, limits: Limits) -> bytes | Evaluation:
+    """A returned value as bytes, if it is plain data of allowed size."""
+    try:
+        return values.encode(value, max_bytes=limits.value_mb * 2**20)
+    except values.UnsendableError as error:
+        return failed(str(error), "invalid")
+
+
+def _key_subprocesses(key: bytes, folder: str) -> None:
+    """Let the interpreters that an evaluator starts draw keyed random numbers too."""
+    place = os.path.join(folder, "keyed")
+    os.mkdir(place)
+    with open(os.path.join(place, "sitecustomize.py"), "w", encoding="utf-8") as file:
+        file.write(for_subprocesses(key))
+    os.environ["PYTHONPATH"] = place
+
+
+def _has_part_in(error: BaseException, path: str) -> bool:
+    """Whether a program had a part in an exception that passed its evaluator."""
+    if isinstance(error, MemoryError | RecursionError):
+        return True
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return True
+    owner = getattr(error, "obj", None)  # of an AttributeError: what lacks the attribute
+    if isinstance(owner, ModuleType) and getattr(owner, "__file__", None) == path:
+        return True
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_filename == path for frame, _ in frames)
+
+
+# Evaluators
 
 
 def size_of(task: TaskRecord) -> int:
@@ -44,11 +119,12 @@ def size_of(task: TaskRecord) -> int:
     return sum(len(text.encode()) + 4096 for text in contents)
 
 
-def load_evaluator(task: TaskRecord, folder: str) -> ModuleType:
-    """Write a task's files, read-only, into a folder and import its evaluator from there.
+def _load_evaluator(task: TaskRecord) -> ModuleType:
+    """Write a task's files, read-only, into the working folder and import its evaluator from there.
 
     The task's folder and the evaluator's own can be imported from, as when run by hand.
     """
+    folder = os.getcwd()
     contents = {path: text.encode() for path, text in task.files.items()}
     contents |= {path: base64.b64decode(text) for path, text in task.encoded.items()}
     for name, content in contents.items():
@@ -71,14 +147,11 @@ def load_evaluator(task: TaskRecord, folder: str) -> ModuleType:
     return module
 
 
-# Apart from the program
-
-
 def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
     """Load a task's evaluator into the working folder, then score values until the server goes."""
     score: Callable[[object], object] | None = None
     try:
-        score = getattr(load_evaluator(task, os.getcwd()), "score", None)
+        score = getattr(_load_evaluator(task), "score", None)
         problem = "defines no function score(value)"
     except BaseException as error:  # the wall: an evaluator must not take the run down
         problem = f"could not be imported: {describe(error, 'it')}"
@@ -93,12 +166,13 @@ def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
             send(channel, failed(f"{EVALUATOR_FAILED}: {task.evaluator_file!r} {problem}"))
 
 
-def _score(score: Callable[[object], object], request: Score) -> Scored:
+def _score(score: Callable[[object], object], request: Score) -> Evaluation:
     try:
         value = values.decode(request.value)
     except ValueError as error:
         return failed(str(error))
-    kept = values.to_lists(value) if request.keep_value and values.is_small(value) else None
+    keep = request.keep_value and len(request.value) <= _MOST_KEPT
+    kept = values.to_lists(value) if keep else None
     seed_everything(request.key)
     try:
         scored = _numbers_of(score, value)
@@ -107,7 +181,7 @@ def _score(score: Callable[[object], object], request: Score) -> Scored:
     return scored if scored.status == "error" else msgspec.structs.replace(scored, value=kept)
 
 
-def _numbers_of(score: Callable[[object], object], value: object) -> Scored:
+def _numbers_of(score: Callable[[object], object], value: object) -> Evaluation:
     """What `score` says of a value."""
     try:
         result = score(value)
@@ -124,15 +198,12 @@ def _numbers_of(score: Callable[[object], object], value: object) -> Scored:
         metrics[printable(str(name))] = value = _as_float(number)
         if not math.isfinite(value):
             return failed(f"{name} is not finite: {value!r}", "invalid")
-    return Scored(status="ok", fitness=metrics.pop("fitness"), metrics=metrics)
+    return Evaluation(status="ok", fitness=metrics.pop("fitness"), metrics=metrics)
 
 
-# Together with the program
-
-
-def run_evaluator(task: TaskRecord, program_path: str) -> Scored:
+def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
     """Import the evaluator, let it evaluate a program's file, and read its metrics."""
-    module = load_evaluator(task, os.getcwd())
+    module = _load_evaluator(task)
     results = os.path.join(os.getcwd(), "results")
     evaluate, main = getattr(module, "evaluate", None), getattr(module, "main", None)
     if callable(evaluate):
@@ -163,14 +234,11 @@ def run_evaluator(task: TaskRecord, program_path: str) -> Scored:
 
 def _finished(result: object) -> object:
     """What a function returned, awaited if need be."""
-    if not inspect.isawaitable(result):
+    if not inspect.iscoroutine(result):
         return result
     import asyncio
 
-    async def finish() -> object:
-        return await result
-
-    return asyncio.run(finish())
+    return asyncio.run(result)
 
 
 def _read_json(path: str) -> dict[str, object]:
@@ -181,7 +249,7 @@ def _read_json(path: str) -> dict[str, object]:
     return content
 
 
-def _read_metrics(result: object) -> Scored:
+def _read_metrics(result: object) -> Evaluation:
     """What an evaluator returned, as metrics with their `combined_score`, or as a failure.
 
     An `error` text and a true `timeout` are the convention's signs of failure, whatever score
@@ -204,7 +272,7 @@ def _read_metrics(result: object) -> Scored:
         return failed(reason)
     numbers = {printable(str(n)): _as_float(v) for n, v in metrics.items() if _is_number(v)}
     if "combined_score" in numbers:
-        return Scored(status="ok", fitness=numbers.pop("combined_score"), metrics=numbers)
+        return Evaluation(status="ok", fitness=numbers.pop("combined_score"), metrics=numbers)
     if "combined_score" in metrics:
         words = f"combined_score must be a number, got {metrics['combined_score']!r}"
         return failed(words, "invalid")
@@ -213,7 +281,7 @@ def _read_metrics(result: object) -> Scored:
         return failed(f"the metrics hold no finite number: {list(metrics)!r}", "invalid")
     warning = "warning: no combined_score; the fitness is the mean of the metrics' finite numbers"
     mean = math.fsum(finite) / len(finite)
-    return Scored(status="ok", fitness=mean, metrics=numbers, error=warning)
+    return Evaluation(status="ok", fitness=mean, metrics=numbers, error=warning)
 
 
 def _is_number(value: object) -> TypeGuard[Real]:
@@ -245,12 +313,3 @@ class EvaluationResult:
 
     metrics: dict[str, float]
     artifacts: dict[str, str | bytes] = field(default_factory=dict)
-
-    @classmethod
-    def from_dict(cls, metrics: dict[str, float]) -> EvaluationResult:
-        """Wrap plain metrics."""
-        return cls(metrics=metrics)
-
-    def to_dict(self) -> dict[str, float]:
-        """The metrics alone."""
-        return self.metrics
