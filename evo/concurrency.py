@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Preset:
-    """How hard a session goes at an endpoint.
-
-    Attributes:
-        max_concurrent: Requests in flight at most.
-        requests_per_minute: In any sliding minute.
-        problems_per_batch: Problems on which a selection tries a text in a round, at least.
-        configurations_per_batch: Trials that a `bayesian` sweep proposes at once.
-        configurations_in_flight: Runs of a sweep that are under way at once, unless
-            `max_concurrent` is given another number.
-    """
+class Preset(NamedTuple):
+    """How hard a session goes at an endpoint; requests per minute count in any sliding minute."""
 
     max_concurrent: int
     requests_per_minute: int
-    problems_per_batch: int
-    configurations_per_batch: int
-    configurations_in_flight: int
+    problems_per_batch: int  # on which a selection tries a text in a round, at least
+    configurations_per_batch: int  # trials that a `bayesian` sweep proposes at once
+    configurations_in_flight: int  # runs of a sweep at once, unless `max_concurrent` is given
 
 
 PRESETS = {
@@ -41,7 +32,7 @@ def find_preset(name: str) -> Preset:
 
 @dataclass(frozen=True, kw_only=True)
 class ConcurrencyPlan:
-    """A fixed split of slots in two levels: arms (or configurations) x children.
+    """A fixed split of slots in two levels: arms (or configurations) x children of each at once.
 
     Attributes:
         max_concurrent: Slots in all.
@@ -68,8 +59,7 @@ def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
 
     As many children at once as a batch has, and as many such batches as fit: 20 slots and batches
     of 11 make 1 x 11 and waste 9. Nothing in this package splits its slots so: each goes to
-    whichever call is next. The split says how many arms are needed to fill the slots, and what a
-    limit per level would waste.
+    whichever call is next.
 
     Args:
         max_concurrent: Slots, at least 1.

@@ -19,16 +19,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from evo.records import Evolves, Isolation, Limits
 
-T = TypeVar("T")
 Picture = Literal["", "circles", "points", "triangle"]
-_CONFIG_NAMES = ("config.yaml", "config.yml")
+_SECTIONS = ("prompt", "evaluator")
 _NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
 _LONG = 1e18  # seconds: no time limit at all
 FILE_CAP = 1 << 20  # bytes of one embedded file
@@ -71,12 +70,7 @@ class TaskError(ValueError):
 
 
 class Wording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task told otherwise: what evolves and how it is judged stay the same.
-
-    Attributes:
-        statement: What the prompt says the program is for.
-        program: File of the initial program; None: the task's.
-    """
+    """A task told otherwise: what evolves and how it is judged stay the same."""
 
     statement: str
     program: str | None = None
@@ -108,7 +102,7 @@ class TaskConfig(
         critic: Name of that model, unless a run names another.
         rubric: What it is asked to look at.
         references: Fitness of textbook rules and of the best known, by name, for pictures.
-        wordings: The task told otherwise, by name; `load_task("task:name")` loads one.
+        wordings: Other statements, and programs, by name; `load_task("task:name")` loads one.
         limits: Limits of an evaluation.
     """
 
@@ -137,12 +131,9 @@ class TaskConfig(
 
 @dataclass
 class Contents:
-    """What a task embeds of its folder.
+    """What a task embeds of its folder, by relative path: texts, other files in base64.
 
-    Attributes:
-        files: Text files by relative path.
-        encoded: Other files, base64, by relative path.
-        omitted: Files that are too large to embed.
+    What is too large is `omitted`.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -189,8 +180,7 @@ def read_config(folder: Path) -> TaskConfig:
 
 def _foreign(folder: Path) -> tuple[str | None, float | None]:
     """The system message and the evaluator's time limit of an OpenEvolve config.yaml."""
-    paths = [folder / name for name in _CONFIG_NAMES] + sorted(folder.glob("config*.y*ml"))
-    path = next((path for path in paths if path.is_file()), None)
+    path = next((path for path in sorted(folder.glob("config*.y*ml")) if path.is_file()), None)
     if path is None:
         return None, None
     import yaml
@@ -202,15 +192,13 @@ def _foreign(folder: Path) -> tuple[str | None, float | None]:
     except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
         raise TaskError(f"{path}: not readable as YAML: {error}") from None
 
-    def get(*keys: str, kind: type[T]) -> T | None:
-        value: object = content
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value if isinstance(value, kind) and not isinstance(value, bool) else None
-
-    statement = get("prompt", "system_message", kind=str) or get("system_message", kind=str)
-    seconds = get("evaluator", "timeout", kind=int) or get("evaluator", "timeout", kind=float)
-    return statement, float(seconds) if seconds and 0 < seconds < _LONG else None
+    raw = content if isinstance(content, dict) else {}
+    prompt, judge = (raw[key] if isinstance(raw.get(key), dict) else {} for key in _SECTIONS)
+    told = [prompt.get("system_message"), raw.get("system_message")]
+    statement = next((text for text in told if isinstance(text, str) and text), None)
+    seconds = judge.get("timeout")
+    known = isinstance(seconds, int | float) and seconds is not True and 0 < seconds < _LONG
+    return statement, float(seconds) if known else None
 
 
 def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
@@ -230,13 +218,9 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
                 names |= {"evaluate"} if writes_results(arguments) else set()  # ShinkaEvolve's
         elif isinstance(node, ast.Assign):
             names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    wanted: tuple[Isolation, ...] = (
-        (config.isolation,)
-        if config.isolation is not None
-        else ("separate", "shared")
-        if config.entry
-        else ("shared", "separate")
-    )
+    wanted: list[Isolation] = ["separate", "shared"] if config.entry else ["shared", "separate"]
+    if config.isolation is not None:
+        wanted = [config.isolation]
     for isolation in wanted:
         if _NEEDED[isolation].partition("(")[0] in names:
             return isolation
@@ -346,11 +330,7 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
 def _walk(folder: Path) -> Iterator[Path]:
     """The regular files of a folder, in order; links to folders are not followed."""
     for root, folders, names in os.walk(folder):
-        kept = [
-            name
-            for name in sorted(folders)
-            if name not in _IGNORED_FOLDERS and not name.startswith(".")
-        ]
+        kept = sorted(n for n in folders if n not in _IGNORED_FOLDERS and n[0] != ".")
         for name in kept:
             inside(folder, Path(root, name))
         folders[:] = [name for name in kept if not Path(root, name, "pyvenv.cfg").exists()]

@@ -12,16 +12,16 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from evo.caps import cap
 from evo.cost import usage_tokens
-from evo.journal import LogError, Reader, Writer, read_pieces, write_new
+from evo.journal import LogError, Reader, read_pieces, write_new
 from evo.records import (
     Aside,
     Child,
@@ -98,6 +98,7 @@ class Log:
         generations: Complete generations, in order.
         ends: Orderly ends of sessions.
         ended: Whether the last session has come to its orderly end.
+        reader: Says how far it was read: `length` in bytes, `lines`, and whether the end is `torn`.
     """
 
     header: Header
@@ -116,24 +117,9 @@ class Log:
         self.replies: dict[tuple[int, int, int], Reply] = {}
         self.ended = False
         self._tick: Tick | None = None
-        self._reader = log_reader(path)
+        self.reader = log_reader(path)
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
         self.refresh()
-
-    @property
-    def length(self) -> int:
-        """Bytes of whole lines: where a writer goes on."""
-        return self._reader.length
-
-    @property
-    def lines(self) -> int:
-        """Number of whole lines."""
-        return self._reader.lines
-
-    @property
-    def torn(self) -> bool:
-        """Whether a torn last line was left out."""
-        return self._reader.torn
 
     def refresh(self) -> bool:
         """Reads what was appended since, and nothing again; returns whether there was anything.
@@ -141,14 +127,11 @@ class Log:
         Raises:
             LogError: A new line is damaged, or the file is gone or another one.
         """
-        before = self._reader.lines
-        for line in self._reader.follow():
+        before = self.reader.lines
+        for line in self.reader.follow():
             match line.record:
                 case Header() as header:
                     self.header = header
-                case Session() as session:
-                    self.sessions.append(session)
-                    self.ended = False
                 case Initial() as initial:
                     self.initial = initial
                 case Confirmation() as confirmation:
@@ -165,22 +148,28 @@ class Log:
                     self._tick = tick
                 case Generation() as generation:
                     self.generations.append(generation)
+                case Session() as session:
+                    self.sessions.append(session)
+                    self.ended = False
                 case End() as end:
                     self.ends.append(end)
                     self.ended = True
                 case Outcome() as outcome:
-                    key = (outcome.generation, outcome.index)
-                    if key in self._places:
-                        raise LogError(f"{self.path}: child {key} was logged twice")
-                    self._places[key] = (line.start, line.stop)
-                    self.replies.pop((*key, outcome.draft), None)
-                    self.outcomes.append(outcome)
+                    self._add(outcome, (line.start, line.stop))
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
         for calls in (self.instance_calls, self.critic_calls):
             calls.sort(key=lambda call: (call.generation, call.program, call.index))
-        if self._reader.lines > before:
+        if self.reader.lines > before:
             self.__dict__.pop("children", None)
-        return self._reader.lines > before
+        return self.reader.lines > before
+
+    def _add(self, outcome: Outcome, place: tuple[int, int]) -> None:
+        key = (outcome.generation, outcome.index)
+        if key in self._places:
+            raise LogError(f"{self.path}: child {key} was logged twice")
+        self._places[key] = place
+        self.replies.pop((*key, outcome.draft), None)
+        self.outcomes.append(outcome)
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -368,11 +357,8 @@ def _sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> s
     if len(known) < 2:
         return ""
     low, high = min(y for _, y in known), max(y for _, y in known)
-    spread, last = (high - low) or 1.0, max(len(values) - 1, 1)
-    points = " ".join(
-        f"{4 + x / last * (width - 8):.1f},{height - 4 - (y - low) / spread * (height - 8):.1f}"
-        for x, y in known
-    )
+    across, up = width / (len(values) - 1), (height - 4) / ((high - low) or 1.0)
+    points = " ".join(f"{x * across:.1f},{height - 2 - (y - low) * up:.1f}" for x, y in known)
     return (
         f'<svg width="{width}" height="{height}" role="img" aria-label="best fitness by '
         f'generation, from {low:.4g} to {high:.4g}"><polyline points="{points}" fill="none" '
@@ -389,26 +375,6 @@ def read_log(path: str | os.PathLike[str]) -> Log:
     return Log(Path(path))
 
 
-class LogWriter(Writer):
-    """The one writer of a run's log."""
-
-    @classmethod
-    def reopen(cls, path: Path) -> tuple[Self, Log]:
-        """Goes on with a log; a torn last line is cut off.
-
-        Raises:
-            LogBusyError: Another process is writing it.
-            LogError: It cannot be read or written.
-        """
-        writer = cls.claim(path)
-        with ExitStack() as undo:
-            undo.callback(writer.close)
-            log = read_log(path)
-            writer.cut(log.length)
-            undo.pop_all()
-        return writer, log
-
-
 class _Kept(msgspec.Struct):
     """A construction beside a log that holds none."""
 
@@ -419,14 +385,9 @@ class _Kept(msgspec.Struct):
 _kept_decoder = msgspec.json.Decoder(_Kept)
 
 
-def value_file(path: Path) -> Path:
-    """Where `evo best --value` keeps the construction of a log's best program."""
-    return path.with_name(f"{path.name}.value.json")
-
-
 def keep_value(path: Path, program: str, value: Any) -> Path:
-    """Keeps a program's construction beside a log; returns the file."""
-    target = value_file(path)
+    """Keeps a program's construction beside a log, as `evo best --value` does; returns the file."""
+    target = path.with_name(f"{path.name}.value.json")
     target.unlink(missing_ok=True)
     write_new(target, msgspec.json.encode(_Kept(_digest(program), value)))
     return target
@@ -435,7 +396,7 @@ def keep_value(path: Path, program: str, value: Any) -> Path:
 def kept_value(path: Path, program: str) -> Any:
     """The construction that is kept beside a log; None if it is not this program's."""
     with suppress(OSError, ValueError, RecursionError):
-        data = value_file(path).read_bytes()
+        data = path.with_name(f"{path.name}.value.json").read_bytes()
         if data.count(b",") <= cap("EVO_MAX_VALUE"):
             kept = _kept_decoder.decode(data)
             return kept.value if kept.program == _digest(program) else None

@@ -6,13 +6,13 @@
     evo.parallel.generate_candidates(model, prompts, query)     # a reply, or None, by prompt
 
 Results come in the order of the items. Work goes on threads, which suits what waits for an
-endpoint, a disk or another process; what computes in Python should go to the sandbox or to joblib
-itself. The function is called by several threads at once, so it must not change what they share
-without a lock; with `max_workers=1` it is called in this thread, in order, with the same results.
+endpoint, a disk or another process. The function is called by several at once, so it must not
+change what they share without a lock; with `max_workers=1` it is called in this thread, in order.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import hashlib
 import inspect
@@ -86,9 +86,19 @@ def map(  # noqa: A001 - it is the parallel twin of that function
         except Exception as error:  # a value in its item's place, raised below if wanted
             return error
 
+    made: Iterable[Any] = builtins.map(one, range(len(work)))
+    if workers > 1:
+        from joblib import Parallel, delayed
+
+        threads = Parallel(workers, backend="threading", batch_size=1, return_as="generator")
+        made = threads(delayed(one)(place) for place in range(len(work)))
+    if progress:
+        from tqdm.auto import tqdm
+
+        made = tqdm(made, total=len(work))
     results: list[Any] = []
     try:
-        results.extend(_shown(_run(one, len(work), workers), len(work), shown=progress))
+        results.extend(made)
     finally:  # after an interrupt nothing further begins
         ending.set()
     failed = [result for result in results if isinstance(result, Exception)]
@@ -211,42 +221,16 @@ def _takes_parts(function: Callable[..., Any], item: Any) -> bool:
     """Whether a function cannot be called with an item, but with the parts of it."""
     if not isinstance(item, tuple):
         return False
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # of some built-in functions
+
+    def takes(*arguments: Any) -> bool:
+        with contextlib.suppress(TypeError, ValueError):  # some built-in functions do not say
+            return inspect.signature(function).bind(*arguments) is not None
         return False
-    try:
-        signature.bind(item)
-    except TypeError:
-        with contextlib.suppress(TypeError):
-            return bool(signature.bind(*item))
-    return False
+
+    return takes(*item) and not takes(item)
 
 
 def _workers(wanted: int | None, count: int) -> int:
-    if wanted is None:
-        return max(1, min(count, MOST_WORKERS))
-    if wanted < 1:
+    if wanted is not None and wanted < 1:
         raise ValueError(f"max_workers: expected at least 1, or None, got {wanted!r}")
-    return wanted
-
-
-def _run(one: Callable[[int], B], count: int, workers: int) -> Iterable[B]:
-    """Yields `one(0)`, `one(1)`, ... in order, made by so many threads."""
-    if workers == 1 or count <= 1:
-        return (one(place) for place in range(count))
-    from joblib import Parallel, delayed
-
-    parallel = Parallel(
-        n_jobs=min(workers, count), backend="threading", batch_size=1, return_as="generator"
-    )
-    made: Iterable[B] = parallel(delayed(one)(place) for place in range(count))
-    return made
-
-
-def _shown(results: Iterable[B], total: int, *, shown: bool) -> Iterable[B]:
-    if not shown:
-        return results
-    from tqdm.auto import tqdm
-
-    return tqdm(results, total=total)
+    return max(1, min(count, MOST_WORKERS if wanted is None else wanted))

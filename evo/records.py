@@ -57,11 +57,7 @@ class Attempt(Record, frozen=True, kw_only=True):
 
 
 class Instance(Record, frozen=True, kw_only=True):
-    """Outcome on one instance of a task's data set.
-
-    Its `status` is `no_reply` where the model was asked and did not answer; its `score`, in [0, 1],
-    is None unless the status is `ok`, and then counts as 0 in the mean.
-    """
+    """Outcome on one instance of a data set; a `score`, in [0, 1], counts as 0 where it is None."""
 
     id: str
     status: Status

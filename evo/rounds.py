@@ -23,28 +23,26 @@ ALLOCATION = "allocation.jsonl"
 
 
 class ArmRecord(Record, frozen=True, kw_only=True):
-    """An arm of a live allocation."""
+    """An arm: its log's path, relative to the allocation's folder where it lies in it.
 
-    log: str  # path, relative to the allocation's folder where it lies in it
+    The generations `logged` before the allocation began cost nothing.
+    """
+
+    log: str
     seed: int
-    logged: int = 0  # generations in its log before the allocation began: they cost nothing
+    logged: int = 0
 
 
 class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag="allocation"):
     """First line of allocation.jsonl: what identifies a live allocation.
 
     Attributes:
-        schema: Number of the log schema.
-        policy: Name of the policy.
-        parameters: Its parameters, where they differ from the defaults.
-        reward: Name of the reward.
+        parameters: Of the policy, where they differ from the defaults.
         rounds: Rounds planned; policies may depend on it.
         seed: Seed of the policy.
-        budget: Limits by unit.
         cap: Generations of an arm at most; None: no cap.
         in_flight: Rounds asked and not yet told at most.
         initial: Whether generation 0 is charged, at an arm's first pull; it once was not.
-        arms: The arms, in order.
     """
 
     schema: int = 1
@@ -68,17 +66,10 @@ class Asked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
 
 
 class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
-    """The pull is complete and the policy knows.
+    """The pull of a round is complete and the policy knows its reward.
 
-    With several rounds in flight, lines stand in the order in which the policy was asked and told.
-
-    Attributes:
-        round: The round that was asked, from 0.
-        arm: From 0.
-        reward: What the policy was told.
-        best_fitness: Best over the arms so far; None while nothing is ok.
-        costs: What the pull cost, by unit; unknown units are left out.
-        digest: SHA-256 (hex) of the policy's state.
+    `best_fitness` is that of all arms so far, `costs` leave out unknown units, `digest` is the
+    SHA-256 (hex) of the policy's state.
     """
 
     round: int
@@ -90,9 +81,6 @@ class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
 
 
 AllocationLine = AllocationHeader | Asked | Told
-"""Every kind of line in allocation.jsonl."""
-
-
 _decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
 
 
@@ -123,11 +111,8 @@ def open_journal(
     """Begins allocation.jsonl, or goes on with one of the same allocation."""
     path = folder / ALLOCATION
     if not path.exists():
-        writer = Writer.create(path, header)
-        stack.callback(writer.close)
-        return writer, Journal(header, {}, {}, 0)
-    writer = Writer.claim(path)
-    stack.callback(writer.close)
+        return stack.enter_context(Writer.create(path, header)), Journal(header, {}, {}, 0)
+    writer = stack.enter_context(Writer.claim(path))
     journal = read_journal(path)
     writer.cut(journal.length)
     for field in header.__struct_fields__:
@@ -161,6 +146,7 @@ class JournalWatcher:
         self._writer, self._journal, self._policy = writer, journal, policy
         self._best, self._warned = best_fitness, False
         self._bar = tqdm(total=rounds, unit="round", desc="allocate", disable=not shown)
+        self.close = self._bar.close
 
     def asked(self, round_index: int, arm: Ints) -> None:
         """The policy picked an arm."""
@@ -217,7 +203,3 @@ class JournalWatcher:
                 "between processors; its rounds are the same",
                 stacklevel=2,
             )
-
-    def close(self) -> None:
-        """Ends the progress bar."""
-        self._bar.close()

@@ -25,16 +25,11 @@ from evo.folder import (
     relative,
 )
 from evo.plugins import plugged_in
-from evo.records import Limits, TaskRecord
+from evo.records import Isolation, Limits, TaskRecord
 
 SHIPPED = Path(__file__).with_name("tasks")
-PROGRAM_NAMES = (
-    "initial_program.py",
-    "initial_program.txt",
-    "initial_program.md",
-    "initial.py",
-    "src/init_program.py",
-)
+PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
+PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 
 
@@ -124,15 +119,15 @@ def load_task(
     for name in names.values():
         if name not in files:
             raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
-    for key in names.keys() & {
-        "program",
-        "evaluator",
-    }:  # Python refuses a byte order mark inside a text
+    for key in names.keys() & {"program", "evaluator"}:  # Python refuses a mark inside a text
         files[names[key]] = files[names[key]].removeprefix("\ufeff")
     if not files[names["program"]].strip():
         raise TaskError(f"{paths['program']}: the initial program is empty")
     evolves = config.evolves or ("python" if names["program"].endswith(".py") else "text")
     what = "program" if evolves == "python" else "text"
+    isolation: Isolation = "separate"
+    if "evaluator" in names:
+        isolation = isolation_of(paths["evaluator"], files[names["evaluator"]], config)
     statement = f"Improve the {what} so that its evaluator gives it a higher score."
     record = TaskRecord(
         name=_plain_name(folder, config),
@@ -143,9 +138,7 @@ def load_task(
         evaluator_file=names.get("evaluator", ""),
         statement=(config.statement or statement).strip(),
         evolves=evolves,
-        isolation=isolation_of(paths["evaluator"], files[names["evaluator"]], config)
-        if "evaluator" in names
-        else "separate",
+        isolation=isolation,
         entry=config.entry,
         picture=config.picture,
         omitted=tuple(contents.omitted),
@@ -228,43 +221,39 @@ def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
             return place
     present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
     options = {"program": "--program FILE", "evaluator": "--evaluator FILE"}
-    option = options.get(what, "the key 'instances' of task.toml")
-    what = "initial program" if what == "program" else what
     raise TaskError(
-        f"{folder}: no {what}: expected {' or '.join(map(str, places))}; the folder holds "
-        f"{present}; {option} names another file"
+        f"{folder}: no {'initial program' if what == 'program' else what}: expected "
+        f"{' or '.join(map(str, places))}; the folder holds {present}; "
+        f"{options.get(what, 'a key of task.toml')} names another file"
     )
 
 
 def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
-    if record.isolation == "separate" and record.evolves == "python" and not record.entry:
-        raise TaskError(
-            f"{folder / 'task.toml'}: expected a key `entry` that names the function of the "
-            "program to call, for instance entry = ['solve']; the evaluator's score(value) is "
-            "given what it returns"
-        )
-    critic = record.score == "critic"
-    if (record.critic or record.rubric) and not critic:
-        raise TaskError(f'{folder / "task.toml"}: critic, rubric: these need score = "critic"')
-    if critic and (not record.asks_model or record.evaluator_file):
-        raise TaskError(
-            f'{folder / "task.toml"}: score = "critic" is for a text that evolves on a data set, '
-            'instances = "FILE", without an evaluator'
-        )
-    if record.instances_file:
-        if record.isolation != "separate":
-            raise TaskError(
-                f"{folder / record.evaluator_file}: a task with instances needs a function "
-                "score(value, instance), and no isolation 'shared'"
-            )
-        if not any(not each.get("check") for each in read_instances(record)):
-            raise TaskError(f"{record.instances_file}: all instances are for checking, none to try")
-        if record.asks_model and record.harness_file:
-            raise TaskError(
-                f"{folder / 'task.toml'}: a harness is for tasks whose programs evolve, got a text"
-            )
-    elif record.harness_file:
-        raise TaskError(f"{folder / 'task.toml'}: key 'harness' needs a key 'instances'")
+    def refuse(when: object, words: str) -> None:
+        if when:
+            raise TaskError(f"{folder / 'task.toml'}: {words}")
+
+    critic, separate = record.score == "critic", record.isolation == "separate"
+    refuse(
+        separate and record.evolves == "python" and not record.entry,
+        "expected a key `entry` that names the function of the program to call, for instance "
+        "entry = ['solve']; the evaluator's score(value) is given what it returns",
+    )
+    scored = record.critic or record.rubric
+    refuse(scored and not critic, 'critic, rubric: these need score = "critic"')
+    refuse(
+        critic and (not record.asks_model or record.evaluator_file),
+        'score = "critic" is for a text that evolves on a data set, instances = "FILE", without '
+        "an evaluator",
+    )
+    refuse(
+        record.instances_file and not separate,
+        "instances need a function score(value, instance), and no isolation 'shared'",
+    )
+    refuse(record.harness_file and record.asks_model, "a harness is for programs, a text evolves")
+    refuse(record.harness_file and not record.instances_file, "a harness needs a key 'instances'")
+    if record.instances_file and all(each.get("check") for each in read_instances(record)):
+        raise TaskError(f"{record.instances_file}: all instances are for checking, none to try")
 
 
 def _with_instances(task: Task, wanted: int | slice | None) -> Task:

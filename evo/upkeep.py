@@ -51,8 +51,8 @@ def verify(path: str | os.PathLike[str]) -> Verification:
     """
     log = read_log(path)
     named = [f"{log.path}: {fault}" for fault in _faults(log)]
-    if log.torn:
-        named.append(f"{log.path}:{log.lines + 1}: the last line is torn; `evo resume` mends that")
+    if log.reader.torn:
+        named.append(str(log.reader.fault("the last line is torn; `evo resume` mends that")))
     return Verification(log, tuple(named), _installed(log.header))
 
 

@@ -199,7 +199,7 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
             print(fault, file=sys.stderr)
             sound = False
         if not verification.faults:
-            print(f"{path}: sound, {verification.log.lines} lines; {verification.task}")
+            print(f"{path}: sound, {verification.log.reader.lines} lines; {verification.task}")
     return 0 if sound else FAILURE
 
 

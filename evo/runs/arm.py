@@ -19,9 +19,9 @@ import msgspec
 
 from evo.configuration import Event, EventKind
 from evo.cost import cost_of_calls
-from evo.journal import LogError
+from evo.journal import LogError, Writer
 from evo.llm.client import CallCancelled, EndpointError, EndpointRefused
-from evo.log import Best, Log, LogWriter
+from evo.log import Best, Log
 from evo.records import (
     Child,
     Confirmation,
@@ -67,7 +67,7 @@ class Arm:
 
     best: Best
 
-    def __init__(self, writer: LogWriter, header: Header, resources: Resources) -> None:
+    def __init__(self, writer: Writer, header: Header, resources: Resources) -> None:
         self.header, self.path = header, writer.path
         self.generation = self.barren = 0
         self.trajectory: list[float] = []

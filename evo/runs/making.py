@@ -9,8 +9,8 @@ import msgspec
 
 from evo import parallel
 from evo.critics import Triple
+from evo.journal import Writer
 from evo.llm.client import Call, CallCancelled, EndpointRefused
-from evo.log import LogWriter
 from evo.prompt import parse_reply
 from evo.records import Child, CriticCall, Evaluation, Header, InstanceCall, Reply
 from evo.runs.batches import certify
@@ -46,7 +46,7 @@ class Maker:
         memory: Evaluates each program once.
     """
 
-    def __init__(self, header: Header, resources: Resources, writer: LogWriter) -> None:
+    def __init__(self, header: Header, resources: Resources, writer: Writer) -> None:
         self.calls: list[InstanceCall] = []
         self.replies: dict[tuple[int, int, int], Reply] = {}
         self._refused: dict[tuple[int, int, int], str | None] = {}  # and why, of these

@@ -15,9 +15,9 @@ import msgspec
 from evo.caps import held, with_seconds
 from evo.configuration import Settings, at_least
 from evo.critics import Scorer
-from evo.journal import LogError, check_free, encode_line, write_new
+from evo.journal import LogError, Writer, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
-from evo.log import Log, LogWriter, keep_value, read_log
+from evo.log import Log, keep_value, read_log
 from evo.records import Child, Evaluation, Generation, Header, Initial, Limits, Line, Made
 from evo.runs.arm import Arm, choose_child
 from evo.runs.evaluations import Draws, Evaluates
@@ -127,7 +127,7 @@ def rerun(
         with open_resources(settings, only=model) as resources:
             taken = _not_ours(logged)
             first = taken or _asked(logged)
-            with LogWriter.create(target, logged.header, *first) as writer:
+            with Writer.create(target, logged.header, *first) as writer:
                 arm = Arm(writer, logged.header, resources)
                 arm.play(logged)
                 arm.begin(read_log(target) if taken else None)

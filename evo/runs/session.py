@@ -15,9 +15,9 @@ import msgspec
 from evo.budget import Ledger, Turns, Worst, worst_of
 from evo.configuration import Settings, at_least, differences, software_versions
 from evo.handle import Control, read_begun
-from evo.journal import LogBusyError, LogError, check_free
+from evo.journal import LogBusyError, LogError, Writer, check_free
 from evo.llm.client import EndpointDown, EndpointRefused
-from evo.log import Log, LogWriter, read_log
+from evo.log import Log, read_log
 from evo.records import End, EndReason, Header, Made, Session
 from evo.runs.arm import REACHED, Arm, Stopped, costs_of_log
 from evo.runs.progress import Progress
@@ -277,7 +277,7 @@ def _worst(job: Job, settings: Settings) -> Worst:
 
 def _complete(log: Log, goal: Goal) -> EndReason | None:
     """Why nothing is left to do for a log; None: there is, be it its evaluation or its end."""
-    if log.initial is None or log.torn or _lacks_check(log):
+    if log.initial is None or log.reader.torn or _lacks_check(log):
         return None
     improved = [g.generation for g in log.generations if g.improved]
     done = len(log.generations)
@@ -309,19 +309,19 @@ def session_line(resources: Resources, goal: Goal | None) -> Session:
 
 def open_log(
     path: Path, header: Header, session: Session, inherited: Sequence[Made] = ()
-) -> tuple[LogWriter, Log | None]:
+) -> tuple[Writer, Log | None]:
     """Opens a run's log for writing: a new one, or what there is of an old or an inherited one.
 
     Raises LogBusyError where another process writes it, LogError where it is of another run.
     """
     if not path.exists():
         try:
-            writer = LogWriter.create(path, header, *inherited, session)
+            writer = Writer.create(path, header, *inherited, session)
             return writer, read_log(path) if inherited else None
         except LogError:
             if not path.exists():  # else another process was quicker
                 raise
-    writer = LogWriter.claim(path)
+    writer = Writer.claim(path)
     try:
         log = read_begun(path)
         if log is None:  # killed before its first line was whole
@@ -331,7 +331,7 @@ def open_log(
         free = {"model"} if session.model else set()
         if other := [each for each in differences(log.header, header) if each not in free]:
             raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")
-        writer.cut(log.length)
+        writer.cut(log.reader.length)
         writer.append(session)
     except BaseException:
         writer.close()

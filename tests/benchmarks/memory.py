@@ -3,8 +3,8 @@
     python tests/benchmarks/memory.py                  # 4,000 children, some minutes
     python tests/benchmarks/memory.py --children 20000
 
-The resident memory of this process alone is read, twice a second while the session runs; programs
-are evaluated in processes of their own. The slope is that of a straight line through what was
+The resident memory of this process alone is read, every five seconds; programs are evaluated in
+processes of their own. The slope is that of a straight line through what was
 read after the first fifth, by when libraries, threads and buffers are there.
 """
 
@@ -14,7 +14,6 @@ import argparse
 import os
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 import evo
 from evo.configuration import Settings, make_header
 from evo.handle import Control
+from evo.journal import raw_pieces
 from evo.runs.session import Goal, Job, run_jobs
 
 PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"
@@ -59,40 +59,25 @@ def main() -> None:
             for seed, path in enumerate(paths)
         ]  # fmt: skip
         done = threading.Event()
-        children = 0
         seen: list[tuple[int, float]] = []
-        shown: list[int] = []
-        sizes = dict.fromkeys(paths, 0)
 
         def watch() -> None:
-            nonlocal children
-            while not done.wait(0.5):
-                for path in paths:
-                    if path.exists():
-                        with path.open("rb") as file:
-                            file.seek(sizes[path])
-                            while part := file.read(1 << 20):
-                                children += part.count(b'"kind":"child"')
-                                sizes[path] += len(part)
-                seen.append((children, resident()))
-                if children * 10 // options.children > len(shown):
-                    shown.append(children)
-                    print(f"{children:8,} children  {seen[-1][1]:7.1f} MiB", flush=True)
+            while not done.wait(5):
+                pieces = (piece for path in paths if path.exists() for piece in raw_pieces(path, 0))
+                logged = sum(piece.count(b'"kind":"child"') for piece in pieces)
+                seen.append((logged, resident()))
+                print(f"{logged:8,} children  {seen[-1][1]:7.1f} MiB", flush=True)
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        started = time.perf_counter()
-        before = resident()
         logs = run_jobs(jobs, Settings(progress=False), Control(), label="")
-        seconds = time.perf_counter() - started
         done.set()
         watcher.join()
-        total = sum(len(log.outcomes) for log in logs)
-        print(f"{total:,} children in {seconds:.0f} s; {before:.0f} MiB before")
-        counts, sizes_seen = np.array(seen).T
+        counts, sizes = np.array(seen).T
         late = counts > counts[-1] / 5
-        slope = 1000 * np.polyfit(counts[late], sizes_seen[late], 1)[0]
-        print(f"{slope:.2f} MiB per 1,000 children; {resident():.1f} MiB with all logs read")
+        slope = 1000 * np.polyfit(counts[late], sizes[late], 1)[0]
+        total = sum(len(log.outcomes) for log in logs)
+        print(f"{total:,} children; {slope:.2f} MiB per 1,000; {resident():.1f} MiB at the end")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from samples import sample_child
 
 import evo
-from evo.journal import LogBusyError, LogError
+from evo.journal import LogBusyError, LogError, Writer
 from evo.llm.client import EndpointDown, EndpointRefused
-from evo.log import LogWriter
 from evo.runs.arm import choose_child
 from evo.runs.making import child_seed
 from evo.task import TaskError
@@ -197,7 +196,7 @@ def test_prompt_beyond_the_context_ends_the_run(tmp_path: Path) -> None:
 def test_busy_log_is_refused(short: evo.Log, tmp_path: Path) -> None:
     path = tmp_path / "busy.jsonl"
     path.write_bytes(short.path.read_bytes())
-    writer, _ = LogWriter.reopen(path)
+    writer = Writer.claim(path)
     with pytest.raises(LogBusyError):
         evo.resume(path, generations=9, **QUIET)
     writer.close()

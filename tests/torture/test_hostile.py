@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from hostile_programs import ALL, Hostile
-from toy import LIMITS
+from toy import HURRY
 
 import evo
 
@@ -47,7 +47,8 @@ def faults(hostile: Hostile, found: dict[str, object], protections: set[str]) ->
     elapsed, error = float(str(found["elapsed"])), str(found["error"])
     promised = set(hostile.needs) <= protections
     wrong = []
-    if elapsed > LIMITS.seconds + (1 if promised else 4):  # else it may end its sandbox, twice
+    late = 1 if RAISED > 1 else 20  # a busy machine is no fault, but of whoever asks for more
+    if elapsed > HURRY.seconds + late + (0 if promised else 3):  # it may end its sandbox, twice
         wrong.append(f"took {elapsed:.1f} s")
     if found["benign"] != [0.5, 0.5]:
         wrong.append(f"another program is {found['benign']}")
@@ -126,9 +127,9 @@ def hold():
 def construct():
     for _ in range(6):
         apart(hold)
-    time.sleep(20)
+    time.sleep(100)
 '''
-limits = Limits(seconds=30, memory_mb=512, processes=8)
+limits = Limits(seconds=120, memory_mb=512, processes=8)
 with Evaluator(1) as evaluator:
     found = [evaluator.evaluate(make_task(), text, limits) for text in (FORKS, MEMORY)]
     print(json.dumps([evaluator.protections, *([e.error, e.seconds] for e in found)]))
@@ -151,4 +152,4 @@ def test_processes_and_the_memory_of_all_of_them_are_bounded(
     else:  # root as itself
         assert "more than 8 processes" in forks
     assert "its processes hold over 600 MiB together" in memory
-    assert seconds < 25
+    assert seconds < 90

@@ -19,7 +19,6 @@ import evo
 from evo.cli import main
 from evo.llm.server import OfflineServer
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.sandbox import evaluate as evaluate_here
 from evo.sandbox.cluster import ClusterEvaluator, active_backend, carry_backend, open_evaluator
 
 pytestmark = pytest.mark.slow
@@ -71,7 +70,7 @@ class Cluster:
         self.client.close()
         for process in (*self.workers, self.scheduler):
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -115,27 +114,6 @@ def test_the_same_seeds_give_the_same_log_as_here(cluster: Cluster, tmp_path: Pa
     assert all(sandboxes(worker.pid) for worker in cluster.workers)
 
 
-def test_statuses_and_texts_are_those_of_the_local_sandbox(cluster: Cluster) -> None:
-    evaluator = ClusterEvaluator(cluster.client, workers=2)
-    programs = [
-        "def construct():\n    return [[1, 2]] * 4",
-        "def construct():\n    return 5",
-        "def construct():\n    raise ValueError('mine')",
-        "syntax error",
-        "def construct():\n    while True: pass",
-    ]
-    for program in programs:
-        there, here = (
-            evaluate(make_task(), program, LIMITS)
-            for evaluate in (evaluator.evaluate, evaluate_here)
-        )
-        assert (there.status, there.fitness, there.error) == (here.status, here.fitness, here.error)
-    evaluator.close()
-    with pytest.raises(EvaluatorClosed):
-        evaluator.evaluate(make_task(), programs[0], LIMITS)
-    assert cluster.client.status == "running"  # it is not the evaluator's own
-
-
 def test_closing_ends_the_wait_of_other_threads(cluster: Cluster) -> None:
     evaluator = ClusterEvaluator(cluster.client)
     ends: list[BaseException] = []
@@ -152,7 +130,7 @@ def test_closing_ends_the_wait_of_other_threads(cluster: Cluster) -> None:
     time.sleep(0.3)
     evaluator.close()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     assert len(ends) >= 6  # two may have been done
 
 
@@ -181,7 +159,7 @@ def test_a_worker_killed_mid_run_loses_nothing(
     ]
     assert log.trajectory.tolist() == here.trajectory.tolist()
     assert not any("sandbox" in (child.evaluation.error or "") for child in log.children)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while any(Path(f"/proc/{pid}").exists() for pid in inside):  # its sandbox dies with it
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -190,29 +168,6 @@ def test_a_worker_killed_mid_run_loses_nothing(
 
 def place(child: evo.records.Child) -> tuple[int, int]:  # type: ignore[name-defined]
     return child.generation, child.index
-
-
-def test_an_evaluation_whose_worker_is_killed_is_made_again(cluster: Cluster) -> None:
-    evaluator = ClusterEvaluator(cluster.client)
-    done: list[float | None] = []
-    threads = [
-        threading.Thread(
-            target=lambda k=k: done.append(
-                evaluator.evaluate(make_task(), SLOW.format(k), LIMITS).fitness
-            )
-        )
-        for k in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.25)
-    victim = next(worker for worker in cluster.workers if worker.poll() is None)
-    victim.kill()
-    victim.wait()
-    for thread in threads:
-        thread.join(60)
-    assert sorted(done, key=float) == [k / 8 for k in range(4)]  # type: ignore[arg-type]
-    cluster.add_workers(1)
 
 
 def test_mistakes_are_one_line(

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from toy import LIMITS, Remnants, make_task
+from toy import LIMITS, make_task
 
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import Evaluator
@@ -158,48 +158,6 @@ def test_data_files_and_siblings(evaluator: Evaluator, folder_name: str) -> None
     )
     evaluation = evaluator.evaluate(task, PROGRAM, LIMITS)
     assert evaluation.fitness == 1.125, evaluation.error
-
-
-def test_program_in_a_subprocess_with_a_time_limit_of_its_own(
-    evaluator: Evaluator, remnants: Remnants
-) -> None:
-    source = """
-import os, pickle, subprocess, sys, tempfile
-SCRIPT = '''
-import importlib.util, pickle, sys
-spec = importlib.util.spec_from_file_location("program", sys.argv[1])
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-import numpy
-pickle.dump(float(numpy.float64(module.answer())), open(sys.argv[2], "wb"))
-'''
-def evaluate(program_path):
-    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as script:
-        script.write(SCRIPT)
-    out = script.name + ".results"
-    process = subprocess.Popen(
-        [sys.executable, script.name, program_path, out],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )
-    try:
-        _, errors = process.communicate(timeout=TIMEOUT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return {"combined_score": 0.0, "error": "program took too long"}
-    if process.returncode:
-        return {"combined_score": 0.0, "error": errors.decode()}
-    with open(out, "rb") as file:
-        return {"combined_score": pickle.load(file)}
-"""
-    limits = Limits(seconds=20)
-    task = folder(source.replace("TIMEOUT", "15"))
-    evaluation = evaluator.evaluate(task, PROGRAM, limits)
-    assert evaluation.fitness == 0.5, evaluation.error
-    before = remnants.count()
-    task = folder(source.replace("TIMEOUT", "0.3"))
-    evaluation = evaluator.evaluate(task, "while True: pass", limits)
-    assert (evaluation.status, evaluation.error) == ("error", "program took too long")
-    assert remnants.settled(before) == before
 
 
 def test_subprocesses_draw_keyed_random_numbers(evaluator: Evaluator) -> None:

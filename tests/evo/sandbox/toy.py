@@ -23,7 +23,8 @@ def score(value):
         raise ValueError("not finite")
     return {"fitness": float(points.mean()), "objective": float(points.sum())}
 """
-LIMITS = Limits(seconds=1.0, memory_mb=1024, processes=64, files_mb=16)
+LIMITS = Limits(seconds=30.0, memory_mb=1024, processes=64, files_mb=16)
+HURRY = Limits(seconds=1.0, memory_mb=1024, processes=64, files_mb=16)  # for what never ends
 
 
 def make_task(evaluator: str = SCORE, **changes: object) -> TaskRecord:
@@ -60,7 +61,7 @@ class Remnants:
             "folders": sum(1 for _ in self._folders()),
         }
 
-    def settled(self, before: dict[str, int], seconds: float = 10.0) -> dict[str, int]:
+    def settled(self, before: dict[str, int], seconds: float = 60.0) -> dict[str, int]:
         """What there is, as soon as it is what there was: others evaluate on this machine, too."""
         deadline = time.monotonic() + seconds
         while True:

@@ -34,15 +34,6 @@ def assert_exactly_legal(centers, radii):
         assert (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 >= (r[i] + r[j]) ** 2
 
 
-def test_touching_circles_lose_no_more_than_rounding(cp):
-    centers, radii = grid()
-    metrics = cp.score((centers, radii))
-    assert metrics["objective"] == pytest.approx(2.5 + 0.1 * (np.sqrt(2) - 1), abs=1e-14)
-    assert metrics["fitness"] == metrics["objective"] / 2.635
-    assert metrics["strict_fitness"] == pytest.approx(metrics["fitness"], abs=1e-13)
-    assert metrics["strict_fitness"] <= largest_sum(centers) / 2.635 + 1e-14
-
-
 def test_the_tolerance_counts_for_fitness_and_not_for_strict_fitness(cp):
     centers, radii = grid()
     metrics = cp.score((centers, radii + 4e-7))
@@ -96,15 +87,6 @@ def test_zero_radii_and_coincident_centers_are_legal(cp):
     metrics = cp.score((centers, one))
     assert metrics["objective"] == 0.5
     assert metrics["strict_fitness"] == metrics["fitness"]
-
-
-def test_a_point_outside_within_the_tolerance_is_brought_inside(cp):
-    centers, radii = grid()
-    centers[25] = [-5e-7, 0.0]
-    radii[25] = 0.0
-    metrics = cp.score((centers, radii))
-    assert metrics["objective"] == pytest.approx(2.5)
-    assert metrics["strict_fitness"] == pytest.approx(metrics["fitness"], abs=1e-13)
 
 
 def test_a_negative_radius_is_refused(cp):
