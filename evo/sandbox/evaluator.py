@@ -8,14 +8,12 @@ import queue
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import warnings
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -215,33 +213,30 @@ class _Pool:
 class _Worker:
     """A pair of fork servers, freshly executed: they have nothing of this process's memory."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], channels: Sequence[socket.socket], errors: IO[bytes]
-    ) -> None:
-        self._process, self._channels, self._errors = process, channels, errors
+    def __init__(self, process: subprocess.Popen[bytes], channels: Sequence[socket.socket]) -> None:
+        self._process, self._channels = process, channels
         self._known: dict[socket.socket, str] = {}  # the task that each server was told last
         self._folders: tuple[str, ...] = ()
-        self._words = ""
+        self._words: str | None = None
         self._stopping = threading.Lock()
 
     @classmethod
     def start(cls) -> _Worker:
         """Execute the servers; `greet` them next."""
         light, heavy = socket.socketpair(), socket.socketpair()
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         theirs = (light[1].fileno(), heavy[1].fileno())
         with light[1], heavy[1]:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-s", "-c", _MAIN, _PARENT, *map(str, theirs)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=errors,
+                stderr=subprocess.PIPE,
                 pass_fds=theirs,
                 env=_environment(),
                 cwd="/",
                 start_new_session=True,  # Ctrl-C is the driver's business
             )
-        return cls(process, (light[0], heavy[0]), errors)
+        return cls(process, (light[0], heavy[0]))
 
     def greet(self, setup: Setup) -> Ready:
         """Tell the servers where packages are and learn how they are protected."""
@@ -272,20 +267,18 @@ class _Worker:
         """End the servers and wait for that; may be called twice, and by two threads at once."""
         self.hang_up()
         with self._stopping:
-            if self._errors.closed:
+            if self._words is not None:
                 return
             try:
-                self._process.wait(_STOP_SECONDS)
+                _, words = self._process.communicate(timeout=_STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-                self._process.wait()
+                _, words = self._process.communicate()
             for channel in self._channels:
                 channel.close()
             for folder in self._folders:
                 remove_tree(folder)
-            self._errors.seek(0)
-            self._words = self._errors.read()[-2000:].decode("utf-8", "replace").strip()
-            self._errors.close()
+            self._words = words[-2000:].decode("utf-8", "replace").strip()
 
     @property
     def was_killed(self) -> bool:
