@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
 
 FloatArray = NDArray[np.float64]
 Theme = Literal["light", "dark", "neutral"]
@@ -180,7 +181,7 @@ def head(
     subtitle: str,
     *,
     legend: Sequence[tuple[str, str]] = (),
-) -> None:
+) -> Annotation:
     """Put a title, a smaller line wrapped to the axes' width, and a legend over the axes.
 
     Args:
@@ -189,6 +190,9 @@ def head(
         title: A few words.
         subtitle: What is drawn and from how many runs.
         legend: (text, colour) of each entry.
+
+    Returns:
+        The smaller line.
     """
     ink = THEMES[theme].text
     line = 1.3 * TEXT_SIZE
@@ -206,7 +210,7 @@ def head(
     def fit() -> bool:
         """Wrap to the axes' width; says whether that changed anything."""
         width = ax.get_position().width * _figure(ax).get_figwidth() * 72
-        lines = textwrap.wrap(said["subtitle"], max(20, int(width / (TEXT_SIZE * 0.5))))
+        lines = _wrapped(ax, said["subtitle"])
         if note not in ax.texts or (lines and note.get_text() == "\n".join(lines)):
             return False
         note.set_text("\n".join(lines))
@@ -220,6 +224,18 @@ def head(
 
     fit()
     vars(ax).update(fit_head=fit, said=said)
+    return note
+
+
+def retell(note: Annotation, subtitle: str) -> None:
+    """Change the smaller line that `head` has put over axes; the title stays where it is."""
+    assert note.axes is not None
+    note.set_text("\n".join(_wrapped(note.axes, subtitle)))
+
+
+def _wrapped(ax: Axes, subtitle: str) -> list[str]:
+    width = ax.get_position().width * _figure(ax).get_figwidth() * 72
+    return textwrap.wrap(subtitle, max(20, int(width / (TEXT_SIZE * 0.5))))
 
 
 def arrange(figure: Figure) -> None:

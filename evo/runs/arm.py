@@ -39,7 +39,7 @@ from evo.records import (
 from evo.runs.evaluations import program_digest, tell_of_initial
 from evo.runs.making import Maker, plain
 from evo.runs.noise import confirmed
-from evo.runs.planning import Asked, Planner
+from evo.runs.planning import Asked, Planner, with_fitness
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.searches.base import Member, choose
@@ -158,7 +158,7 @@ class Arm:
         if log.generations:
             self.best = log.parent
             if self.header.confirm:
-                self.best = _with_fitness(self.best, log.generations[-1].best_fitness)
+                self.best = with_fitness(self.best, log.generations[-1].best_fitness)
             if self.best.program is None:
                 raise LogError(f"{self.path}: a compact log holds no programs and cannot go on")
 
@@ -414,14 +414,6 @@ def _costs(
     header: Header, calls: Sequence[Outcome | InstanceCall | Reply], seconds: float | None
 ) -> dict[str, float]:
     return cost_of_calls(calls, header).by_unit(seconds)
-
-
-def _with_fitness(best: Best, fitness: float | None) -> Best:
-    """Returns a program with the fitness that its latest confirmation gave it."""
-    if fitness is None or best.evaluation.fitness is None:
-        return best
-    evaluation = msgspec.structs.replace(best.evaluation, fitness=fitness)
-    return dataclasses.replace(best, evaluation=evaluation)
 
 
 def _number(fitness: float | None) -> float:

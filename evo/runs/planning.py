@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from evo.journal import LogError
 from evo.keyed import KeyedStream
 from evo.llm.recorded import prompt_hash
-from evo.log import Best
+from evo.log import Best, Log
 from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedback, inspire
 from evo.records import Evaluation, Header, Plan, Planned
+from evo.runs.instances import text_key
 from evo.searches import Member, search_of
 from evo.searches.base import Place
 from evo.task import read_instances
@@ -192,3 +195,51 @@ class Planner:
             feedback=told,
             operator=planned.operator,
         )
+
+
+def with_fitness(best: Best, fitness: float | None) -> Best:
+    """Returns a program with the fitness that its latest confirmation gave it."""
+    if fitness is None or best.evaluation.fitness is None:
+        return best
+    evaluation = msgspec.structs.replace(best.evaluation, fitness=fitness)
+    return replace(best, evaluation=evaluation)
+
+
+def asked_in(log: Log, generation: int) -> list[Asked]:
+    """Returns what the children of a logged generation were asked for, made again from the log.
+
+    Whether it is what was sent is told by the children's own `prompt_hash`.
+
+    Raises:
+        LogError: The log holds no plan of it, though its search is not known here.
+        ValueError: It lacks a program that the prompts show.
+    """
+    header = log.header
+    task, under = header.task, header.under(generation)
+    instances = read_instances(task) if task.instances_file and under.feedback else []
+
+    def replies_under(text: str) -> dict[str, str]:
+        made = (call for call in log.instance_calls if call.program == text_key(text))
+        return {instances[call.index]["id"]: call.reply for call in made if call.reply}
+
+    planner = Planner([under], replies_under if instances else lambda text: {}, played=True)
+    planner.logged = log.plans
+    places = [(0, 0), *(each.best for each in log.generations[: generation - 1])]
+    if log.initial is None or places[-1] is None:
+        raise LogError(f"{log.path}: generation {generation} has no parent")
+    program = task.files.get(task.program_file)
+    planner.remember((0, 0), program, log.initial.evaluation)
+    if header.search or under.inspirations or under.feedback:
+        for child in log.children:
+            if child.generation < generation:
+                place = child.generation, child.index
+                planner.remember(place, child.program, child.evaluation, child.parents)
+    best = Best(program, log.initial.evaluation, 0, 0)
+    if places[-1] != (0, 0):
+        chosen = log.child(*places[-1])
+        best = Best(chosen.program, chosen.evaluation, *places[-1])
+        if header.confirm:
+            best = with_fitness(best, log.generations[generation - 2].best_fitness)
+    if best.program is None:
+        raise LogError(f"{log.path}: it does not hold the program that was to be rewritten")
+    return planner.plan(generation, best)

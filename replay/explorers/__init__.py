@@ -1,4 +1,4 @@
-"""Explorers: figures with sliders in Jupyter, each also a plain function that returns a figure.
+"""Explorers: figures with sliders in Jupyter, whose view is also to be had as a plain figure.
 
     replay.explore(frame)                                      # all of them, in tabs
     replay.explorers.explore_budget(frame)                     # one
@@ -7,21 +7,21 @@
     replay.explorers.explore_sweep(replay.load_sweep(folder))  # a sweep, by its fields
     replay.explorers.explore_selection(frame)                  # which configuration is best
     replay.follow(evo.start("circle_packing"))                 # a run in progress
-    replay.explorers.budget_figure(frame, generations=16, children=8)    # the same without a mouse
+    replay.explorers.explore_budget(frame, generations=16, children=8).figure()    # for paper
 
 Nothing outside this package imports ipywidgets, and here only functions that make widgets do.
 """
 
 from __future__ import annotations
 
-from replay.explorers.allocation import allocation_figure, explore_allocation
-from replay.explorers.budget import budget_figure, explore_budget
-from replay.explorers.live_view import follow, live_figure
+from replay.explorers.allocation import explore_allocation
+from replay.explorers.budget import explore_budget
+from replay.explorers.live_view import follow
 from replay.explorers.picker import Picker, pick
-from replay.explorers.run_browser import browse, run_figure
-from replay.explorers.runs_table import Runs, runs_figure
-from replay.explorers.selection import explore_selection, selection_figure
-from replay.explorers.sweep import explore_sweep, sweep_figure
+from replay.explorers.run_browser import browse
+from replay.explorers.runs_table import Runs
+from replay.explorers.selection import explore_selection
+from replay.explorers.sweep import explore_sweep
 from replay.explorers.sweep_controls import SweepControls, sweep_controls
 from replay.explorers.tabs import Tabs, explore
 
@@ -30,20 +30,13 @@ __all__ = [
     "Runs",
     "SweepControls",
     "Tabs",
-    "allocation_figure",
     "browse",
-    "budget_figure",
     "explore",
     "explore_allocation",
     "explore_budget",
     "explore_selection",
     "explore_sweep",
     "follow",
-    "live_figure",
     "pick",
-    "run_figure",
-    "runs_figure",
-    "selection_figure",
     "sweep_controls",
-    "sweep_figure",
 ]

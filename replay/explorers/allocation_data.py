@@ -124,7 +124,6 @@ class AllocationView:
         arms: K.
         rounds: Pulls of each replicate.
         replicates: Number of replicates.
-        reward: What the policies are told.
         tau: The fitness to reach.
         shown: Policy whose pulls are shown.
         played: By policy, the baselines first.
@@ -136,7 +135,6 @@ class AllocationView:
     arms: int
     rounds: int
     replicates: int
-    reward: str
     tau: float
     shown: str
     played: dict[str, Played]

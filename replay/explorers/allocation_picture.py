@@ -51,12 +51,14 @@ class AllocationPicture:
             default=0.0,
         )
         fits = 0.1 * self._reach <= widest <= self._reach
-        ground = (view.pools, tuple(view.played), width, view.shown, view.interval)
+        ground = (view.pools, tuple(view.played), width, view.shown)
         fresh = ground != self._ground or not fits
         if fresh:
             self._ground, self._width = ground, width
             self._reach = max(1.5 * widest, 1e-3)
             self._set_up(view, width)
+        for note, text in zip(self._notes, _said(view), strict=True):
+            style.retell(note, text)
         at = np.arange(1, view.rounds + 1)
         for (band, line), played in zip(self._lines, view.played.values(), strict=True):
             band.set_data(at, played.curve.low, played.curve.high)
@@ -115,13 +117,17 @@ class AllocationPicture:
             ax.clear()
             style.prepare(ax, self.theme)
         names = list(view.played)
+        self._notes: list[Any] = []  # how far intervals hold depends on K, which moves
         colours = dict(zip(names, _colours(names), strict=True))
         self.moving = [
             *self._set_up_curves(view, width, colours),
             *self._set_up_pulls(view, width),
             *self._set_up_times(view, width, colours),
             *self._set_up_effects(view, colours),
+            *self._notes,
         ]
+        for note in self._notes:
+            note.set_animated(True)
 
     def _set_up_curves(
         self, view: AllocationView, width: int, colours: dict[str, str]
@@ -133,12 +139,7 @@ class AllocationPicture:
         ax.set_xlim(0, width)
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
-        style.head(
-            ax,
-            self.theme,
-            "Best fitness over the arms",
-            f"mean, {view.interval}, n = {view.pools.runs} runs",
-        )
+        self._notes.append(style.head(ax, self.theme, "Best fitness over the arms", _said(view)[0]))
         self._lines: list[tuple[Any, Any]] = []
         for name, colour in colours.items():
             dashes: Any = (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
@@ -180,10 +181,7 @@ class AllocationPicture:
         ax.set_xlim(0, 1.03 * width)
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds", y="")
-        style.head(
-            ax, self.theme, "Rounds to reach τ",
-            f"{100 * SHARE:g} % of replicates, {view.interval}; arrow: later or never",
-        )  # fmt: skip
+        self._notes.append(style.head(ax, self.theme, "Rounds to reach τ", _said(view)[1]))
         self._spans, self._dots = _spans(ax, every, 2.2, 0.6), _dots(ax, every, "o")
         self._arrows = _dots(ax, every, ">")
         return [self._spans, self._dots, self._arrows]
@@ -207,6 +205,14 @@ class AllocationPicture:
         self._bars = _spans(ax, every, 11, 0.4)
         self._limits, self._means = _spans(ax, every, 2.0, 1.0), _dots(ax, every, "o")
         return [self._bars, self._limits, self._means]
+
+
+def _said(view: AllocationView) -> tuple[str, str]:
+    """What curves and threshold times are."""
+    return (
+        f"mean, {view.interval}, n = {view.pools.runs} runs",
+        f"{100 * SHARE:g} % of replicates, {view.interval}; arrow: later or never",
+    )
 
 
 def _short(name: str) -> str:

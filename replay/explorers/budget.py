@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +21,12 @@ from replay.explorers.budget_data import (
 )
 from replay.explorers.budget_picture import BudgetPicture
 from replay.explorers.shell import Explorer, notice
-from replay.explorers.subject import Settings, Subject, figure_of, sentence_figure
-from replay.explorers.widgets import choice, entry, slider, source_of
+from replay.explorers.subject import Settings, Subject, call
+from replay.explorers.widgets import choice, entry, name_of, slider
 from replay.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 HELP = (
     "Spend a budget of C = T N calls deep (many generations T) or broad (many children N). "
@@ -46,6 +45,12 @@ class Budgets:
 
     Raises:
         ValueError: The frame has no complete generation, or lacks a column.
+
+    Attributes:
+        pairs: Each task and model.
+        rows: Each N that any of them may show.
+        columns: Each T.
+        calls: Each budget.
     """
 
     def __init__(self, frame: pd.DataFrame, children: pd.DataFrame | None) -> None:
@@ -59,31 +64,39 @@ class Budgets:
         }
         self.pairs = list(self._parts)
         self._known: dict[tuple[str, str], Outlook] = {}
+        found = [
+            axes_of(_deepest(part), predicted=self._holes(part)) for part in self._parts.values()
+        ]
+        self.rows = sorted({N for rows, *_ in found for N in rows})
+        self.columns = sorted({T for _, columns, _ in found for T in columns})
+        largest = max(most for *_, most in found)
+        every = {T * N for T in self.columns for N in self.rows}
+        self.calls = sorted(calls for calls in every if calls <= largest)
 
-    def outlook(self, task: str, model: str) -> Outlook:
+    def outlook(self, now: Settings) -> Outlook:
         """What is known of a task and model; predictions are there after `predict`."""
-        key = task, model
+        key = now["task"], now["model"]
+        if key not in self._parts:
+            raise ValueError(f"no runs of {key[0]!r} by {key[1]!r}; there are {self.pairs}")
         if key not in self._known:
             self._known[key] = outlook(self._parts[key], None)
         return self._known[key]
 
-    def predict(self, task: str, model: str) -> None:
+    def predict(self, now: Settings) -> None:
         """Fit what predicts splits that nobody ran, where there are any inside what was logged."""
-        key = task, model
-        known = self.outlook(task, model)
-        if known.kernel is None and self._holes(key):
+        known, key = self.outlook(now), (now["task"], now["model"])
+        if known.kernel is None and self._holes(self._parts[key]):
             from replay.logs import children as read
 
             part, table = self._parts[key], self._children
             if table is None:
                 table = read(*part["source"].unique(), progress=False)
             else:
-                table = table[(table["task"] == task) & (table["model"] == model)]
+                table = table[(table["task"] == key[0]) & (table["model"] == key[1])]
             self._known[key] = outlook(part, table)
 
-    def _holes(self, key: tuple[str, str]) -> bool:
+    def _holes(self, part: pd.DataFrame) -> bool:
         """Whether there are children to predict from, and a split inside that nobody ran."""
-        part = self._parts[key]
         if self._children is None and not _has_logs(part):
             return False
         runs = part.groupby("run", sort=False)[["children", "generation"]].max()
@@ -94,9 +107,9 @@ class Budgets:
             deepest.get(N, 0) < T and inside(sizes, depths, T, N) for N in rows for T in columns
         )
 
-    def defaults(self, task: str, model: str) -> Settings:
+    def defaults(self, now: Settings) -> Settings:
         """A middling choice for a task and model, and what half the runs reach in the end."""
-        known = self.outlook(task, model)
+        known = self.outlook(now)
         T, N = max(
             ((2 ** int(math.log2(depth)), N) for N, depth in known.depths.items() if depth),
             key=lambda split: (min(split), split[0] * split[1]),
@@ -106,32 +119,44 @@ class Budgets:
         tau = round(math.floor(float(np.median(final)) * 200) / 200, 3) if final.size else 0.9
         return {"generations": T, "children": N, "calls": T * N, "tau": tau}
 
-    def sizes(self) -> tuple[list[int], list[int], list[int]]:
-        """Each N, each T and each budget in calls that any task and model may show."""
-        rows, columns, largest = set(), set(), 0
-        for key, part in self._parts.items():
-            found = axes_of(_deepest(part), predicted=self._holes(key))
-            rows |= set(found[0])
-            columns |= set(found[1])
-            largest = max(largest, found[2])
-        budgets = sorted({T * N for T in columns for N in rows if largest >= T * N})
-        return sorted(rows), sorted(columns), budgets
+    def begins(self, given: Settings) -> Settings:
+        """What is asked for, with what goes with it."""
+        task = given.get("task", self.pairs[0][0])
+        model = given.get("model", next((m for t, m in self.pairs if t == task), ""))
+        now = {"task": task, "model": model}
+        now |= {"axis": "calls", **self.defaults(now), **given}
+        T, N, C = now["generations"], now["children"], now["calls"]
+        if "calls" not in given:
+            return now | {"calls": T * N}
+        if "children" not in given and "generations" not in given:
+            return self.adjust("calls", now)
+        T, N = (T if "generations" in given else C // N), (N if "children" in given else C // T)
+        if T * N != C:
+            raise ValueError(f"expected C = T * N, got T = {T!r}, N = {N!r} and C = {C!r}")
+        return now | {"generations": T, "children": N}
+
+    def adjust(self, moved: str, settings: Settings) -> Settings:
+        """Settings that fit together after one of them was moved."""
+        if moved in ("task", "model"):
+            known = (settings["task"], settings["model"]) in self._parts
+            return settings | self.defaults(settings) if known else settings
+        return link(moved, settings, self.rows, self.columns)
+
+    def along(self, now: Settings) -> list[int]:
+        """Each T of the current budget that can be shown."""
+        known, C = self.outlook(now), now["calls"]
+        splits = [(T, C // T) for T in self.columns if C % T == 0 and C // T in self.rows]
+        return [T for T, N in splits if known.cell(T, N) is not None]
 
     def units(self) -> list[CostAxis]:
         """The cost axes that are known of any task and model."""
         known = {unit for part in self._parts.values() for unit in known_costs(part)}
         return [axis for axis in UNITS if axis in {"generation", "calls", *known}]
 
-    def view(
-        self, *, task: str, model: str, generations: int, children: int, axis: CostAxis, tau: float
-    ) -> BudgetView:
+    def view(self, now: Settings, coarse: bool = False) -> BudgetView:
         """One choice, with the splits twice as deep and twice as broad."""
-        if (task, model) not in self.pairs:
-            raise ValueError(f"no runs of {task} by {model}; there are {self.pairs}")
-        if axis not in UNITS:
-            raise ValueError(f"expected a cost axis among {[*UNITS]}, got {axis!r}")
-        known = self.outlook(task, model)
-        T, N = generations, children
+        known, axis, tau = self.outlook(now), now["axis"], now["tau"]
+        T, N = now["generations"], now["children"]
         chosen = known.split(T, N, axis=axis, tau=tau)
         if chosen is None:
             why = "it is too far from what was logged to be predicted"
@@ -171,34 +196,23 @@ def link(moved: str, settings: Settings, rows: Sequence[int], columns: Sequence[
     return {**settings, "generations": T, "children": N, "calls": T * N}
 
 
-def budget_figure(
+def explore_budget(
     frame: pd.DataFrame,
     *,
-    task: str | None = None,
-    model: str | None = None,
-    generations: int | None = None,
-    children: int | None = None,
-    calls: int | None = None,
-    axis: CostAxis = "calls",
-    tau: float | None = None,
     child_table: pd.DataFrame | None = None,
-    theme: Theme = "light",
-) -> Figure:
-    """Draw what `explore_budget` shows of one split.
+    theme: Theme = "neutral",
+    **begins: Any,
+) -> Explorer:
+    """Move along budgets with sliders: fitness, probability to reach tau and cost of each split.
 
     Args:
         frame: Rows of `replay.load`.
-        task: Which task; None: the first.
-        model: Which model; None: the first.
-        generations: T; None: calls / children, or a middling split.
-        children: N, likewise.
-        calls: C; None: T * N. If all three are given they must agree.
-        axis: Cost that the curves are drawn against, one of generation, calls, tokens, flops and
-            dollars.
-        tau: The fitness to reach; None: what half the runs reach.
         child_table: Rows of `replay.children`, for predictions; None reads them from the logs that
             the frame names, where they are still there.
-        theme: See `replay.style`.
+        theme: Inks; `neutral` suits light and dark pages alike.
+        **begins: Where its controls begin: task, model, generations (T), children (N), calls (C =
+            T N), axis (what curves are drawn against: generation, calls, tokens, flops or dollars)
+            and tau (the fitness to reach; otherwise what half the runs reach).
 
     Raises:
         ValueError: No such runs, or a split that was not logged and cannot be predicted.
@@ -206,103 +220,37 @@ def budget_figure(
     try:
         budgets = Budgets(frame, child_table)
     except ValueError as error:
-        return sentence_figure(error, theme)
-    task = budgets.pairs[0][0] if task is None else task
-    model = next((m for t, m in budgets.pairs if t == task), "") if model is None else model
-    if (task, model) not in budgets.pairs:
-        raise ValueError(f"no runs of {task!r} by {model!r}; there are {budgets.pairs}")
-    usual = budgets.defaults(task, model)
-    if calls is not None:
-        generations = calls // children if generations is None and children else generations
-        children = calls // generations if children is None and generations else children
-    T = usual["generations"] if generations is None else generations
-    N = usual["children"] if children is None else children
-    if calls is not None and calls != T * N:
-        raise ValueError(f"expected C = T * N, got T = {T!r}, N = {N!r} and C = {calls!r}")
-    budgets.predict(task, model)
-    view = budgets.view(
-        task=task, model=model, generations=T, children=N, axis=axis,
-        tau=usual["tau"] if tau is None else tau,
-    )  # fmt: skip
-    return figure_of(BudgetPicture(theme), view)
-
-
-def explore_budget(
-    frame: pd.DataFrame, *, child_table: pd.DataFrame | None = None, theme: Theme = "neutral"
-) -> Explorer:
-    """Move along budgets with sliders: fitness, probability to reach tau and cost of each split.
-
-    Args:
-        frame: Rows of `replay.load`.
-        child_table: As for `budget_figure`.
-        theme: Inks; `neutral` suits light and dark pages alike.
-    """
-    try:
-        budgets = Budgets(frame, child_table)
-    except ValueError as error:
-        return notice("budget", "budget_figure", str(error), theme)
-    rows, columns, calls = budgets.sizes()
-    task, model = budgets.pairs[0]
+        return notice("budget", error, theme)
+    start = budgets.begins(begins)
+    if begins:
+        budgets.predict(start)
     tasks, models = (list(dict.fromkeys(part)) for part in zip(*budgets.pairs, strict=True))
-    usual = budgets.defaults(task, model)
-
-    def view(settings: Settings, coarse: bool) -> BudgetView:
-        given = {name: value for name, value in settings.items() if name != "calls"}
-        return budgets.view(**given)
-
-    def adjust(moved: str, settings: Settings) -> Settings:
-        if moved in ("task", "model"):
-            names = settings["task"], settings["model"]
-            return settings | budgets.defaults(*names) if names in budgets.pairs else settings
-        return link(moved, settings, rows, columns)
-
-    def along(now: Settings) -> list[int]:
-        """Each T of the current budget that can be shown."""
-        known = budgets.outlook(now["task"], now["model"])
-        splits = [
-            (link("generations", {**now, "generations": T}, rows, columns), T) for T in columns
-        ]
-        return [
-            T
-            for split, T in splits
-            if (split["calls"], split["generations"]) == (now["calls"], T)
-            and known.cell(T, split["children"]) is not None
-        ]
-
-    subject = Subject(
-        name="budget",
-        function="budget_figure",
-        picture=BudgetPicture,
-        theme=theme,
-        slow=lambda now: budgets.predict(now["task"], now["model"]),
-        data=(frame, source_of(frame)),
-        view=view,
-        adjust=adjust,
-        scrubs={
-            "generations": along,
-            "tau": lambda now: taus(
-                budgets.outlook(now["task"], now["model"]).fitness.values, now["tau"]
-            ),
-        },
-    )
     made = {
-        "task": choice("Task", tasks, task, tip="Task of the runs"),
-        "model": choice("Model", models, model, tip="Model of the runs"),
+        "generations": slider("generations T", budgets.columns, tip="Depth; keeps the budget C"),
+        "children": slider("children N", budgets.rows, tip="Breadth; keeps the budget C"),
+        "calls": slider("calls C", budgets.calls, tip="The budget; keeps N"),
+        "tau": entry("τ", start["tau"], (-1e6, 1e6), 0.005, tip="The fitness to reach"),
+        "task": choice("Task", tasks, tip="Task of the runs"),
+        "model": choice("Model", models, tip="Model of the runs"),
         "axis": choice(
-            "Cost axis", [(UNITS[axis], axis) for axis in budgets.units()], "calls",
+            "Cost axis", [(UNITS[axis], axis) for axis in budgets.units()],
             tip="What curves are drawn against",
         ),
-        "tau": entry("τ", usual["tau"], (-1e6, 1e6), 0.005, tip="The fitness to reach"),
-        "generations": slider(
-            "generations T", columns, usual["generations"], tip="Depth; keeps the budget C"
-        ),
-        "children": slider(
-            "children N", rows, usual["children"], tip="Breadth; keeps the budget C"
-        ),
-        "calls": slider("calls C", calls, usual["calls"], tip="The budget; keeps N"),
     }  # fmt: skip
-    order = ("generations", "children", "calls", "tau", "task", "model", "axis")
-    return Explorer(subject, {name: made[name] for name in order}, help=HELP)
+    subject = Subject(
+        name="budget",
+        picture=BudgetPicture,
+        theme=theme,
+        view=budgets.view,
+        code=lambda now: call("explore_budget", name_of(frame), now),
+        adjust=budgets.adjust,
+        slow=budgets.predict,
+        scrubs={
+            "generations": budgets.along,
+            "tau": lambda now: taus(budgets.outlook(now).fitness.values, now["tau"]),
+        },
+    )
+    return Explorer(subject, made, help=HELP, begins=start)
 
 
 def taus(fitness: np.typing.NDArray[np.float64], now: float) -> list[float]:

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 from evo.cost import cost_of_children
 from evo.journal import LogError
 from evo.log import Log, read_log
+from replay.explorers.run_browser import browse_code
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer
-from replay.explorers.subject import Sentence, Subject, figure_of
+from replay.explorers.subject import Sentence, Subject
 from replay.explorers.widgets import button, choice
 from replay.reading import Source
 from replay.style import Theme
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from evo.handle import Handle
 
 HELP = "The run as its log grows, and the best construction so far."
@@ -91,12 +90,12 @@ class LiveView(Explorer):
         options = [(path.name, str(path)) for path in paths]
         subject = Subject(
             name="live",
-            function="live_figure",
             picture=RunPicture,
             theme=theme,
             view=lambda settings, coarse: self._look(settings["log"]),
+            code=browse_code,
         )
-        control = choice("Log", options, str(paths[0]), tip="Which run")
+        control = choice("Log", options, tip="Which run")
         super().__init__(subject, {"log": control}, help=HELP)
         self.stop_button = button("Stop", "End the run; `evo resume` goes on with it", self.stop)
         bar = self.widget.children[1]
@@ -203,18 +202,3 @@ def follow(
     if isinstance(run, Handle):
         return LiveView(run.paths, lambda _: run.stop(), every=every, theme=theme)
     return LiveView([Path(os.fspath(run))], stop, every=every, theme=theme)
-
-
-def live_figure(log: Source | Log, *, theme: Theme = "light") -> Figure:
-    """Draws what `follow` shows of a log as it is now.
-
-    Args:
-        log: A run, in progress or not.
-        theme: See `replay.style`.
-    """
-    picture = RunPicture(theme)
-    try:
-        data = RunData(log if isinstance(log, Log) else read_log(log))
-    except ValueError as error:
-        return figure_of(picture, Sentence(str(error)))
-    return figure_of(picture, progress(data))

@@ -13,14 +13,12 @@ from replay.explorers import run_text as texts
 from replay.explorers.run_data import Hop, RunData, RunView, look_at
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer, notice
-from replay.explorers.subject import Sentence, Settings, Subject, figure_of
+from replay.explorers.subject import Sentence, Settings, Subject, call
 from replay.explorers.widgets import button, choice, close_tree, counter, row, sized
 from replay.reading import Source, find_logs
 from replay.style import Theme
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from replay.ancestry import Place
 
 HELP = (
@@ -49,9 +47,16 @@ PAGES = {
     "Side by side": texts.side_by_side,
     "Program": texts.program,
     "Error": texts.error,
+    "Prompt": texts.prompt,
     "Reply": texts.reply,
     "Requests": texts.attempts,
 }
+
+
+def browse_code(settings: Settings) -> str:
+    """The call that shows a program of a log."""
+    place = {name: value for name, value in settings.items() if name != "log"}
+    return call("browse", repr(settings["log"]), place)
 
 
 class RunBrowser(Explorer):
@@ -60,15 +65,16 @@ class RunBrowser(Explorer):
     Args:
         paths: Logs, at least one.
         theme: Inks, see `replay.style`.
+        begins: As of `browse`.
     """
 
-    def __init__(self, paths: list[Path], *, theme: Theme) -> None:
+    def __init__(self, paths: list[Path], *, theme: Theme, begins: Settings | None = None) -> None:
         import ipywidgets
 
         self._read = functools.lru_cache(maxsize=KEPT)(lambda path: RunData(read_log(path)))
         self._facts = ipywidgets.HTML(layout={"overflow": "auto"})
         self._pages = {title: ipywidgets.HTML() for title in PAGES}
-        self._kind = choice("List", [LINEAGE, EVERY, *STATUSES], LINEAGE, tip="What it shows")
+        self._kind = choice("List", [LINEAGE, EVERY, *STATUSES], tip="What it shows")
         self._search = ipywidgets.Text(
             description="Search", placeholder="in programs and errors", continuous_update=False,
             **sized(),
@@ -77,15 +83,16 @@ class RunBrowser(Explorer):
         self._listing = False
         subject = Subject(
             name="run",
-            function="run_figure",
             picture=RunPicture,
             theme=theme,
             view=lambda settings, coarse: self._look(settings),
+            code=browse_code,
             adjust=self._adjust,
             fit=self._fit,
             hears=" ".join(key for *_, key in HOPS.values()),
         )
-        super().__init__(subject, self._make_controls(paths), help=HELP)
+        controls, start = self._make_controls(paths)
+        super().__init__(subject, controls, help=HELP, begins=start | (begins or {}))
         self._arrange()
         for each in (self._kind, self._search):
             each.observe(lambda _: self._fill(), names="value")
@@ -187,21 +194,17 @@ class RunBrowser(Explorer):
             self._say("")
             self.choose(generation=place[0], index=place[1])
 
-    def _make_controls(self, paths: list[Path]) -> dict[str, Any]:
+    def _make_controls(self, paths: list[Path]) -> tuple[dict[str, Any], Settings]:
+        """The controls, and where they begin: at the best of the first log."""
         names = [path.name for path in paths]
         labels = names if len(set(names)) == len(names) else [str(path) for path in paths]
-        first = str(paths[0])
         options = list(zip(labels, map(str, paths), strict=True))
         controls = {
-            "log": choice("Log", options, first, tip="Which run"),
-            "generation": counter("generation", 0, 0, 1, tip="0: the initial program"),
-            "index": counter("child", 0, 0, 1, tip="Position within the generation"),
+            "log": choice("Log", options, tip="Which run"),
+            "generation": counter("generation", 0, 1, tip="0: the initial program"),
+            "index": counter("child", 0, 1, tip="Position within the generation"),
         }
-        settings = self._adjust("log", {"log": first, "generation": 0, "index": 0})
-        self._fit(controls, settings)
-        for name, value in settings.items():
-            controls[name].value = value
-        return controls
+        return controls, self._adjust("log", {"log": str(paths[0]), "generation": 0, "index": 0})
 
     def _arrange(self) -> None:
         """Put the parts in their places."""
@@ -227,7 +230,9 @@ class RunBrowser(Explorer):
         self.widget.add_class("run-browser")
 
 
-def browse(*logs: Source | Log | Iterable[Source | Log], theme: Theme = "neutral") -> Explorer:
+def browse(
+    *logs: Source | Log | Iterable[Source | Log], theme: Theme = "neutral", **begins: int
+) -> Explorer:
     """Looks inside runs, child by child; nothing of a log is run.
 
     Constructions are drawn from what the logs keep of them, that is of children better than their
@@ -236,43 +241,14 @@ def browse(*logs: Source | Log | Iterable[Source | Log], theme: Theme = "neutral
     Args:
         logs: Logs, folders, glob patterns, allocation folders, or Log values.
         theme: Inks; `neutral` suits light and dark pages alike.
+        **begins: The program that is shown first: its generation, 0 for the initial one, and its
+            index within it; otherwise the best of the first log.
 
     Raises:
         LogError: There is no log.
+        ValueError: There is no such program.
     """
     paths = find_logs(*logs)
     if not paths:
-        return notice("run", "run_figure", "There are no logs to look into.", theme)
-    return RunBrowser(paths, theme=theme)
-
-
-def run_figure(
-    log: Source | Log,
-    *,
-    generation: int | None = None,
-    index: int = 0,
-    theme: Theme = "light",
-) -> Figure:
-    """Draws what `browse` shows of one program: the run around it and its construction.
-
-    Args:
-        log: A run.
-        generation: Of the program, 0 for the initial one; None: the best program.
-        index: Of the program within its generation, from 0.
-        theme: See `replay.style`.
-
-    Raises:
-        ValueError: There is no such program.
-    """
-    picture = RunPicture(theme)
-    try:
-        data = RunData(log if isinstance(log, Log) else read_log(log))
-    except ValueError as error:
-        return figure_of(picture, Sentence(str(error)))
-    place = data.best if generation is None else (generation, index)
-    if place not in data.places:
-        raise ValueError(
-            f"{data.log.path}: expected a program of generations 0 to {data.generation[-1]} with "
-            f"an index below {data.log.header.children}, got {place!r}"
-        )
-    return figure_of(picture, look_at(data, place))
+        return notice("run", "There are no logs to look into.", theme)
+    return RunBrowser(paths, theme=theme, begins=begins)

@@ -137,6 +137,29 @@ def program(view: RunView) -> str:
     return f"<div style='{_BLOCK}'>{markup.program(view.program)}</div>"
 
 
+def prompt(view: RunView) -> str:
+    """The messages that asked for a child, made again from the log, with what they told of."""
+    from evo.runs.planning import asked_in
+
+    if view.child is None:
+        return _note("No call was made for the initial program.")
+    log = view.data.log
+    if log.header.source != "evo" or log.header.compact:
+        return _note(_no_text(view, "prompt"))
+    try:
+        asked = asked_in(log, view.place[0])[view.place[1]]
+    except (KeyError, ValueError) as error:
+        return _note(f"The prompt cannot be made again: {error}")
+    same = asked.prompt_hash == view.child.prompt_hash
+    said = "As it was sent" if same else "Not quite as it was sent (the log's hash is another)"
+    planned = asked.planned
+    parts = [f"{said}: {planned.operator} {' and '.join(map(name, planned.parents))}."]
+    if planned.inspirations:
+        parts.append(f"It also shows {' and '.join(map(name, planned.inspirations))}.")
+    texts = [f"<b>{clean(each['role'])}</b>{_text(each['content'])}" for each in asked.messages]
+    return "".join([_note(" ".join(parts)), *texts])
+
+
 def reply(view: RunView) -> str:
     """The model's reply, and its reasoning where the endpoint gives it apart."""
     if view.child is None:

@@ -14,8 +14,8 @@ from replay.explorers.canvas import WholePicture
 from replay.explorers.run_browser import browse
 from replay.explorers.run_text import SHEET
 from replay.explorers.shell import Explorer
-from replay.explorers.subject import Subject, figure_of
-from replay.explorers.widgets import close_previous, close_tree, source_of, spoken
+from replay.explorers.subject import Subject
+from replay.explorers.widgets import close_previous, close_tree, name_of, spoken
 from replay.frames import is_stand_in
 from replay.style import Theme, number
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from matplotlib.figure import Figure
 
 MOST_OVERLAID = 12
 HELP = "Click on a row to open the run; on a second one to compare the two; on more to overlay."
@@ -88,8 +87,6 @@ class RunsView:
 
 def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
     rows = frame[frame["run"].isin(list(runs))]
-    if missing := set(runs) - set(rows["run"]):
-        raise ValueError(f"there are no runs {sorted(missing)!r}")
     return RunsView(rows=rows, summary=runs_table(rows))
 
 
@@ -99,20 +96,6 @@ def _picture(theme: Theme) -> WholePicture:
         lambda view: 4.2,
         theme,
     )
-
-
-def runs_figure(frame: pd.DataFrame, *, runs: Sequence[str], theme: Theme = "light") -> Figure:
-    """Draws what the table of runs shows of several: their trajectories.
-
-    Args:
-        frame: Rows of `replay.load`.
-        runs: Names out of its column `run`.
-        theme: See `replay.style`.
-
-    Raises:
-        ValueError: There is no such run.
-    """
-    return figure_of(_picture(theme), _view(frame, runs))
 
 
 class Runs:
@@ -150,11 +133,11 @@ class Runs:
         if len(names) == 1 and there:
             self._shown = browse(there[0], theme=self._theme)
         elif names:
+            rows = f"{name_of(self._frame)}.loc[lambda f: f['run'].isin({names!r})]"
             subject = Subject(
-                name="runs", function="runs_figure", picture=_picture, theme=self._theme,
+                name="runs", picture=_picture, theme=self._theme,
                 view=lambda settings, coarse: _view(self._frame, names),
-                data=(self._frame, source_of(self._frame)),
-                arguments=lambda settings: {"runs": names},
+                code=lambda settings: f"replay.plots.trajectories({rows}, by='run')",
             )  # fmt: skip
             self._shown = Explorer(subject, {}, help="")
         if len(there) == 2:

@@ -13,15 +13,14 @@ from evo.selectors import SELECTORS
 from replay import plots
 from replay.explorers.canvas import WholePicture
 from replay.explorers.shell import Explorer, notice
-from replay.explorers.subject import Settings, Subject, figure_of, sentence_figure
-from replay.explorers.widgets import choice, counter, entry
+from replay.explorers.subject import Settings, Subject, call
+from replay.explorers.widgets import choice, counter, entry, name_of
 from replay.style import Theme
 from replay.sweeps import select
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from evo.selectors.race import Selection
 
@@ -164,29 +163,22 @@ class Race:
         return found, tuple(f"Note: {each.message}." for each in caught)
 
 
-def selection_figure(
+def explore_selection(
     data: pd.DataFrame | npt.ArrayLike,
     *,
-    selector: str = "arm_elimination",
-    interval: str = "anytime",
-    delta: float = 0.05,
-    batch: int = 1,
-    threshold: float | None = None,
-    rounds: int | None = None,
-    theme: Theme = "light",
+    theme: Theme = "neutral",
+    begins: Settings | None = None,
     **given: Any,
-) -> Figure:
-    """Draws what `explore_selection` shows of one choice.
+) -> Explorer:
+    """Plays selectors over logged samples: which configuration is best, and how soon one knows.
 
     Args:
-        data: (configurations, samples), or a frame; see `replay.select`.
-        selector: Name.
-        interval: `anytime` or `compat`.
-        delta: Probability with which the winner may be wrong.
-        batch: Samples of a configuration in a round, at least.
-        threshold: Of the selector of that name; None: the mean of all samples.
-        rounds: Rounds that are shown; None: all.
-        theme: See `replay.style`.
+        data: (configurations, samples), or a frame such as `replay.load` and `replay.load_sweep`
+            make; see `replay.select`.
+        theme: Inks; `neutral` suits light and dark pages alike.
+        begins: Where its controls begin: selector, interval (anytime or compat), delta, batch,
+            threshold (of the selector of that name; otherwise the mean of all samples) and rounds
+            (otherwise all).
         **given: Further arguments of `replay.select`, such as `fields` and `bounds`.
 
     Raises:
@@ -195,29 +187,7 @@ def selection_figure(
     try:
         race = Race(data, given)
     except ValueError as error:
-        return sentence_figure(error, theme)
-    view = race.view(
-        selector=selector, interval=interval, delta=delta, batch=batch, threshold=threshold,
-        rounds=rounds,
-    )  # fmt: skip
-    return figure_of(_picture(theme), view)
-
-
-def explore_selection(
-    data: pd.DataFrame | npt.ArrayLike, *, theme: Theme = "neutral", **given: Any
-) -> Explorer:
-    """Plays selectors over logged samples: which configuration is best, and how soon one knows.
-
-    Args:
-        data: (configurations, samples), or a frame such as `replay.load` and `replay.load_sweep`
-            make; see `replay.select`.
-        theme: Inks; `neutral` suits light and dark pages alike.
-        **given: Further arguments of `replay.select`, such as `fields` and `bounds`.
-    """
-    try:
-        race = Race(data, given)
-    except ValueError as error:
-        return notice("selection", "selection_figure", str(error), theme)
+        return notice("selection", error, theme)
 
     def last(settings: Settings) -> int:
         return len(race.view(**{**settings, "rounds": None}).selection.rounds)
@@ -229,32 +199,33 @@ def explore_selection(
 
     subject = Subject(
         name="selection",
-        function="selection_figure",
-        data=(data, "data"),
         picture=_picture,
         theme=theme,
         view=lambda settings, coarse: race.view(**settings, shuffled=not coarse),
+        code=lambda now: call("explore_selection", name_of(data, "data"), {**given, "begins": now}),
         adjust=adjust,
         fit=lambda controls, settings: setattr(controls["rounds"], "max", last(settings)),
         scrubs={"rounds": lambda now: range(1, 1 + last(now))},
         hidden=lambda now: set() if now["selector"] == "threshold" else {"threshold"},
-        arguments=lambda settings: {**given, **settings},
     )
-    rounds = len(race.view().selection.rounds)
+    start = {**USUAL, "threshold": round(race.middle, 3), **(begins or {})}
+    if start["selector"] not in SELECTORS:
+        raise ValueError(f"expected a selector out of {[*SELECTORS]}, got {start['selector']!r}")
+    start.setdefault("rounds", last(start))
     controls = {
-        "selector": choice("Selector", list(SELECTORS), "arm_elimination", tip="Who selects"),
+        "selector": choice("Selector", list(SELECTORS), tip="Who selects"),
         "interval": choice(
-            "Intervals", ["anytime", "compat"], "anytime",
+            "Intervals", ["anytime", "compat"],
             tip="anytime: right at each look; compat: mean ± SE, which is not",
         ),
-        "delta": choice("delta", DELTAS, 0.05, tip="How often the winner may be wrong"),
-        "batch": choice("Batch", BATCHES, 1, tip="Samples of each in a round, at least"),
+        "delta": choice("delta", DELTAS, tip="How often the winner may be wrong"),
+        "batch": choice("Batch", BATCHES, tip="Samples of each in a round, at least"),
         "threshold": entry(
-            "threshold", round(race.middle, 3), (-1e6, 1e6), 0.01, tip="Reward to reach"
+            "threshold", start["threshold"], (-1e6, 1e6), 0.01, tip="Reward to reach"
         ),
-        "rounds": counter("rounds", rounds, 1, rounds, tip="Arrow keys play the race"),
+        "rounds": counter("rounds", 1, 1, tip="Arrow keys play the race"),
     }  # fmt: skip
-    return Explorer(subject, controls, help=HELP)
+    return Explorer(subject, controls, help=HELP, begins=start)
 
 
 def _picture(theme: Theme) -> WholePicture:

@@ -30,11 +30,12 @@ from replay.explorers.widgets import (
     grid,
     row,
     spoken,
-    the_name,
 )
 from replay.plots.hits import Hits, still
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from replay.style import Theme
 
 REST = 0.3
@@ -62,18 +63,31 @@ class Explorer:
         subject: What it is about.
         controls: Widgets with a `value`, by name of the setting, in the order of display.
         help: A sentence or two over the controls.
+        begins: Values of some controls to begin with.
+
+    Raises:
+        ValueError: There is no such control or value, or nothing to show for it.
 
     Attributes:
         widget: The whole as one widget.
         controls: As given; setting a `.value` is the same as moving it by hand.
     """
 
-    def __init__(self, subject: Subject, controls: Mapping[str, Any], *, help: str) -> None:  # noqa: A002
+    def __init__(
+        self,
+        subject: Subject,
+        controls: Mapping[str, Any],
+        *,
+        help: str,  # noqa: A002
+        begins: Settings | None = None,
+    ) -> None:
         import ipywidgets
 
         close_previous(self)
         self.controls = dict(controls)
         self._subject = subject
+        if begins:
+            self._begin(begins)
         self._page = (_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
         self._canvas = Canvas(subject.picture(self._page[0]))
         self._hits, self._serial = Hits(), 0
@@ -109,6 +123,24 @@ class Explorer:
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
 
+    def _begin(self, settings: Settings) -> None:
+        """Put the controls where they are asked to begin."""
+        from traitlets import TraitError
+
+        now = {name: control.value for name, control in self.controls.items()}
+        if unknown := [name for name in settings if name not in now]:
+            raise ValueError(f"expected settings among {', '.join(now)}, got {unknown[0]!r}")
+        self._subject.fit(self.controls, now | settings)
+        for name, given in settings.items():
+            control, value = self.controls[name], tuple(given) if type(given) is list else given
+            with contextlib.suppress(TraitError):
+                control.value = value
+            if control.value != value:
+                known = getattr(control, "options", None)
+                known = known or f"{getattr(control, 'min', '')} to {getattr(control, 'max', '')}"
+                raise ValueError(f"{name}: expected a value out of {known}, got {value!r}")
+        self._subject.view(now | {n: self.controls[n].value for n in settings}, True)
+
     @property
     def settings(self) -> Settings:
         """Values of the controls."""
@@ -124,9 +156,22 @@ class Explorer:
         """The call that gives the picture as a figure."""
         hidden = self._subject.hidden(self._settings)
         matter = {n: v for n, v in self._settings.items() if n not in hidden and v != DEFAULT}
-        given = [the_name(*self._subject.data)] if self._subject.data else []
-        given += [f"{name}={v!r}" for name, v in self._subject.arguments(matter).items()]
-        return f"replay.explorers.{self._subject.function}({', '.join(given)})"
+        return self._subject.code(matter)
+
+    def figure(self, theme: Theme = "light") -> Figure:
+        """Draw the picture in full, for paper.
+
+        Args:
+            theme: See `replay.style`.
+
+        Raises:
+            ValueError: There is nothing to show for these settings.
+        """
+        with self._lock:
+            self._subject.slow(self._settings)
+            picture = self._subject.picture(theme)
+            picture.show(self._subject.view(self._settings, False))
+            return picture.figure
 
     @property
     def png(self) -> bytes:
@@ -362,7 +407,7 @@ class Explorer:
         self._view = view
         self._draw(coarse=coarse)
         self._words.value = spoken(view.words)
-        if not coarse:
+        if not coarse and self.code:
             self._code.value = _copyable(self.code)
 
     def _draw(self, *, coarse: bool) -> None:
@@ -432,14 +477,11 @@ class Explorer:
         return bundle
 
 
-def notice(name: str, function: str, text: str, theme: Theme) -> Explorer:
+def notice(name: str, text: object, theme: Theme) -> Explorer:
     """An explorer of nothing: it shows a sentence."""
+    words = Sentence(str(text))
     subject = Subject(
-        name=name,
-        function=function,
-        picture=sentence_picture,
-        theme=theme,
-        view=lambda settings, coarse: Sentence(text),
+        name=name, picture=sentence_picture, theme=theme, view=lambda settings, coarse: words
     )
     return Explorer(subject, {}, help="")
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from replay.explorers.canvas import Picture, sentence_picture
+from replay.explorers.canvas import Picture
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from replay.style import Theme
 
@@ -18,7 +17,7 @@ Settings = dict[str, Any]
 """Values of the controls by name."""
 
 DEFAULT = "default"
-"""Value of a control that leaves the setting to the plain function."""
+"""Value of a control that leaves the setting as it is without it."""
 
 
 class View(Protocol):
@@ -38,40 +37,41 @@ class Subject:
 
     Attributes:
         name: Begins the names of saved files.
-        function: Name of the plain function in `replay.explorers` with the same parameters.
         picture: From a theme to what shows the views.
         theme: Inks, see `replay.style`; `neutral` is the page's.
         view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
             sentence for the user, where there is none.
+        code: From the settings that matter to the call that gives the picture as a figure.
         adjust: From the name of the control that was moved, and settings, to settings that fit
             together.
         fit: Makes room in the controls for settings that they are about to get.
         scrubs: Values by parameter over which `Explorer.scrub` goes, given settings.
         hidden: From settings to the controls that do not matter now.
-        arguments: From the settings that matter to the arguments of the plain function.
         clicked: From the key of a mark to the settings that a click on it changes.
         slow: Computes, beside the controls, what views at rest need for settings.
         folded: Controls that are out of sight until one asks for them.
         hears: Keys on the picture, with spaces between, that `Explorer.pressed` is told of.
-        data: First argument of the plain function, and how to make it where the user has no name
-            for it; None: it has none.
     """
 
     name: str
-    function: str
     picture: Callable[[Theme], Picture]
     theme: Theme
     view: Callable[[Settings, bool], View]
+    code: Callable[[Settings], str] = lambda settings: ""
     adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
     fit: Callable[[Mapping[str, Any], Settings], None] = lambda controls, settings: None
     scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]] = field(default_factory=dict)
     hidden: Callable[[Settings], set[str]] = lambda settings: set()
-    arguments: Callable[[Settings], Settings] = lambda settings: settings
     clicked: Callable[[Any], Settings] = dict
     slow: Callable[[Settings], object] = lambda settings: None
     folded: Sequence[str] = ()
     hears: str = ""
-    data: tuple[Any, str] | None = None
+
+
+def call(function: str, first: str, settings: Settings) -> str:
+    """The call of an explorer that begins with these settings, and of its figure."""
+    given = [first, *(f"{name}={value!r}" for name, value in settings.items())]
+    return f"replay.explorers.{function}({', '.join(given)}).figure()"
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,3 @@ class Sentence:
         import pandas as pd
 
         return pd.DataFrame({"note": [self.words]})
-
-
-def sentence_figure(text: object, theme: Theme) -> Figure:
-    """A figure that says why there is nothing to see."""
-    return figure_of(sentence_picture(theme), Sentence(str(text)))
-
-
-def figure_of(picture: Picture, view: Any) -> Figure:
-    """The figure of a picture that shows a view."""
-    picture.show(view)
-    return picture.figure

@@ -12,8 +12,8 @@ import numpy as np
 from replay import plots
 from replay.explorers.canvas import WholePicture
 from replay.explorers.shell import Explorer, notice
-from replay.explorers.subject import Settings, Subject, figure_of, sentence_figure
-from replay.explorers.widgets import choice, several
+from replay.explorers.subject import Settings, Subject, call
+from replay.explorers.widgets import choice, name_of, several
 from replay.style import Theme
 from replay.sweeps import (
     COSTS,
@@ -27,7 +27,6 @@ from replay.sweeps import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 HELP = (
     "Choose values of the swept fields to see only their runs; where none is chosen, all count. "
@@ -198,20 +197,6 @@ class Filters:
         """Those of some columns that are known of any run."""
         return [name for name in names if name in self.frame and self.frame[name].notna().any()]
 
-    def view(
-        self, *, figure: str, where: Mapping[str, Iterable[Any]], measure: str, cost: str
-    ) -> SweepView:
-        """What to show of the chosen rows."""
-        for name, value, among in (
-            ("figure", figure, list(FIGURES)),
-            ("measure", measure, self.known(MEASURES)),
-            ("cost", cost, self.known(COSTS)),
-        ):
-            if value not in among:
-                raise ValueError(f"{name}: expected one of {', '.join(among)}, got {value!r}")
-        rows = self.frame[self.chosen(where)]
-        return SweepView(whole=self.frame, rows=rows, figure=figure, measure=measure, cost=cost)
-
 
 def _label(value: Any) -> str:
     """A value of a field as `levels` names it."""
@@ -220,25 +205,23 @@ def _label(value: Any) -> str:
     return str(value)
 
 
-def sweep_figure(
+def explore_sweep(
     frame: pd.DataFrame,
     *,
-    figure: str = "main effects",
     where: Mapping[str, Iterable[Any]] | None = None,
-    measure: str = "fitness",
-    cost: str = "tokens",
-    theme: Theme = "light",
-) -> Figure:
-    """Draws what `explore_sweep` shows of one choice.
+    theme: Theme = "neutral",
+    **begins: Any,
+) -> Explorer:
+    """Shows what a sweep found, for the values of its fields that one chooses.
 
     Args:
         frame: Of `replay.load_sweep`.
-        figure: main effects, configurations, depth and breadth, or cost and fitness.
-        where: By field, or `seed`: the values to keep, such as {"children": [4, 8]}. Fields of many
-            numbers are in classes, which go by their names.
-        measure: Of main effects: fitness, n_ok, or a cost.
-        cost: One of `replay.sweeps.COSTS`.
-        theme: See `replay.style`.
+        where: By field, or `seed`: the values to keep at first, such as {"children": [4, 8]}.
+            Fields of many numbers are in classes, which go by their names.
+        theme: Inks; `neutral` suits light and dark pages alike.
+        **begins: Where its controls begin: figure (main effects, configurations, depth and breadth,
+            or cost and fitness), measure (of main effects: fitness, n_ok, or a cost) and cost (one
+            of `replay.sweeps.COSTS`).
 
     Raises:
         ValueError: There is no such figure, field, value, measure or cost.
@@ -246,27 +229,15 @@ def sweep_figure(
     try:
         filters = Filters(frame)
     except ValueError as error:
-        return sentence_figure(error, theme)
-    view = filters.view(figure=figure, where=where or {}, measure=measure, cost=cost)
-    return figure_of(_picture(theme), view)
-
-
-def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
-    """Shows what a sweep found, for the values of its fields that one chooses.
-
-    Args:
-        frame: Of `replay.load_sweep`.
-        theme: Inks; `neutral` suits light and dark pages alike.
-    """
-    try:
-        filters = Filters(frame)
-    except ValueError as error:
-        return notice("sweep", "sweep_figure", str(error), theme)
+        return notice("sweep", error, theme)
+    filters.chosen(where or {})
+    for name, values in (where or {}).items():
+        begins[WHERE + name] = tuple(map(_label, values))
 
     @functools.lru_cache(maxsize=KEPT)
     def view(**settings: Any) -> SweepView:
         where, rest = _split(settings)
-        return filters.view(**rest, where=where)
+        return SweepView(whole=frame, rows=frame[filters.chosen(where)], **rest)
 
     def fit(controls: Mapping[str, Any], settings: Settings) -> None:
         """Counts anew what each value of a field would leave."""
@@ -278,30 +249,27 @@ def explore_sweep(frame: pd.DataFrame, *, theme: Theme = "neutral") -> Explorer:
 
     subject = Subject(
         name="sweep",
-        function="sweep_figure",
         picture=_picture,
         theme=theme,
-        data=(frame, "frame"),
         view=lambda settings, coarse: view(**settings),
+        code=lambda now: call("explore_sweep", name_of(frame, "frame"), _arguments(now)),
         fit=fit,
         clicked=lambda name: {WHERE + n: v for n, v in filters.values_of(name).items()},
         hidden=_hidden,
-        arguments=_arguments,
     )
     swept = {"generations", "children"} & set(filters.order)
     drawings = [name for name in FIGURES if name != "depth and breadth" or swept]
-    costs, measures = filters.known(COSTS), filters.known(MEASURES)
     controls = {
-        "figure": choice("Figure", drawings, drawings[0], tip="What is drawn"),
-        "measure": choice("Mean of", measures, measures[0], tip="What main effects are of"),
-        "cost": choice("Cost", costs, costs[0], tip="Fitness is drawn against it"),
+        "figure": choice("Figure", drawings, tip="What is drawn"),
+        "measure": choice("Mean of", filters.known(MEASURES), tip="What main effects are of"),
+        "cost": choice("Cost", filters.known(COSTS), tip="Fitness is drawn against it"),
     }
     for name, order in filters.order.items():
         controls[WHERE + name] = several(
             name, filters.options(name, {}), min(5, max(2, len(order))),
             tip="Ctrl or Shift chooses several; none chosen: all",
         )  # fmt: skip
-    return Explorer(subject, controls, help=HELP)
+    return Explorer(subject, controls, help=HELP, begins=begins)
 
 
 def _picture(theme: Theme) -> WholePicture:
@@ -326,7 +294,7 @@ def _split(settings: Settings) -> tuple[dict[str, Any], Settings]:
 
 
 def _arguments(settings: Settings) -> Settings:
-    """Arguments of `sweep_figure`."""
+    """Arguments of `explore_sweep`."""
     where, rest = _split(settings)
     chosen = {name: values for name, values in where.items() if values}
     return {**rest, **({"where": chosen} if chosen else {})}

@@ -17,31 +17,27 @@ WIDE = "line-height:1.4"
 """Style of text under a picture."""
 
 
-def choice(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
-    """A drop-down list."""
+def choice(label: str, options: Sequence[Any], *, tip: str) -> Any:
+    """A drop-down list; it begins with the first."""
     import ipywidgets
 
-    return ipywidgets.Dropdown(
-        options=list(options), value=value, description=label, tooltip=tip, **sized()
-    )
+    return ipywidgets.Dropdown(options=list(options), description=label, tooltip=tip, **sized())
 
 
-def slider(label: str, options: Sequence[Any], value: Any, *, tip: str) -> Any:
-    """A slider over listed values."""
+def slider(label: str, options: Sequence[Any], *, tip: str) -> Any:
+    """A slider over listed values; it begins with the first."""
     import ipywidgets
 
     return ipywidgets.SelectionSlider(
-        options=list(options), value=value, description=label, tooltip=tip, **sized()
+        options=list(options), description=label, tooltip=tip, **sized()
     )
 
 
-def counter(label: str, value: int, least: int, most: int, *, tip: str) -> Any:
-    """A slider over whole numbers."""
+def counter(label: str, least: int, most: int, *, tip: str) -> Any:
+    """A slider over whole numbers; it begins with the least."""
     import ipywidgets
 
-    return ipywidgets.IntSlider(
-        value, least, max(most, least), description=label, tooltip=tip, **sized()
-    )
+    return ipywidgets.IntSlider(least, least, most, description=label, tooltip=tip, **sized())
 
 
 def entry(label: str, value: float, bounds: tuple[float, float], step: float, *, tip: str) -> Any:
@@ -63,7 +59,7 @@ def several(label: str, options: Sequence[Any], rows: int, *, tip: str) -> Any:
     )
 
 
-def toggles(label: str, options: Sequence[str], value: Sequence[str], *, most: int) -> Any:
+def toggles(label: str, options: Sequence[str], *, most: int) -> Any:
     """Buttons of which up to `most` are down; its value is a tuple, in the order of choice."""
     import ipywidgets
     import traitlets
@@ -90,7 +86,6 @@ def toggles(label: str, options: Sequence[str], value: Sequence[str], *, most: i
     made.observe(made.take, names="value")
     for each in buttons:
         each.observe(made.press, names="value")
-    made.value = tuple(value)
     return made
 
 
@@ -129,15 +124,18 @@ def spoken(text: str, role: str = "status") -> str:
     return f"<div role='{role}' aria-live='polite' style='{WIDE}'>{html.escape(text)}</div>"
 
 
-def the_name(value: Any, otherwise: str) -> str:
-    """The variable that a user of IPython has for a value, or else this code."""
+def name_of(value: Any, otherwise: str | None = None) -> str:
+    """The variable that a user of IPython has for a value, else this code, or that of a frame."""
     try:
         from IPython.core.getipython import get_ipython
     except ImportError:
-        return otherwise
-    names: dict[str, Any] = getattr(get_ipython(), "user_ns", {})
-    known = (n for n, v in names.items() if v is value and not n.startswith("_"))
-    return next(known, otherwise)
+        names: dict[str, Any] = {}
+    else:
+        names = getattr(get_ipython(), "user_ns", {})
+    for name, each in names.items():
+        if each is value and not name.startswith("_"):
+            return name
+    return source_of(value) if otherwise is None else otherwise
 
 
 def source_of(frame: pd.DataFrame) -> str:

@@ -6,8 +6,8 @@ import pytest
 from synthetic_runs import as_frame, chain_runs
 
 import replay
-from replay.explorers import budget_figure, explore_budget
-from replay.explorers.budget import Budgets, link
+from replay.explorers import explore_budget
+from replay.explorers.budget import link
 from replay.explorers.budget_data import outlook
 
 
@@ -125,8 +125,8 @@ def test_odd_frames_are_shown(name):
         for option in explorer.controls[control].options:
             explorer.controls[control].value = option
     assert "mean best fitness" in explorer.words
+    assert explorer.figure().axes
     explorer.close()
-    assert budget_figure(ODD[name]).axes
 
 
 @pytest.mark.parametrize("rows", [0, 3])
@@ -134,22 +134,25 @@ def test_nothing_to_show_is_a_sentence(rows):
     frame = as_frame(np.zeros((3, 1)), children=2, seeds=range(3)).head(rows)
     explorer = explore_budget(frame)
     assert "no run has a complete generation" in explorer.words
+    assert explorer.figure().axes
     explorer.close()
-    assert budget_figure(frame).axes
 
 
 def test_what_is_wrong_is_said(sweep):
     frame, children = sweep
+    for settings, said in (
+        ({"generations": 32, "children": 32}, "calls: expected a value out of"),
+        ({"generations": 64}, "generations: expected a value out of .* got 64"),
+        ({"generations": 4, "children": 4, "calls": 64}, "C = T"),
+        ({"task": "nothing"}, "'nothing'"),
+        ({"axis": "pulls"}, "axis: expected a value out of"),
+        ({"depth": 3}, "expected settings among generations, .* got 'depth'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            explore_budget(frame, child_table=children, **settings)
+    shallow = frame[(frame["children"] != 2) | (frame["generation"] <= 4)]
     with pytest.raises(ValueError, match="never run"):
-        budget_figure(frame, generations=64, children=64, child_table=children)
-    with pytest.raises(ValueError, match="C = T"):
-        budget_figure(frame, generations=4, children=4, calls=64, child_table=children)
-    with pytest.raises(ValueError, match="'nothing'"):
-        budget_figure(frame, task="nothing", child_table=children)
-    with pytest.raises(ValueError, match="cost axis"):
-        Budgets(frame, children).view(
-            task="toy", model="chain", generations=1, children=1, axis="pulls", tau=1
-        )
+        explore_budget(shallow, generations=16, children=2)
 
 
 def test_another_task_brings_its_own_defaults(sweep):

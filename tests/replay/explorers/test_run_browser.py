@@ -7,13 +7,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from odd_logs import odd_logs, write
 from samples import sample_child, sample_header, sample_lines, write_sample
 
+import evo
 import replay
 from evo.log import keep_value, read_log
 from evo.records import STATUSES, Child, Evaluation, Generation
 from evo.upkeep import compact
-from replay import explorers
+from replay.explorers import run_text as texts
 from replay.explorers.run_browser import HOPS
-from replay.explorers.run_data import RunData
+from replay.explorers.run_data import RunData, look_at
 from replay.explorers.run_picture import LOOKS, RunPicture
 from replay.markup import clean
 
@@ -143,7 +144,6 @@ def test_looking_runs_nothing_and_draws_what_the_log_keeps(tmp_path, value):
     browser.settle()
     browser.save(tmp_path / "view.png")
     figure = eval(browser.code, {"replay": replay})
-    explorers.live_figure(path)
     follower = replay.follow(path, every=0.02)
     follower.close()
     follower._thread.join(30)
@@ -161,7 +161,8 @@ def test_looking_runs_nothing_and_draws_what_the_log_keeps(tmp_path, value):
 def test_a_construction_beside_the_log_is_drawn(tmp_path):
     path, trace = traced(tmp_path)
     keep_value(path, read_log(path).best.program, POINTS)
-    assert explorers.run_figure(path).axes[2].get_title(loc="left").startswith("Distance ratio")
+    figure = replay.browse(path).figure()
+    assert figure.axes[2].get_title(loc="left").startswith("Distance ratio")
     assert not trace.exists()
 
 
@@ -196,6 +197,29 @@ def test_every_page_says_something_of_every_child(browser, log):
         assert (child.reply or "no reply") in browser._pages["Reply"].value
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"search": "population", "feedback": True, "inspirations": 2}, {"draws": 2, "confirm": 2}],
+    ids=["greedy", "population with feedback", "confirmed"],
+)
+def test_prompts_are_shown_as_they_were_sent(tmp_path, settings):
+    log = evo.run("mmd", generations=3, children=4, seed=2, log=tmp_path / "a.jsonl",
+                  progress=False, **settings)  # fmt: skip
+    [fork] = evo.fork(log, at=2, generations=4, feedback=True, log_dir=tmp_path / "forks")
+    for each in (log, fork):
+        browser = replay.browse(each)
+        for outcome in each.outcomes:
+            browser.choose(generation=outcome.generation, index=outcome.index)
+            page = browser._pages["Prompt"].value
+            assert "As it was sent" in page
+            parents = outcome.parents or [log.generations[outcome.generation - 2].best]
+            first = parents[0] if outcome.generation > 1 else (0, 0)
+            assert ("initial program" if first == (0, 0) else f"generation {first[0]}") in page
+        browser.close()
+    told = [texts.prompt(look_at(RunData(fork), (4, k))) for k in range(4)]
+    assert any("Its metrics" in page for page in told)
+
+
 def test_a_compact_log_says_what_it_lacks(log, tmp_path):
     browser = replay.browse(compact(log.path, tmp_path / "small.jsonl.gz"))
     assert "compact" in browser._pages["Diff"].value
@@ -223,11 +247,10 @@ def test_odd_logs_give_a_sentence_and_no_traceback(tmp_path):
         browser.settle()
         assert browser.words
         assert browser.png
-        for make in (explorers.run_figure, explorers.live_figure):
-            if path.stem == "damaged":
-                with pytest.raises(ValueError, match="checksum"):
-                    read_log(path)
-            FigureCanvasAgg(make(path)).draw()
+        if path.stem == "damaged":
+            with pytest.raises(ValueError, match="checksum"):
+                read_log(path)
+        FigureCanvasAgg(browser.figure()).draw()
     assert "checksum" in browser.words
     browser.controls["log"].value = str(paths[3])
     assert browser.place == (1, 1)
@@ -235,8 +258,8 @@ def test_odd_logs_give_a_sentence_and_no_traceback(tmp_path):
 
 
 def test_programs_that_are_not_there_are_named(log):
-    with pytest.raises(ValueError, match="generations 0 to 6"):
-        explorers.run_figure(log, generation=7)
+    with pytest.raises(ValueError, match="generation: expected a value out of 0 to 6, got 7"):
+        replay.browse(log, generation=7)
 
 
 def test_very_low_values_do_not_squeeze_the_rest(tmp_path):

@@ -5,7 +5,7 @@ from synthetic_runs import sweep_runs
 
 import replay
 from evo.selectors import SELECTORS
-from replay.explorers import explore_selection, selection_figure
+from replay.explorers import explore_selection
 from replay.explorers.selection import Race
 
 
@@ -69,6 +69,27 @@ def test_other_orders_are_tried_at_rest(explorer, matrix):
     assert f"takes {np.median(found.shuffled):.0f} " in explorer.words
 
 
+def test_a_scrub_holds_the_race_round_by_round_and_the_code_gives_a_round(explorer, matrix):
+    explorer.controls["rounds"].value = 2
+    slider, stack, _ = explorer.scrub("rounds").children
+    last = explorer.controls["rounds"].max
+    texts = [page.children[1].value for page in stack.children]
+    assert len(texts) == len(set(texts)) == len(slider.options) == last
+    assert all(f"round {k} of {last}" in text for k, text in enumerate(texts, 1))
+    assert stack.selected_index == 1
+    figure = eval(explorer.code, {"replay": replay, "data": matrix})
+    told = [[ax.get_title(loc="left") for ax in f.axes] for f in (figure, explorer.figure())]
+    assert told[0] == told[1] != [ax.get_title(loc="left") for ax in
+                                  explore_selection(matrix).figure().axes]  # fmt: skip
+
+
+def test_one_configuration_is_no_race():
+    made = explore_selection(np.full((1, 5), 0.5))
+    assert made.words
+    assert not made.controls
+    made.close()
+
+
 def test_compat_comes_with_a_warning(explorer):
     before = explorer.words
     explorer.controls["interval"].value = "compat"
@@ -100,8 +121,8 @@ def test_nothing_to_select_from_is_a_sentence(data):
     made = explore_selection(data)
     assert made.words
     assert not made.controls
+    assert made.figure().axes
     made.close()
-    assert selection_figure(data).axes
 
 
 def test_samples_that_all_failed():
@@ -112,9 +133,9 @@ def test_samples_that_all_failed():
 
 def test_what_is_wrong_is_said(matrix):
     with pytest.raises(ValueError, match="selector out of"):
-        selection_figure(matrix, selector="best")
-    with pytest.raises(ValueError, match="rounds: expected from 1"):
-        selection_figure(matrix, rounds=99)
+        explore_selection(matrix, begins={"selector": "best"})
+    with pytest.raises(ValueError, match="rounds: expected a value out of 1 to"):
+        explore_selection(matrix, begins={"rounds": 99})
 
 
 def test_a_thousand_configurations_are_raced_once():

@@ -117,7 +117,7 @@ def test_the_picture_is_drawn_for_the_page(explorer):
 def test_the_code_names_the_variable_of_the_user(frame, explorer, monkeypatch):
     named = types.SimpleNamespace(user_ns={"_": frame, "mine": frame})
     monkeypatch.setattr(getipython, "get_ipython", lambda: named)
-    assert explorer.code.startswith("replay.explorers.budget_figure(mine, generations=")
+    assert explorer.code.startswith("replay.explorers.explore_budget(mine, generations=")
 
 
 def test_without_anywidget_the_picture_is_an_image(frame, monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 from synthetic_runs import sweep_runs
 
 import replay
-from replay.explorers import explore_sweep, sweep_figure
+from replay.explorers import explore_sweep
 from replay.explorers.sweep import FIGURES, Filters
 from replay.sweeps import by_configuration, main_effects
 
@@ -94,8 +94,19 @@ def test_nothing_left_is_a_sentence(explorer, frame):
     explorer.choose(**{"where model": (), "where top_p": ()})
     assert "120 of 120" in explorer.words
     where = {"model": ["a"], "top_p": [1.0]}
-    [ax] = sweep_figure(frame, where=where).axes
+    made = explore_sweep(frame, where=where)
+    [ax] = made.figure().axes
+    made.close()
     assert "no run of this sweep is completed yet" in [text.get_text() for text in ax.texts]
+
+
+def test_the_code_gives_the_chosen_runs_as_a_figure(explorer, frame):
+    explorer.choose(**{"figure": "configurations", "where model": ("a",), "where seed": ("1",)})
+    assert "where={'model': ('a',), 'seed': ('1',)}" in explorer.code
+    figure = eval(explorer.code, {"replay": replay, "frame": frame})
+    titles = [[ax.get_title(loc="left") for ax in f.axes] for f in (figure, explorer.figure())]
+    assert titles[0] == titles[1]
+    assert len(figure.axes[0].lines) == len(explorer.figure().axes[0].lines)
 
 
 def test_runs_that_are_not_over_are_counted(frame):
@@ -114,22 +125,24 @@ def test_runs_that_are_not_over_are_counted(frame):
 @pytest.mark.parametrize("rows", [0, 1, 4], ids=["empty", "one run", "one configuration"])
 def test_little_is_shown_as_what_it_is(frame, rows):
     part = frame.head(rows)
-    for figure in FIGURES:
-        assert sweep_figure(part, figure=figure).axes
     made = explore_sweep(part)
+    for figure in FIGURES if made.controls else ():
+        if figure in made.controls["figure"].options:
+            made.controls["figure"].value = figure
+            assert made.figure().axes
     assert ("1 of 1 configurations" if rows else "no run of this sweep") in made.words
     made.close()
 
 
 def test_what_is_wrong_is_said(frame):
-    with pytest.raises(ValueError, match="fields among model"):
-        sweep_figure(frame, where={"N": [1]})
-    with pytest.raises(ValueError, match="children is among 4, 8, got '5'"):
-        sweep_figure(frame, where={"children": [5]})
-    with pytest.raises(ValueError, match="figure: expected one of main effects"):
-        sweep_figure(frame, figure="effects")
-    with pytest.raises(ValueError, match="cost: expected one of tokens, n_calls"):
-        sweep_figure(frame, cost="flops")
+    for settings, said in (
+        ({"where": {"N": [1]}}, "fields among model"),
+        ({"where": {"children": [5]}}, "children is among 4, 8, got '5'"),
+        ({"figure": "effects"}, "figure: expected a value out of .'main effects'"),
+        ({"cost": "flops"}, "cost: expected a value out of .'tokens', 'n_calls'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            explore_sweep(frame, **settings)
     plain = explore_sweep(pd.DataFrame({"fitness": [1.0]}))
     assert "load_sweep" in plain.words
     plain.close()
