@@ -150,8 +150,9 @@ class Outlook:
         self.fitness = fitness
         self.costs = costs
         self.kernel = kernel
-        self.strata = dict(fitness.strata())
-        self.depths = {N: int(fitness.depth[rows].max()) for N, rows in self.strata.items()}
+        deepest = {N: int(fitness.depth[rows].max()) for N, rows in fitness.strata()}
+        self.strata = {N: rows for N, rows in fitness.strata() if deepest[N]}
+        self.depths = {N: deepest[N] for N in self.strata}
         # Caches of this object and not of its class, so that they go when it goes.
         self._bands = functools.lru_cache(maxsize=4096)(self._join)
         self.position = functools.lru_cache(maxsize=256)(self._add_up)

@@ -258,6 +258,7 @@ class Explorer:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
+                self._timer = None
             for each in (self.widget, *self._made):
                 close_tree(each)
             self._view = None

@@ -1,3 +1,4 @@
+import io
 import itertools
 
 import numpy as np
@@ -66,3 +67,29 @@ def test_a_shown_figure_is_a_picture_with_its_titles_as_text():
     assert size == {"width": 900}
     assert repr(shown) == "Left; Right"
     assert repr(style.show(axes[1])) == repr(style.show(figure))
+
+
+def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
+    from PIL import Image
+
+    figure, [ax] = style.subplots()
+    style.prepare(ax, "light")
+    style.head(ax, "light", "Title", "what is drawn")
+    ax.plot([0, 1], [0, 1], color=style.PALETTE[0])
+    style.show(figure)
+    shown = style.show(figure)
+    light, dark = (
+        np.asarray(Image.open(io.BytesIO(each)).convert("RGB")).astype(int)
+        for each in (shown.png, shown.dark)
+    )
+    assert light[0, 0].tolist() == [255, 255, 255]
+    assert dark[0, 0].tolist() == [0x11, 0x14, 0x18]
+    blue = (light == [0x00, 0x72, 0xB2]).all(axis=2)
+    assert blue.sum() > 100
+    assert (dark[blue] == light[blue]).all()
+    ink = (light == 0x22).all(axis=2)
+    assert ink.sum() > 50
+    assert (dark[ink] == 0xE6).all()
+    assert style.show(figure).png == shown.png
+    assert "data-dark=" in shown._repr_html_()
+    assert style.show(style.prepare(None, "dark"))._repr_html_() is None

@@ -108,6 +108,7 @@ def test_a_mean_over_those_that_have_something_is_not_shown():
 
 
 ODD = {
+    "a size without a generation": chain_runs(budget=4, sizes=(1, 2, 8))[0],
     "one run": as_frame(np.array([[0.1, 0.2, 0.3]]), children=3, seeds=[0]),
     "one generation": as_frame(np.array([[0.1, 0.2], [0.1, 0.3]]), children=5, seeds=[0, 1]),
     "nothing ok": as_frame(np.full((3, 4), np.nan), children=2, seeds=range(3)),

@@ -56,7 +56,7 @@ def test_every_selector_is_shown_to_its_end(explorer, selector):
     assert "Winner: configuration 2" in explorer.words
     shown = explorer.controls["threshold"].layout.display != "none"
     assert shown == (selector == "threshold")
-    assert ("threshold=" in explorer.code) == shown
+    assert ("'threshold': " in explorer.code) == shown
 
 
 def test_other_orders_are_tried_at_rest(explorer, matrix):
@@ -83,10 +83,12 @@ def test_a_scrub_holds_the_race_round_by_round_and_the_code_gives_a_round(explor
                                   explore_selection(matrix).figure().axes]  # fmt: skip
 
 
-def test_one_configuration_is_no_race():
+def test_a_race_of_one_row_is_won_by_it(tmp_path):
     made = explore_selection(np.full((1, 5), 0.5))
-    assert made.words
-    assert not made.controls
+    made.settle()
+    assert "1 of 1 configurations left" in made.words
+    assert "Winner: configuration 0" in made.words
+    assert set(pd.read_csv(made.save(tmp_path / "one.csv"))["configuration"]) == {"configuration 0"}
     made.close()
 
 

@@ -167,6 +167,15 @@ def test_closing_frees_every_widget(frame):
     assert not set(_instances) - before
 
 
+def test_closing_what_is_coming_to_rest_is_quiet(frame):
+    made = explorers.explore_budget(frame)
+    made._subject = dataclasses.replace(made._subject, slow=lambda now: made.close())
+    made._rest_soon()
+    timer = made._timer
+    timer.join(30)  # an exception on its thread would fail the test
+    assert made._timer is None
+
+
 class Shell:
     """As much of IPython as says which cell runs."""
 
