@@ -32,7 +32,7 @@ COMMANDS = {
     "tasks": "evo.commands.listing:tasks",
     "models": "evo.commands.listing:models",
     "serve": "evo.commands.serving:serve",
-    "drive": "replay.drivers.command:drive",  # by name: evo itself imports nothing of replay
+    "drive": "replay.commands:drive",  # by name: evo itself imports nothing of replay
     "bench": "evo.commands.serving:bench",
 }
 """Where each command stands, in the order of `evo --help`."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from evo.commands.options import Costs, Count, Flag, Needed, Number, Seed, many
+from evo.commands.options import Costs, Count, Flag, Needed, Number, Seed, Seeds, many
 from evo.commands.tables import table, writable
 
 if TYPE_CHECKING:
@@ -30,19 +30,20 @@ else:
             place, _, given = text.partition("=")
             policy, _, parameter = place.partition(".")
             try:
-                values = [float(each) for each in given.split(",")]
+                values = [float(each) for each in given.split(",") if policy and parameter]
             except ValueError:
                 values = []
-            if not (policy and parameter and values):
+            if not values:
+                example = "ucb1.c=0.1 or ucb1.c=0.1,1"
                 raise ValueError(
-                    "expected POLICY.PARAMETER=NUMBER such as ucb1.c=0.1 or ucb1.c=0.1,1, "
-                    f"got {text!r}"
+                    f"expected POLICY.PARAMETER=NUMBER such as {example}, got {text!r}"
                 )
             found.setdefault(policy, {}).setdefault(parameter, []).extend(values)
         return found
 
     Settings = many(_settings, "--set", metavar="POLICY.PARAMETER=NUMBER")
 
+Output = Parameter(name=("-o", "--output"))
 PICTURES = (".png", ".svg", ".pdf")
 Theme = Literal["light", "dark", "neutral"]
 Logs = Annotated[list[str], Parameter(name="LOGS", negative=())]
@@ -60,7 +61,7 @@ def _picture(path: Path) -> Path:
 def report(
     logs: Annotated[list[str] | None, Parameter(name="LOGS", negative=())] = None,
     *,
-    output: Annotated[Path | None, Parameter(name=("-o", "--output"))] = None,
+    output: Annotated[Path | None, Output] = None,
     protocol: str | None = None,
     tau: Number = None,
     theme: Theme = "light",
@@ -110,11 +111,10 @@ def report(
     if not policies and (given or settings):
         option = f"--{next(iter(given))}" if given else "--set"
         raise ValueError(f"{option} goes with --policies, such as --policies ucb1,thompson")
-    wanted = {"json": json, "csv": csv, "markdown": markdown}
-    forms = [name for name, chosen in wanted.items() if chosen] or ["plain"]
-    if len(forms) > 1:
-        raise ValueError(f"--{forms[0]} and --{forms[1]}: the tables are written in one form")
-    form = forms[0]
+    wanted = (("json", json), ("csv", csv), ("markdown", markdown))
+    form, *more = [name for name, chosen in wanted if chosen] or ["plain"]
+    if more:
+        raise ValueError(f"--{form} and --{more[0]}: the tables are written in one form")
     if protocol is not None:
         if policies or tau is not None:
             raise ValueError("--protocol judges what the protocol claims: no --policies, no --tau")
@@ -174,22 +174,20 @@ def _contests(
     policies = named_policies(names, settings)
     made = []
     for children, part in group.sizes():
-        if len(part.tables.runs) < LEAST_RUNS:
-            warnings.warn(
-                f"{group.title}, N = {children}: policies are compared on at least {LEAST_RUNS} "
-                f"runs, there are {len(part.tables.runs)}",
-                stacklevel=2,
-            )
+        where, runs = f"{group.title}, N = {children}", len(part.tables.runs)
+        if runs < LEAST_RUNS:
+            few = f"policies are compared on at least {LEAST_RUNS} runs, there are {runs}"
+            warnings.warn(f"{where}: {few}", stacklevel=2)
             continue
         outcome = compete(part.tables.generations, policies, **given)
-        made.append((f"{group.title}, N = {children}: {outcome.setting}", outcome))
+        made.append((f"{where}: {outcome.setting}", outcome))
     return made
 
 
 def make_site(
     logs: Logs,
     *,
-    output: Annotated[Path, Parameter(name=("-o", "--output"))],
+    output: Annotated[Path, Output],
     title: str | None = None,
     skip_damaged: Flag = False,
 ) -> int:
@@ -214,7 +212,7 @@ def plan(
     tau: Number = None,
     cost: Costs = None,
     seed: Seed = 0,
-    output: Annotated[Path, Parameter(name=("-o", "--output"))] = Path("plan.png"),
+    output: Annotated[Path, Output] = Path("plan.png"),
     theme: Theme = "light",
 ) -> int:
     """Says from a pilot how to spend the next budget.
@@ -259,26 +257,19 @@ def plan(
 
 def _options(options: pd.DataFrame) -> str:
     """The ten best ways to spend a budget."""
-    rows = [
-        (
-            row.generations,
-            row.children,
-            row.arms,
-            row.policy,
-            f"{row.value:.4f}",
-            f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast",
-        )
-        for row in options.head(10).itertuples()
-    ]
-    heads = ("rounds", "N", "K", "policy", "mean fitness", "95% of searches")
-    return table(rows, heads)
+    rows = []
+    for row in options.head(10).itertuples():
+        likely = f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast"
+        spent = (row.generations, row.children, row.arms, row.policy)
+        rows.append((*spent, f"{row.value:.4f}", likely))
+    return table(rows, ("rounds", "N", "K", "policy", "mean fitness", "95% of searches"))
 
 
 def import_runs(
     format: str,  # noqa: A002
     path: Path,
     *,
-    output: Annotated[Path, Parameter(name=("-o", "--output"))] = Path("logs/local"),
+    output: Annotated[Path, Output] = Path("logs/local"),
     full: Flag = False,
     task: str | None = None,
 ) -> int:
@@ -313,7 +304,7 @@ def export_runs(
     format: Literal["paper"],  # noqa: A002
     logs: Logs,
     *,
-    output: Annotated[Path, Parameter(name=("-o", "--output"))],
+    output: Annotated[Path, Output],
 ) -> int:
     """Writes logs in another tool's layout; of an allocation its choices as well.
 
@@ -333,4 +324,42 @@ def export_runs(
     for folder in dict.fromkeys(path.parent for path in paths):
         if (folder / ALLOCATION).is_file():
             print(export_bandit(folder / ALLOCATION, output))
+    return 0
+
+
+def drive(
+    tool: Literal["openevolve", "shinka"],
+    task: str,
+    *,
+    calls: Annotated[Count, Parameter(required=True)] = None,
+    seeds: Seeds = None,
+    python: Path = Path(sys.executable),
+    model: str = "offline",
+    log_dir: Path = Path("logs/local"),
+) -> int:
+    """Runs another tool at a budget of calls, on one of our tasks, and imports what it left.
+
+    Args:
+        tool: openevolve or shinka.
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
+        calls: Requests to the model that each run may make.
+        seeds: Such as 40:45; a run each, 40 by default.
+        python: The Python in whose environment the tool is installed.
+        model: One of `evo models`.
+        log_dir: Folder of the logs and of the tool's own files.
+    """
+    from replay.drivers import drive as run
+
+    frame = run(
+        tool,
+        task,
+        calls=calls or 1,
+        seeds=seeds or [40],
+        python=python,
+        model=model,
+        log_dir=log_dir,
+    )
+    last = frame.groupby("run", sort=False).last()
+    rows = [(r.Index, r.generation, f"{r.best_fitness:.5g}", r.source) for r in last.itertuples()]
+    print(table(rows, ("run", "generations", "best fitness", "log")))
     return 0

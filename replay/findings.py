@@ -19,12 +19,14 @@ from replay.frames import FAILURES
 from replay.logs import load, load_tables
 from replay.markup import clean, page
 from replay.report import OFFLINE_NOTE, groups, sections
-from replay.tables import CELLS, FORMATS, Section
+from replay.tables import FORMATS, Cell, Section, exact, html_table, stack
 from replay.website import both_themes
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from evo.log import Log
 
 SHOWN = (1, 2, 4, 8, 16, 24)
 """n of the best of n that the page shows."""
@@ -52,20 +54,21 @@ def write_findings(
     stated = protocol if isinstance(protocol, Protocol) else load_protocol(protocol)
     logs = logs_of(stated, folder)
     claims = protocol_claims(stated, folder)
-    paths = [log.path for each in logs.values() for log in each if log.generations]
-    is_llm = all(log.header.model.is_llm for each in logs.values() for log in each)
-    tables = [_claims_section(stated, claims, is_llm), *_explored(stated, folder, paths, is_llm)]
+    title = stated.title[:1].upper() + stated.title[1:]
+    every = [log for each in logs.values() for log in each]
+    tables = list(_sections(stated, folder, claims, every))
+    paths = [log.path for log in every if log.generations]
     parts = [
-        f"<header><div><strong>{clean(stated.title)}</strong></div></header>",
-        f"<main><h1>{clean(stated.title)}</h1>",
-        f"<p class='muted'>Protocol {clean(stated.name)}, written down before its first call: "
+        f"<header><div><strong>Protocol {clean(stated.name)}</strong></div></header>",
+        f"<main><h1>{clean(title)}</h1>",
+        "<p class='muted'>Written down before its first call: "
         f"SHA-256 <code>{stated.digest[:16]}</code> stands in the header of every log.</p>",
-        "" if is_llm else f"<p class='muted'>Here {OFFLINE_NOTE}.</p>",
+        "" if tables[0].is_llm else f"<p class='muted'>Here {OFFLINE_NOTE}.</p>",
         _progress(stated, logs),
         "<h2>What was claimed</h2>",
         *(_claim(row) for row in claims.to_dict("records")),
         f"<h2>How</h2><p>{clean(methods(stated, claims))}</p>",
-        _list([*(("detects", text) for text in stated.detects), *stated.notes.items()]),
+        _list([*(("detects", text) for text in stated.detects), *stated.notes.items()], "long"),
         "<h2>Exploratory: not claimed before</h2>",
         "<p class='muted'>What follows was not stated in the protocol, or described there only: "
         "it suggests, it confirms nothing.</p>",
@@ -75,7 +78,7 @@ def write_findings(
     ]
     target = Path(output)
     target.unlink(missing_ok=True)
-    write_new(target, page(stated.title, "\n".join(parts)).encode())
+    write_new(target, page(title, "\n".join(parts)).encode())
     return tables
 
 
@@ -102,19 +105,15 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
 
 
 def _progress(protocol: Protocol, logs: dict[str, list[Any]]) -> str:
-    rows = "".join(
-        f"<tr><td class='word'>{clean(name)}</td><td class='word'>{clean(condition.role)}</td>"
-        f"<td>{runs} runs</td><td>{calls}</td><td>{ok}</td></tr>"
+    heads = ["condition", "what for", "complete", "calls", "children ok"]
+    rows = [
+        f"<td class='word'>{clean(name)}</td><td class='word'>{clean(condition.role)}</td>"
+        f"<td>{runs} runs</td><td>{calls}</td><td>{ok}</td>"
         for condition, (name, runs, calls, ok) in zip(
             protocol.conditions, status_rows(protocol, logs), strict=True
         )
-    )
-    return (
-        "<div class='scroll' tabindex='0'><table><thead><tr><th scope='col'>condition</th>"
-        "<th scope='col' class='word'>what for</th><th scope='col'>complete</th>"
-        "<th scope='col'>calls</th><th scope='col'>children ok</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
-    )
+    ]
+    return html_table([(head, "word" if k < 2 else "") for k, head in enumerate(heads)], rows)
 
 
 def _claim(row: dict[Any, Any]) -> str:
@@ -126,20 +125,15 @@ def _claim(row: dict[Any, Any]) -> str:
     )
 
 
-def _list(facts: Iterable[tuple[str, str]]) -> str:
+def _list(facts: Iterable[tuple[str, str]], kind: str = "") -> str:
     rows = (f"<dt>{clean(name)}</dt><dd>{clean(text)}</dd>" for name, text in facts)
-    return f"<dl>{''.join(rows)}</dl>"
+    return f"<dl class='{kind}'>{''.join(rows)}</dl>"
 
 
 def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
     yield "measure", row["measure"].replace("_", " ")
-    yield (
-        "runs",
-        (
-            f"{row['a']}: {row['n_a']} of {row['planned_a']} runs; "
-            f"{row['b']}: {row['n_b']} of {row['planned_b']} runs"
-        ),
-    )
+    complete = (f"{row[k]}: {row[f'n_{k}']} of {row[f'planned_{k}']} runs" for k in "ab")
+    yield "runs", "; ".join(complete)
     effect = "unknown" if math.isnan(row["effect"]) else f"{row['effect']:+.4g}"
     if not math.isnan(row["low"]):
         effect += f", {row['interval']} [{row['low']:+.4g}, {row['high']:+.4g}]"
@@ -156,66 +150,68 @@ def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
         yield "further runs for a verdict", f"about {row['runs_needed']:.0f}, if the effect stays"
 
 
-def _claims_section(protocol: Protocol, claims: pd.DataFrame, is_llm: bool) -> Section:
-    """The claims as a table of a report."""
-    cells: list[tuple[Any, ...]] = []
-    notes = []
+def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str]]:
+    """The claims as cells of a report, and their notes."""
+    cells, notes = {}, []
     for row in claims.to_dict("records"):
         n = row["n_a"] + row["n_b"]
-        name = row["claim"]
-        cells.append((name, "effect", row["effect"], row["low"], row["high"], n, "difference"))
-        cells.append((name, "p (Holm)", row["p_holm"], math.nan, math.nan, n, "p"))
-        cells.append((name, "detectable", row["detectable"], math.nan, math.nan, n, "difference"))
-        notes.append(
-            f"{name}: {row['verdict']}; {dict(_facts(row))['runs']}"
-            + (f"; {row['why']}" if row["why"] else "")
-        )
-    return _section(protocol, "Claims", "claim", cells, is_llm, notes)
+        cells[row["claim"]] = [
+            ("effect", row["effect"], row["low"], row["high"], n, "difference"),
+            exact("p (Holm)", row["p_holm"], n, "p"),
+            exact("detectable", row["detectable"], n, "difference"),
+        ]
+        why = f"; {row['why']}" if row["why"] else ""
+        notes.append(f"{row['claim']}: {row['verdict']}; {dict(_facts(row))['runs']}{why}")
+    return cells, notes
 
 
-def _explored(
-    protocol: Protocol, folder: str | os.PathLike[str] | None, paths: Sequence[Path], is_llm: bool
+def _sections(
+    protocol: Protocol,
+    folder: str | os.PathLike[str] | None,
+    claims: pd.DataFrame,
+    logs: Sequence[Log],
 ) -> Iterator[Section]:
+    """The claims, the best of n rewrites, and what a report says of the runs."""
+    common = {
+        "task": ", ".join(protocol.tasks),
+        "model": str(protocol.options.get("model", "")),
+        "is_llm": all(log.header.model.is_llm for log in logs),
+    }
+    cells, notes = _claims_cells(claims)
+    yield Section(title="Claims", heading="claim", cells=stack(cells), notes=tuple(notes), **common)
+    paths = [log.path for log in logs if log.generations]
     if not paths:
         return
-    rows = best_of(protocol, folder)
-    cells = [
-        (f"best of {row['n']:.0f}", "fitness", row["value"], row["low"], row["high"],
-         int(row["runs"]), "fitness")
-        for row in rows.to_dict("records")
-        if row["n"] in SHOWN
-    ]  # fmt: skip
-    if cells:
-        note = (
-            f"{rows['children'].iloc[0]:.0f} rewrites of the initial program, of all runs begun; "
-            "the range is that of resampled whole runs, its coverage was not measured"
+    best = best_of(protocol, folder)
+    shown = best[best["n"].isin(SHOWN)].to_dict("records")
+    if shown:
+        yield Section(
+            title="Exploratory: best of n rewrites of the initial program",
+            heading="",
+            cells=stack(
+                {
+                    f"best of {row['n']:.0f}": [
+                        (
+                            "fitness",
+                            row["value"],
+                            row["low"],
+                            row["high"],
+                            int(row["runs"]),
+                            "fitness",
+                        )
+                    ]
+                    for row in shown
+                }
+            ),
+            notes=(
+                f"{shown[0]['children']:.0f} rewrites of the initial program, of all runs begun; "
+                "the range is that of resampled whole runs, its coverage was not measured",
+            ),
+            **common,
         )
-        yield _section(protocol, "Exploratory: best of n rewrites of the initial program", "",
-                       cells, is_llm, [note])  # fmt: skip
     for group in groups(load_tables(paths, progress=False)):
         for section in sections(group):
             yield replace(section, title=f"Exploratory: {section.title.lower()}")
-
-
-def _section(
-    protocol: Protocol,
-    title: str,
-    heading: str,
-    cells: Sequence[tuple[Any, ...]],
-    is_llm: bool,
-    notes: Sequence[str],
-) -> Section:
-    import pandas as pd
-
-    return Section(
-        title=title,
-        task=", ".join(protocol.tasks),
-        model=str(protocol.options.get("model", "")),
-        is_llm=is_llm,
-        heading=heading,
-        cells=pd.DataFrame(cells, columns=list(CELLS)),
-        notes=tuple(notes),
-    )
 
 
 def _picture(paths: Sequence[Path]) -> str:

@@ -54,13 +54,7 @@ SHEET = Path(__file__).with_name("page.css")
 
 
 def page(title: str, body: str, *, script: str = "") -> str:
-    """Returns a whole page, light or dark as the reader's screen is, that needs no network.
-
-    Args:
-        title: Its title, as text.
-        body: Its content, as HTML.
-        script: JavaScript of this project that comes after the content.
-    """
+    """A whole page of HTML, light or dark as the reader's screen is, that needs no network."""
     rules = "default-src 'none'; img-src data: blob: file: 'self'; style-src 'unsafe-inline'; "
     rules += "script-src 'unsafe-inline' blob: file: 'self'"
     return (
@@ -76,11 +70,7 @@ def page(title: str, body: str, *, script: str = "") -> str:
 
 
 def clean(text: str) -> str:
-    """Escaped, with signs that act on the text around them shown by their number.
-
-    Those are control characters, and the marks that reorder text, with which a program can look
-    other than it is.
-    """
+    """Escaped, with signs that act on the text around them shown by their number."""
     shown = _ACTING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
     return html.escape(shown)
 
@@ -95,18 +85,9 @@ def program(text: str) -> str:
 
 
 def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, int]:
-    """Returns a unified difference of two programs as HTML in colours.
+    """A unified difference of two programs as HTML in colours; lines added and removed.
 
-    Args:
-        before: The parent's text.
-        after: The child's.
-        context: Equal lines shown around each change.
-
-    Returns:
-        The HTML, and how many lines were added and removed.
-
-    Raises:
-        ValueError: One of them is too long to be compared.
+    ValueError if one of them is too long to be compared.
     """
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > MOST_LINES or max(len(before), len(after)) > 10 * LONGEST:

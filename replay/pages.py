@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evo.log import read_log
 from replay import plots
@@ -23,30 +22,16 @@ HEIGHT, HEADING = 4.6, 0.35  # inches of a row of figures, and of a line of text
 PER_POLICY = 0.25  # inches that each policy beyond the sixth adds to a row
 
 
-@dataclass(frozen=True)
-class Construction:
-    """What the best program of a group returned.
-
-    Attributes:
-        picture: How the task says to draw it.
-        value: The returned value.
-        caption: Which program it is.
-    """
+class Construction(NamedTuple):
+    """What the best program of a group returned, and how the task says to draw it."""
 
     picture: str
     value: Any
     caption: str
 
 
-@dataclass(frozen=True)
-class Panel:
-    """What the page shows of a group of runs.
-
-    Attributes:
-        group: The runs.
-        construction: The best one, where there is a picture.
-        contests: Policies on its runs of one N, with the words that say which.
-    """
+class Panel(NamedTuple):
+    """What the page shows of a group: its runs, the best construction, policies by N."""
 
     group: Group
     construction: Construction | None
@@ -54,11 +39,7 @@ class Panel:
 
 
 def best_construction(group: Group) -> tuple[Construction | None, str | None]:
-    """Reads what the log of the best program keeps of what it returned; runs nothing.
-
-    Returns:
-        The construction, or None and why there is none (None where the task draws none).
-    """
+    """What the log of the best program keeps of what it returned, else why there is none."""
     path = group.best_log
     if path is None:
         return None, None
@@ -81,10 +62,7 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
 def draw_page(
     panels: Sequence[Panel], *, theme: Theme = "light", width: float | None = None
 ) -> Figure:
-    """Draws a page: for each panel a row of runs, then two rows for each contest of policies.
-
-    Its width is in inches, by default as much as it holds needs.
-    """
+    """Draws for each panel a row of runs, then two rows for each contest; width in inches."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -117,14 +95,12 @@ def draw_page(
         if panel.construction:
             _draw_construction(panel.construction, axes[f"{number} picture"], theme)
         for k, (title, contest) in enumerate(panel.contests):
-            name = f"{number} contest {k}"
-            _draw_heading(title, axes[f"{name} heading"], theme)
-            parts = {part: axes[f"{name} {part}"] for part in _PARTS}
-            _draw_contest(contest, parts, theme)
+            parts = {
+                part: axes[f"{number} contest {k} {part}"]
+                for part in ("heading", "curves", "pulls", "times", "effects")
+            }
+            _draw_contest(title, contest, parts, theme)
     return figure
-
-
-_PARTS = ("curves", "pulls", "times", "effects")
 
 
 def _draw_runs(group: Group, ax: Axes, theme: Theme) -> None:
@@ -145,15 +121,13 @@ def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> No
     )  # fmt: skip
 
 
-def _draw_heading(title: str, ax: Axes, theme: Theme) -> None:
-    ax.set_axis_off()
-    ax.text(
-        0, 0.5, title, transform=ax.transAxes, ha="left", va="center",
+def _draw_contest(title: str, contest: Contest, axes: dict[str, Axes], theme: Theme) -> None:
+    heading = axes["heading"]
+    heading.set_axis_off()
+    heading.text(
+        0, 0.5, title, transform=heading.transAxes, ha="left", va="center",
         color=THEMES[theme].text, fontsize=TITLE_SIZE + 1, fontweight="bold",
     )  # fmt: skip
-
-
-def _draw_contest(contest: Contest, axes: dict[str, Axes], theme: Theme) -> None:
     plots.policy_curves(contest.curves, ax=axes["curves"], theme=theme)
     plots.pulls_per_arm(contest.pulls, ax=axes["pulls"], theme=theme)
     rule = contest.times[contest.times["share"] == 0.9]

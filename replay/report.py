@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from evo.records import STATUSES
 from replay.effects import time_to_threshold
 from replay.frames import FAILURES
-from replay.intervals import NOTHING, Interval, interval
+from replay.intervals import interval
 from replay.logs import REPORTED, Tables
-from replay.tables import CELLS, Section, title
+from replay.tables import CELLS, Cell, Section, estimate, exact, stack, title
 
 if TYPE_CHECKING:
     from replay.contest import Contest
 
-ORACLES = {
-    "oracle_arm": "best fitness at the end, against all pulls on the best arm",
-}
+ORACLES = {"oracle_arm": "best fitness at the end, against all pulls on the best arm"}
 """What regret to each hindsight baseline is measured in."""
 
+FRESH = (
+    "gain: final less initial fitness, means over the runs whose final program was measured on "
+    "draws that no decision saw; false acceptances: what the error rates of all tests allow"
+)
+TIMES = (
+    "90 %: the first pull by which 90 % of the replicates reach it (the paper's rule); median: by "
+    "which half do; never: not within the budget"
+)
 OFFLINE_NOTE = "the offline model is a random rewriter, not an LLM"
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one task and model.
-
-    Attributes:
-        task: Name of the task.
-        model: Name of the model.
-        is_llm: False for the offline model.
-        tables: Its rows of the tables of all logs.
-    """
+    """Runs of one task and model, with their rows of the tables of all logs."""
 
     task: str
     model: str
@@ -83,109 +81,81 @@ def groups(tables: Tables) -> list[Group]:
 
 
 def sections(group: Group, *, tau: float | None = None) -> list[Section]:
-    """Tables of a group's runs: fitness, children by status, cost.
+    """Tables of a group's runs: fitness, children by status, gain on fresh draws, cost.
 
     Args:
         group: The runs.
         tau: A fitness whose time to reach it is shown, too.
     """
-    parts = list(group.sizes())
-    common = {**group.identity, "heading": "N"}
+    unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
+    made: list[tuple[str, Callable[[Group], list[Cell]], tuple[str, ...]]] = [
+        ("Fitness", lambda part: _fitness(part, tau), tuple(_notes(group))),
+        (
+            "Children by status",
+            _statuses,
+            ("ok: mean over runs of the share of children", FAILURES),
+        ),
+        ("Gain on fresh draws", _confirmed, (FRESH,)),
+        (
+            "Cost",
+            _costs,
+            (f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}",),
+        ),
+    ]
+    if not (group.tables.runs["n_tests"] > 0).any():
+        del made[2]
     return [
         Section(
-            title="Fitness",
-            cells=_stack({str(n): _fitness(part, tau) for n, part in parts}),
-            notes=tuple(_notes(group)),
-            **common,
-        ),
-        Section(
-            title="Children by status",
-            cells=_stack({str(n): _statuses(part) for n, part in parts}),
-            notes=("ok: mean over runs of the share of children", FAILURES),
-            **common,
-        ),
-        *_confirmed(parts, common),
-        Section(
-            title="Cost",
-            cells=_stack({str(n): _costs(part) for n, part in parts}),
-            notes=(
-                "sums over the runs; tokens as far as reported"
-                + (
-                    "; FLOPs and dollars take an attempt without usage for max_tokens of output"
-                    if group.is_llm
-                    else ""
-                ),
-            ),
-            **common,
-        ),
+            title=title,
+            cells=stack({str(n): cells(part) for n, part in group.sizes()}),
+            notes=notes,
+            heading="N",
+            **group.identity,
+        )
+        for title, cells, notes in made
     ]
 
 
-def _confirmed(parts: Sequence[tuple[int, Group]], common: dict[str, Any]) -> Iterator[Section]:
+def _confirmed(group: Group) -> list[Cell]:
     """Where rivals were tried on fresh draws: what of the gain is left there."""
-    if not any((part.tables.runs["n_tests"] > 0).any() for _, part in parts):
-        return
-    rows = {}
-    for n, part in parts:
-        runs = part.tables.runs
-        known = runs[runs["fresh_gain"].notna()]
-        rows[str(n)] = [
-            _exact("tests", int(runs["n_tests"].sum()), len(runs), "count"),
-            _exact("accepted", int(runs["n_accepted"].sum()), len(runs), "count"),
-            _exact("false acceptances allowed", float(runs["false_acceptances"].sum()),
-                   len(runs), "p"),
-            _estimate("gain", interval(known["gain"].to_numpy(np.float64), "mean"), "difference"),
-            _estimate("gain on fresh draws",
-                      interval(known["fresh_gain"].to_numpy(np.float64), "mean"), "difference"),
-        ]  # fmt: skip
-    note = (
-        "gain: final less initial fitness, means over the runs whose final program was measured on "
-        "draws that no decision saw; false acceptances: what the error rates of all tests allow"
-    )
-    yield Section(title="Gain on fresh draws", cells=_stack(rows), notes=(note,), **common)
+    runs, n = group.tables.runs, len(group.tables.runs)
+    known = runs[runs["fresh_gain"].notna()]
+    return [
+        exact("tests", int(runs["n_tests"].sum()), n, "count"),
+        exact("accepted", int(runs["n_accepted"].sum()), n, "count"),
+        exact("false acceptances allowed", float(runs["false_acceptances"].sum()), n, "p"),
+        *(
+            estimate(name, interval(known[column].to_numpy(np.float64), "mean"), "difference")
+            for name, column in (("gain", "gain"), ("gain on fresh draws", "fresh_gain"))
+        ),
+    ]
 
 
 def policy_sections(group: Group, contest: Contest) -> list[Section]:
     """Tables of what policies make of a group's runs of one N."""
-    common = {**group.identity, "heading": "policy"}
-    setting = contest.setting
+    after = f"after {contest.rounds} pulls ({contest.setting})"
     effects = [
         _quantity(contest.effects[contest.effects["effect"] == name], f"{name} effect")
         for name in ("pool", "allocation")
     ]
+    finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), *effects])
+    regrets = pd.concat(
+        _quantity(rows, str(oracle))
+        for oracle, rows in contest.regrets.groupby("oracle", sort=False)
+    )
+    meant = "pool effect: random less a single run; allocation effect: the policy less random"
+    oracles = tuple(f"{name}: {text}" for name, text in ORACLES.items())
     made = [
-        Section(
-            title=f"Policies after {contest.rounds} pulls ({setting})",
-            cells=pd.concat([_quantity(contest.finals, "best fitness", "fitness"), *effects]),
-            notes=(
-                "pool effect: random less a single run; allocation effect: the policy less random",
-                *contest.notes,
-            ),
-            **common,
-        ),
-        Section(
-            title=f"Regret in hindsight after {contest.rounds} pulls ({setting})",
-            cells=pd.concat(
-                _quantity(rows, str(oracle))
-                for oracle, rows in contest.regrets.groupby("oracle", sort=False)
-            ),
-            notes=tuple(f"{name}: {text}" for name, text in ORACLES.items()),
-            **common,
-        ),
+        (f"Policies {after}", finals, (meant, *contest.notes)),
+        (f"Regret in hindsight {after}", regrets, oracles),
     ]
     if contest.tau is not None:
-        made.append(
-            Section(
-                title=f"Pulls until fitness {contest.tau:g} ({setting})",
-                cells=_times(contest),
-                notes=(
-                    "90 %: the first pull by which 90 % of the replicates reach it (the paper's "
-                    "rule); median: by which half do; never: not within the budget",
-                ),
-                **common,
-            )
-        )
-    return made
+        title = f"Pulls until fitness {contest.tau:g} ({contest.setting})"
+        made.append((title, _times(contest), (TIMES,)))
+    return [
+        Section(title=title, cells=cells, notes=notes, heading="policy", **group.identity)
+        for title, cells, notes in made
+    ]
 
 
 def _times(contest: Contest) -> pd.DataFrame:
@@ -202,95 +172,73 @@ def _quantity(rows: pd.DataFrame, quantity: str, unit: str = "difference") -> pd
     return renamed.assign(quantity=quantity, unit=unit)[list(CELLS)]
 
 
-def _stack(rows: dict[str, list[tuple[Any, ...]]]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [(row, *cell) for row, cells in rows.items() for cell in cells], columns=list(CELLS)
-    )
-
-
-def _fitness(group: Group, tau: float | None) -> list[tuple[Any, ...]]:
+def _fitness(group: Group, tau: float | None) -> list[Cell]:
     runs, generations = group.tables.runs, group.tables.generations
-    n = len(runs)
-    lengths = runs["generations"]
-    by_run = generations.groupby("run", sort=False)["best_fitness"]
+    n, lengths = len(runs), runs["generations"]
     initial = generations.loc[generations["generation"] == 0, "best_fitness"]
-    final = by_run.max().fillna(-math.inf).to_numpy(dtype=np.float64)
-    cells: list[tuple[Any, ...]] = [_exact("runs", n, n, "count")]
-    if lengths.nunique() > 1:
-        cells.append(_exact("least T", int(lengths.min()), n, "count"))
-    cells += [
-        _exact("T", int(lengths.max()), n, "count"),
-        _exact("initial", float(initial.median()), n, "fitness"),
-        *(
-            _estimate(f"final, {name}", _final(final, name), "fitness")
-            for name in ("median", "mean")
-        ),
-        _exact("best of runs", float(by_run.max().max()), n, "fitness"),
+    best = generations.groupby("run", sort=False)["best_fitness"].max()
+    final = best.fillna(-math.inf).to_numpy(dtype=np.float64)
+    mean = exact("final, mean", math.nan, n, "fitness")
+    if np.isfinite(final).all():  # a run that found nothing has none
+        mean = estimate("final, mean", interval(final, "mean"), "fitness")
+    cells = [
+        exact("runs", n, n, "count"),
+        *([exact("least T", int(lengths.min()), n, "count")] if lengths.nunique() > 1 else []),
+        exact("T", int(lengths.max()), n, "count"),
+        exact("initial", float(initial.median()), n, "fitness"),
+        estimate("final, median", interval(final, "median"), "fitness"),
+        mean,
+        exact("best of runs", float(best.max()), n, "fitness"),
     ]
     if tau is not None:
-        for share, rule in ((0.9, "bootstrap"), (0.5, "share")):
+        for share, rule, name in ((0.9, "bootstrap", "90 % rule"), (0.5, "share", "median")):
             time = time_to_threshold(generations, tau, share=share, rule=rule)  # type: ignore[arg-type]
-            what = "90 % rule" if rule == "bootstrap" else "median"
-            cells.append((f"T to {tau:g}, {what}", time.time, time.low, time.high, time.n, "pulls"))
-        reached = float((final >= tau).mean())
-        cells.append(_exact(f"reached {tau:g}", reached, n, "share"))
+            cells.append((f"T to {tau:g}, {name}", time.time, time.low, time.high, time.n, "pulls"))
+        cells.append(exact(f"reached {tau:g}", float((final >= tau).mean()), n, "share"))
     return cells
-
-
-def _final(values: NDArray[np.float64], statistic: str) -> Interval:
-    """Statistic of the runs' values; none where a run found nothing, which has no mean."""
-    if statistic == "mean" and np.isneginf(values).any():
-        return Interval(value=math.nan, low=math.nan, high=math.nan, n=len(values), note=NOTHING)
-    return interval(values, statistic)
 
 
 _ALWAYS = ("no_reply", "no_program", "invalid", "error", "timeout")
 
 
-def _statuses(group: Group) -> list[tuple[Any, ...]]:
-    children, n = group.tables.children, len(group.tables.runs)
-    cells: list[tuple[Any, ...]] = [_exact("children", len(children), n, "count")]
-    if len(children):
-        shares = (children["status"] == "ok").groupby(children["run"], sort=False).mean()
-        cells.append(_estimate("ok", interval(shares.to_numpy(np.float64)), "share"))
-    cells += [
-        _exact(status, int((children["status"] == status).sum()), n, "count")
-        for status in (*STATUSES, "unknown")
-        if status != "ok" and (status in _ALWAYS or (children["status"] == status).any())
+def _statuses(group: Group) -> list[Cell]:
+    n = len(group.tables.runs)
+    status = group.tables.children["status"].fillna("unknown")
+    cells = [exact("children", len(status), n, "count")]
+    if len(status):
+        shares = (status == "ok").groupby(group.tables.children["run"], sort=False).mean()
+        cells.append(estimate("ok", interval(shares.to_numpy(np.float64)), "share"))
+    counts = status.value_counts()
+    return cells + [
+        exact(name, int(counts.get(name, 0)), n, "count")
+        for name in (*STATUSES, "unknown")
+        if name != "ok" and (name in _ALWAYS or name in counts)
     ]
-    return cells
 
 
-def _costs(group: Group) -> list[tuple[Any, ...]]:
+_COSTS = (
+    ("calls", "n_calls", "calls"),
+    ("attempts", "n_attempts", "calls"),
+    ("without usage", "n_without_usage", "calls"),
+    ("prompt tokens", "prompt_tokens", "calls"),
+    ("of them cached", "cached_tokens", "calls"),
+    ("completion tokens", "completion_tokens", "calls"),
+    ("FLOPs", "flops", "flops"),
+    ("dollars", "dollars", "dollars"),
+)
+
+
+def _costs(group: Group) -> list[Cell]:
     runs, n = group.tables.runs, len(group.tables.runs)
-    cells = [_exact("calls", int(runs["n_calls"].sum()), n, "calls")]
-    for quantity, column, unit in (
-        ("attempts", "n_attempts", "calls"),
-        ("without usage", "n_without_usage", "calls"),
-        ("prompt tokens", "prompt_tokens", "calls"),
-        ("of them cached", "cached_tokens", "calls"),
-        ("completion tokens", "completion_tokens", "calls"),
-        *((("FLOPs", "flops", "flops"), ("dollars", "dollars", "dollars")) if group.is_llm else ()),
-    ):
-        if column in REPORTED:
-            total = runs[column].sum(min_count=1)
-        else:
-            total = runs[column].sum(skipna=False)
-        cells.append(_exact(quantity, float(total), n, unit))
     seconds = float(group.tables.generations["seconds"].sum(skipna=False))
-    cells.append(_exact("wall seconds", seconds, n, "seconds"))
-    return cells
-
-
-def _exact(quantity: str, value: float, n: int, unit: str) -> tuple[Any, ...]:
-    return (quantity, value, math.nan, math.nan, n, unit)
-
-
-def _estimate(quantity: str, found: Interval, unit: str) -> tuple[Any, ...]:
-    low, high = found.low, found.high
-    if unit == "share":  # no share lies beyond
-        low, high = max(low, 0.0), min(high, 1.0)
-    return (quantity, found.value, low, high, found.n, unit)
+    return [
+        *(
+            exact(name, float(runs[column].sum(skipna=skip, min_count=int(skip))), n, unit)
+            for name, column, unit in (_COSTS if group.is_llm else _COSTS[:-2])
+            for skip in (column in REPORTED,)
+        ),
+        exact("wall seconds", seconds, n, "seconds"),
+    ]
 
 
 def _notes(group: Group) -> Iterator[str]:

@@ -10,38 +10,50 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from replay.intervals import Interval
 from replay.markup import clean
 
 CELLS = ("row", "quantity", "value", "low", "high", "n", "unit")
+Cell = tuple[str, float, float, float, int, str]
+"""A cell without its row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One table of a report.
-
-    Attributes:
-        title: What it shows.
-        task: Name of the task.
-        model: Name of the model.
-        is_llm: False for the offline model.
-        heading: What its rows are: `N` or `policy`.
-        cells: Columns as in `CELLS`; rows and quantities in the order to show them.
-        notes: What one must know to read it.
-    """
+    """One table of a report."""
 
     title: str
     task: str
     model: str
     is_llm: bool
-    heading: str
-    cells: pd.DataFrame
-    notes: tuple[str, ...] = ()
+    heading: str  # what its rows are: `N` or `policy`
+    cells: pd.DataFrame  # rows and quantities in the order to show them
+    notes: tuple[str, ...] = ()  # what one must know to read it
+
+
+def exact(quantity: str, value: float, n: int, unit: str) -> Cell:
+    """A number that is no estimate."""
+    return (quantity, value, math.nan, math.nan, n, unit)
+
+
+def estimate(quantity: str, found: Interval, unit: str) -> Cell:
+    """A number with its interval, a share's within [0, 1]."""
+    bounds = (0.0, 1.0) if unit == "share" else (-math.inf, math.inf)
+    low, high = max(found.low, bounds[0]), min(found.high, bounds[1])
+    return (quantity, found.value, low, high, found.n, unit)
+
+
+def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
+    """Cells as a frame with columns `CELLS`, by their row."""
+    return pd.DataFrame(
+        [(row, *cell) for row, cells in rows.items() for cell in cells], columns=list(CELLS)
+    )
 
 
 def title(task: str, model: str, *, is_llm: bool) -> str:
@@ -85,15 +97,20 @@ def markdown(sections: Sequence[Section]) -> str:
 def html(sections: Sequence[Section]) -> str:
     """The tables as HTML for a page, without titles of their groups."""
     return _render(
-        sections, lambda text: "", lambda text: f"<h3>{clean(text)}</h3>", _html_table, _html_note
+        sections,
+        lambda text: "",
+        lambda text: f"<h3>{clean(text)}</h3>",
+        lambda heads, rows: html_table(
+            [(clean(head), "") for head in heads], ["".join(map(_html_cell, row)) for row in rows]
+        ),
+        lambda text: f'<p class="notes">{clean(text)}</p>',
     )
 
 
-def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{clean(text)}</th>' for text in heads)
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{_html_cell(text)}</td>" for text in row) + "</tr>" for row in rows
-    )
+def html_table(heads: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
+    """A table that scrolls, of heads (HTML and class) and rows (HTML of their cells)."""
+    top = "".join(f'<th scope="col" class="{kind}">{head}</th>' for head, kind in heads)
+    lines = "".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"
@@ -102,11 +119,11 @@ def _html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _html_cell(text: str) -> str:
     value, bracket, limits = clean(text).partition(" [")
-    return f'{value} <span class="range">[{limits}</span>' if bracket else value
-
-
-def _html_note(text: str) -> str:
-    return f'<p class="notes">{clean(text)}</p>'
+    return (
+        f"<td>{value}</td>"
+        if not bracket
+        else f'<td>{value} <span class="range">[{limits}</span></td>'
+    )
 
 
 def csv(sections: Sequence[Section]) -> str:
@@ -116,16 +133,14 @@ def csv(sections: Sequence[Section]) -> str:
 
 def as_json(sections: Sequence[Section]) -> str:
     """All cells and notes; what is unknown or infinite is null."""
-    cells = [
-        {name: _plain_value(value) for name, value in row.items()}
-        for row in _cells(sections).to_dict("records")
-    ]
+    cells = _cells(sections).replace([math.inf, -math.inf], math.nan)
     notes = [
         {"task": s.task, "model": s.model, "table": s.title, "note": note}
         for s in sections
         for note in s.notes
     ]
-    return json.dumps({"cells": cells, "notes": notes}, indent=1, allow_nan=False)
+    known = cells.astype(object).where(cells.notna(), None).to_dict("records")
+    return json.dumps({"cells": known, "notes": notes}, indent=1, allow_nan=False)
 
 
 FORMATS: dict[str, Callable[[Sequence[Section]], str]] = {
@@ -190,9 +205,3 @@ def _cells(sections: Sequence[Section]) -> pd.DataFrame:
     ]
     order = ["task", "model", "is_llm", "table", "kind", "of", "quantity"]
     return pd.concat(parts)[[*order, "value", "low", "high", "n", "unit"]]
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, str | bool) else int(value)

@@ -23,6 +23,7 @@ from evo.journal import LogError
 from evo.log import Log, read_log
 from evo.records import STATUSES
 from replay.ancestry import Place, parent_of, program_of
+from replay.intervals import FloatArray
 from replay.logs import Tables, load_tables
 from replay.markup import clean, difference, page, program
 from replay.pages import Panel, best_construction, draw_page
@@ -30,7 +31,8 @@ from replay.plots.hits import hits_of, pack, still
 from replay.reading import Source
 from replay.report import OFFLINE_NOTE, Group, groups, sections
 from replay.style import Theme, subplots
-from replay.tables import FORMATS
+from replay.style import number as in_digits
+from replay.tables import FORMATS, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +43,7 @@ Texts = dict[Place | None, str | None]
 """Programs by their place."""
 
 SCRIPT = Path(__file__).with_name("site.js")
-WIDTH, DPI = 11.9, 100  # inches of a figure, and pixels of an inch on the screen
+WIDTH, HEIGHT, DPI = 10.0, 4.4, 100  # of a figure, and pixels of an inch on the screen
 MOST_STEPS = 60
 """Improving children of a run whose differences are shown, the last ones."""
 
@@ -78,9 +80,8 @@ def site(
             data = json.dumps(_run(read_log(path), tables.runs.iloc[number]), allow_nan=False)
             target = folder / "runs" / f"{number}.js"
             target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")
-        body = _index(title, tables, parts)
+        body, script = _index(title, tables, parts), SCRIPT.read_text(encoding="utf-8")
         target = folder / "index.html"
-        script = SCRIPT.read_text(encoding="utf-8")
         target.write_text(page(title, body, script=script), encoding="utf-8")
     except OSError as error:
         raise LogError(f"{folder}: cannot be written: {error.strerror or error}") from None
@@ -88,8 +89,8 @@ def site(
 
 
 def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
-    links = [("#runs", "Runs"), *((f"#part-{k}", part.task) for k, part in enumerate(parts))]
-    menu = " ".join(f'<a href="{to}">{clean(text)}</a>' for to, text in links[:8])
+    links = [("runs", "Runs"), *((f"part-{k}", part.task) for k, part in enumerate(parts[:7]))]
+    menu = " ".join(f'<a href="#{to}">{clean(text)}</a>' for to, text in links)
     return "\n".join(
         [
             f"<header><div><strong>{clean(title)}</strong> {menu}</div></header>",
@@ -107,14 +108,15 @@ def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
 def _sums(tables: Tables) -> str:
     """What all runs are together, in large numbers."""
     runs, children = tables.runs, tables.children
-    ok = (children["status"] == "ok").mean() if len(children) else math.nan
+    tokens = runs[["prompt_tokens", "completion_tokens"]].sum().sum()
     told = [
         ("runs", f"{len(runs):,}"),
         ("calls", f"{int(runs['n_calls'].sum()):,}"),
-        ("children ok", "none" if math.isnan(ok) else f"{100 * ok:.0f} %"),
-        ("tokens reported", _count(runs[["prompt_tokens", "completion_tokens"]].sum().sum())),
+        ("children ok", f"{100 * (children['status'] == 'ok').mean():.0f} %"
+                        if len(children) else "none"),
+        ("tokens reported", in_digits(tokens)),
         ("models", ", ".join(dict.fromkeys(runs["model"]))),
-    ]
+    ]  # fmt: skip
     boxes = "".join(f"<div><b>{clean(text)}</b><span>{name}</span></div>" for name, text in told)
     note = "" if runs["is_llm"].all() else f'<p class="muted">Here {OFFLINE_NOTE}.</p>'
     return f'<div class="sums">{boxes}</div>{note}'
@@ -123,39 +125,35 @@ def _sums(tables: Tables) -> str:
 def _table_of_runs(tables: Tables) -> str:
     """One row a run; task, model and search where they are not all the same."""
     curves = dict(list(tables.generations.groupby("run", sort=False)["best_fitness"]))
-    statuses = tables.children.groupby("run")["status"]
-    shares = statuses.agg(lambda status: (status == "ok").mean()).to_dict()
+    ok = (tables.children["status"] == "ok").groupby(tables.children["run"]).mean().to_dict()
     named = [name for name in ("task", "model", "search") if tables.runs[name].nunique() > 1]
     numbers = ("initial", "best", "N", "T", "seed", "calls", "ok", "tokens", "seconds")
-    heads = "".join(
-        f'<th scope="col" class="{kind}"><button type="button">{name}</button></th>'
-        for names, kind in ((["run", *named], "word"), (numbers, ""))
-        for name in names
-    )
+    heads = [
+        (f'<button type="button">{name}</button>', "" if name in numbers else "word")
+        for name in ("run", *named, *numbers)
+    ]
     lines = []
     for number, row in enumerate(tables.runs.to_dict("records")):
         curve = curves[row["run"]].to_numpy(dtype=np.float64)
-        ends = (curve[0], curve[-1]) if len(curve) else (math.nan, math.nan)
         cells = [
+            f'<td class="word"><a href="#run-{number}">{clean(row["run"])}</a></td>',
             *(f'<td class="word">{clean(str(row[name]))}</td>' for name in named),
-            _number(ends[0], ".4g"),
-            _number(ends[1], ".6g"),
-            _number(row["children"], "d"),
-            _number(row["generations"], "d"),
-            _number(row["seed"] if row["seed"] >= 0 else math.nan, "d"),
-            _number(row["n_calls"], "d"),
-            _number(100 * shares.get(row["run"], math.nan), ".0f", " %"),
+            _number(curve[0], ".4g"),
+            _number(curve[-1], ".6g"),
+            *(_number(row[name], ".0f") for name in ("children", "generations")),
+            _number(row["seed"] if row["seed"] >= 0 else math.nan, ".0f"),
+            _number(row["n_calls"], ".0f"),
+            _number(100 * ok.get(row["run"], math.nan), ".0f", " %"),
             _number(row["prompt_tokens"] + row["completion_tokens"], ",.0f"),
             _number(row["call_seconds"], ",.0f"),
+            f"<td>{_spark(curve)}</td>",
         ]
-        link = f'<td class="word"><a href="#run-{number}">{clean(row["run"])}</a></td>'
-        lines.append(f"<tr>{link}{''.join(cells)}<td>{_spark(curve)}</td></tr>")
+        lines.append("".join(cells))
     return (
         f'<section id="runs"><h2>Runs</h2><p class="find"><input type="search" id="find" '
         f'aria-label="find runs" placeholder="find: task, model, seed, ..."><span class="muted" '
-        f'id="found" role="status">{len(lines)} runs</span></p><div class="scroll" tabindex="0">'
-        f'<table><thead><tr>{heads}<th scope="col">best so far</th></tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div></section>"
+        f'id="found" role="status">{len(lines)} runs</span></p>'
+        f"{html_table([*heads, ('best so far', '')], lines)}</section>"
     )
 
 
@@ -163,31 +161,20 @@ def _number(value: float, form: str, unit: str = "") -> str:
     """A cell; empty where the number is unknown."""
     if not math.isfinite(value):
         return '<td data-key=""></td>'
-    shown = format(int(value) if form == "d" else value, form)
-    return f'<td data-key="{value:.12g}">{shown}{unit}</td>'
+    return f'<td data-key="{value:.12g}">{value:{form}}{unit}</td>'
 
 
-def _count(value: float) -> str:
-    for size, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
-        if value >= size:
-            return f"{value / size * (1e1 if size == 1e4 else 1):.3g}{unit}"
-    return f"{value:.0f}"
-
-
-def _spark(curve: np.ndarray[Any, np.dtype[np.float64]]) -> str:
+def _spark(curve: FloatArray) -> str:
     """A trajectory, 96 x 20 pixels."""
     known = [(x, y) for x, y in enumerate(curve.tolist()) if not math.isnan(y)]
     if len(known) < 2:
         return ""
-    low, high = known[0][1], known[-1][1]
+    low, room = known[0][1], known[-1][1] - known[0][1] or 1
     points = (
-        f"{2 + 92 * x / (len(curve) - 1):.1f} {17 - 14 * (y - low) / ((high - low) or 1):.1f}"
-        for x, y in known
+        f"{2 + 92 * x / (len(curve) - 1):.1f} {17 - 14 * (y - low) / room:.1f}" for x, y in known
     )
-    return (
-        f'<svg class="spark" width="96" height="20" aria-hidden="true"><path d="M'
-        f'{"L".join(points)}"/></svg>'
-    )
+    drawn = f'<path d="M{"L".join(points)}"/>'
+    return f'<svg class="spark" width="96" height="20" aria-hidden="true">{drawn}</svg>'
 
 
 def _part(number: int, part: Group) -> str:
@@ -201,16 +188,11 @@ def _part(number: int, part: Group) -> str:
     )
 
 
-def both_themes(draw: Callable[[Axes, Theme], object], *, height: float = 4.6) -> str:
-    """A figure of one Axes as HTML that answers to the mouse, light or dark as the page is.
-
-    Args:
-        draw: Draws on the Axes, in a theme.
-        height: Inches.
-    """
+def both_themes(draw: Callable[[Axes, Theme], object]) -> str:
+    """A figure of one Axes as HTML that answers to the mouse, light or dark as the page is."""
 
     def made(theme: Theme) -> Figure:
-        figure, [ax] = subplots(width=WIDTH, height=height)
+        figure, [ax] = subplots(width=WIDTH, height=HEIGHT)
         draw(ax, theme)
         return figure
 
@@ -237,53 +219,46 @@ def _in_both(make: Callable[[Theme], Figure]) -> str:
 def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:
     """What the page of a run shows."""
     header, trajectory = log.header, log.trajectory.tolist()
-    first = log.initial.evaluation.fitness if log.initial else None
-    generations = [(0, 0), *((o.generation, o.index) for o in log.outcomes)]
-    evaluations = [None, *(outcome.evaluation for outcome in log.outcomes)]
-    fitness = [first, *(each.fitness for each in evaluations if each)]
-    status = [each.status or "unknown" if each else "ok" for each in evaluations]
-    if first is None and log.initial:
-        status[0] = log.initial.evaluation.status or "unknown"
-    skip = 0 if log.initial else 1
-    generations, fitness, status = generations[skip:], fitness[skip:], status[skip:]
-    evaluations = evaluations[skip:]
+    first = [((0, 0), log.initial.evaluation)] if log.initial else []
+    every = [*first, *(((o.generation, o.index), o.evaluation) for o in log.outcomes)]
+    places = [place for place, _ in every]
+    fitness = [evaluation.fitness for _, evaluation in every]
+    status = [evaluation.status or "unknown" for _, evaluation in every]
     better = [each.best for each in log.generations if each.improved]
     improving = better[-MOST_STEPS:]
-    numbers = {place: number for number, place in enumerate(generations)}
+    numbers = {place: number for number, place in enumerate(places)}
     parents = _parents(log)
     texts = _texts(log, parents, improving)
     low, high, clipped = _range([each for each in fitness if each is not None])
-    failed = {s for s, f in zip(status, fitness, strict=True) if f is None}
-    best = trajectory[-1]
+    note = "" if header.model.is_llm else f": {OFFLINE_NOTE}"
     return {
         "name": row["run"],
-        "about": f"{header.task.name}, {header.model.name}"
-        + ("" if header.model.is_llm else f": {OFFLINE_NOTE}"),
+        "about": f"{header.task.name}, {header.model.name}{note}",
         "words": f"every child of {row['run']} by generation and fitness; the best so far ends at "
-        f"{best:.6g} after {len(log.generations)} generations",
+        f"{trajectory[-1]:.6g} after {len(log.generations)} generations",
         "facts": list(_facts(log, row)),
         "N": header.children,
-        "last": max([len(log.generations), *(place[0] for place in generations)]),
+        "last": max([len(log.generations), *(generation for generation, _ in places)]),
         "range": [low, high],
         "clipped": clipped,
-        "statuses": [name for name in (*STATUSES, "unknown") if name in failed],
+        "statuses": [name for name in (*STATUSES, "unknown") if name in {*status} - {"ok"}],
         "best": [None if math.isnan(value) else value for value in trajectory],
         "children": {
-            "generation": [place[0] for place in generations],
-            "index": [place[1] for place in generations],
+            "generation": [generation for generation, _ in places],
+            "index": [index for _, index in places],
             "status": status,
             "fitness": [None if f is None else _six(f) for f in fitness],
-            "parent": [
-                f"{parents[place][0]}-{parents[place][1]}" if place in parents else ""
-                for place in generations
-            ],
-            "said": [(each.error or "")[:160] if each and f is None else ""
-                     for each, f in zip(evaluations, fitness, strict=True)],
+            "parent": [_at(parents[place]) if place in parents else "" for place in places],
+            "said": ["" if e.status == "ok" else (e.error or "")[:160] for _, e in every],
             "better": [numbers[place] for place in better],
         },
         "steps": list(_steps(log, parents, improving, texts)),
         "programs": list(_programs(log, texts)),
-    }  # fmt: skip
+    }
+
+
+def _at(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
 
 
 def _range(known: Sequence[float]) -> tuple[float, float, bool]:
@@ -303,19 +278,17 @@ def _six(value: float) -> float:
 
 def _parents(log: Log) -> dict[Place, Place]:
     """Which program each child rewrote, as far as the log says."""
-    found = {}
-    for outcome in log.outcomes:
-        parent = outcome.parents[0] if outcome.parents else parent_of(log, outcome.generation)
-        if parent is not None:
-            found[outcome.generation, outcome.index] = parent
-    return found
+    found = {
+        (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
+        for o in log.outcomes
+    }
+    return {place: parent for place, parent in found.items() if parent is not None}
 
 
 def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
     """Configuration and cost of a run, in words."""
     header = log.header
-    best, counts = log.trajectory[-1], log.status_counts
-    yield "best fitness", f"{best:.8g}"
+    yield "best fitness", f"{log.trajectory[-1]:.8g}"
     yield "generations T", f"{len(log.generations)}{'' if log.finished else f' of {log.goal}'}"
     yield "children N", str(header.children)
     if header.seed >= 0:
@@ -325,16 +298,13 @@ def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
         if (value := getattr(header.sampling, name)) is not None:
             yield name.replace("_", " "), f"{value:g}"
     yield "calls", f"{row['n_calls']}"
-    for name, count in sorted(counts.items(), key=lambda each: -each[1]):
-        yield f"children {name.replace('_', ' ')}", str(count)
-    units = [
-        ("prompt_tokens", "prompt tokens", ",.0f"),
-        ("completion_tokens", "completion tokens", ",.0f"),
-    ]
-    if header.model.is_llm:
-        units.append(("dollars", "dollars", ".4g"))
-    for column, name, form in (*units, ("call_seconds", "seconds of calls", ",.0f")):
-        yield name, "unknown" if math.isnan(row[column]) else format(row[column], form)
+    for name, count in sorted(log.status_counts.items(), key=lambda each: -each[1]):
+        yield f"children {str(name or 'unknown').replace('_', ' ')}", str(count)
+    dollars = [("dollars", ".4g")] if header.model.is_llm else []
+    counts = [("prompt_tokens", ",.0f"), ("completion_tokens", ",.0f"), *dollars]
+    for column, form in (*counts, ("call_seconds", ",.0f")):
+        known = not math.isnan(row[column])
+        yield column.replace("_", " "), format(row[column], form) if known else "unknown"
     if header.lost:
         yield f"from {header.source}", f"does not hold: {header.lost}"
 
@@ -344,26 +314,25 @@ def _steps(
 ) -> Iterator[dict[str, str]]:
     """Each improving child: what it gained, and what it changed of its parent."""
     fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
-    trajectory = log.trajectory.tolist()
     for place in improving:
-        known, before = fitness[place], trajectory[place[0] - 1]
+        known, before = fitness[place], log.trajectory[place[0] - 1]
         text, was = texts.get(place), texts.get(parents.get(place))
-        step = {
-            "at": f"{place[0]}-{place[1]}",
-            "head": f"generation {place[0]}, child {place[1]}: fitness {known:.6g}",
-            "gain": "" if known is None or math.isnan(before) else f"+{known - before:.3g}",
-            "lines": "",
-            "html": "<p class='muted'>The log holds no program.</p>",
-        }
+        lines, html = "", "<p class='muted'>The log holds no program.</p>"
         if text is not None and was is not None:
             try:
-                step["html"], added, removed = difference(was, text)
-                step["lines"] = f"lines: {added} added, {removed} removed"
+                html, added, removed = difference(was, text)
+                lines = f"lines: {added} added, {removed} removed"
             except ValueError as error:
-                step["html"] = f"<p class='muted'>{clean(str(error))}</p>"
+                html = f"<p class='muted'>{clean(str(error))}</p>"
         elif text is not None:
-            step["html"] = program(text)
-        yield step
+            html = program(text)
+        yield {
+            "at": _at(place),
+            "head": f"generation {place[0]}, child {place[1]}: fitness {known:.6g}",
+            "gain": "" if known is None or math.isnan(before) else f"+{known - before:.3g}",
+            "lines": lines,
+            "html": html,
+        }
 
 
 def _texts(log: Log, parents: Mapping[Place, Place], improving: Sequence[Place]) -> Texts:
@@ -372,17 +341,14 @@ def _texts(log: Log, parents: Mapping[Place, Place], improving: Sequence[Place])
     if log.initial:
         wanted.add((log.best.generation, log.best.index))
     found = {} if log.header.compact else log.find(wanted - {(0, 0)})
-    texts: Texts = {place: child.program for place, child in found.items()}
-    texts[0, 0] = program_of(log, (0, 0))
-    return texts
+    first = {(0, 0): program_of(log, (0, 0))}
+    return {place: child.program for place, child in found.items()} | first
 
 
 def _programs(log: Log, texts: Texts) -> Iterator[tuple[str, str]]:
     """The best program and the initial one."""
-    if log.initial and (best := log.best).generation:
-        text = texts.get((best.generation, best.index))
-        if text is not None:
-            where = f"generation {best.generation}, child {best.index}"
-            yield f"The best: {where}", program(text)
+    best = log.best if log.initial else None
+    if best and best.generation and (text := texts.get((best.generation, best.index))) is not None:
+        yield f"The best: generation {best.generation}, child {best.index}", program(text)
     if (first := texts[0, 0]) is not None:
         yield "The initial program", program(first)

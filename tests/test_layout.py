@@ -125,7 +125,7 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
             assert not callable(getattr(public, name.split(".")[1])), name
 
 
-CAPS = {"evo": 26_000, "replay": 18_600, "tests": 28_200}
+CAPS = {"evo": 26_000, "replay": 18_420, "tests": 27_900}
 """Lines of Python and JavaScript at most."""
 
 LARGE = dict.fromkeys(

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,7 +32,7 @@ from evo.llm.registry import find_model
 from evo.records import Model
 from evo.task import Task, load_task
 from replay.drivers import openevolve, shinka
-from replay.drivers.job import Job, Judge, resampled
+from replay.drivers.job import ASK, Job, Judge, Tool, resampled
 from replay.importers import read, write
 
 if TYPE_CHECKING:
@@ -46,19 +46,7 @@ class DriverError(ValueError):
     """A tool is not there, or did not run."""
 
 
-class Tool(Protocol):
-    """What a module of this package says of its tool."""
-
-    PACKAGE: str
-    MODULE: str
-    FORMAT: str
-
-    def prepare(self, job: Job) -> list[str]:
-        """Writes what the tool needs; returns the arguments of its Python."""
-        ...
-
-
-TOOLS: dict[str, Tool] = {"openevolve": openevolve, "shinka": shinka}
+TOOLS: dict[str, Tool] = {"openevolve": openevolve.TOOL, "shinka": shinka.TOOL}
 
 
 def drive(
@@ -112,14 +100,14 @@ def drive(
 def check_installed(python: Path, tool: Tool) -> None:
     """Raises DriverError, with what to do, unless a Python has the tool."""
     try:
-        asked = [str(python), "-c", f"import {tool.MODULE}"]
+        asked = [str(python), "-c", f"import {tool.module}"]
         done = subprocess.run(asked, capture_output=True, check=False, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DriverError(f"--python {python}: cannot be run: {error}") from None
     if done.returncode != 0:
         raise DriverError(
-            f"{python} has no package {tool.PACKAGE}: make an environment for it "
-            f"(python -m venv FOLDER; FOLDER/bin/pip install {tool.PACKAGE}) and give "
+            f"{python} has no package {tool.package}: make an environment for it "
+            f"(python -m venv FOLDER; FOLDER/bin/pip install {tool.package}) and give "
             "--python FOLDER/bin/python"
         )
 
@@ -143,29 +131,27 @@ def _run(
         transport=resampled(seed) if offline else None,
     )
     with Judge(task) as judge, gate:
-        job = Job(folder, task, gate.model.name, gate.url, judge.url, calls, seed)
-        output = folder / "output.txt"
-        arguments = tool.prepare(job)
+        (folder / "judging.py").write_text(ASK.format(url=judge.url))
+        job = Job(folder, task, gate.model.name, gate.url, calls, seed)
         # Nothing of this process's environment reaches the tool but where things are.
         environment = {n: os.environ[n] for n in ("PATH", "HOME", "TMPDIR") if n in os.environ}
-        client = f"{tool.MODULE}-s{seed}"
-        keys = dict.fromkeys(("OPENAI_API_KEY", "LOCAL_OPENAI_API_KEY"), client)
+        keys = ("OPENAI_API_KEY", "LOCAL_OPENAI_API_KEY")
+        output = folder / "output.txt"
         with output.open("wb") as file:
             process = subprocess.Popen(
-                [python.absolute(), *arguments],
+                [python.absolute(), *tool.prepare(job)],
                 cwd=folder,
-                env=environment | keys,
+                env=environment | dict.fromkeys(keys, f"{tool.module}-s{seed}"),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
             _watch(process, gate)
-        if gate.account.spent["calls"] == 0:
-            said = output.read_text(errors="replace").strip().splitlines()
-            last = said[-1] if said else "nothing"
-            raise DriverError(f"{tool.PACKAGE} made no call; {output} ends with: {last}")
-    (run,) = read(folder / "out", tool.FORMAT)
+    if gate.account.spent["calls"] == 0:
+        said = output.read_text(errors="replace").strip().splitlines() or ["nothing"]
+        raise DriverError(f"{tool.package} made no call; {output} ends with: {said[-1]}")
+    (run,) = read(folder / "out", tool.format)
     lost = [run.header.lost] if run.header.lost else []
     if silent := int(gate.account.spent["calls"]) - len(run.children):
         lost.append(f"{silent} of {calls} calls, which left no program")

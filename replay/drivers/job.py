@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,25 +21,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a tool.
-
-    Attributes:
-        folder: Where it works; it leaves its records in `folder / "out"`.
-        task: What it improves.
-        model: Name of the model, to call it by.
-        endpoint: Base URL of the gate.
-        judge: URL that judges a program.
-        calls: Its budget.
-        seed: Its seed.
-    """
+    """One run of a tool, which leaves its records in `folder / "out"`."""
 
     folder: Path
     task: Task
-    model: str
-    endpoint: str
-    judge: str
+    model: str  # its name, to call it by
+    endpoint: str  # base URL of the gate
     calls: int
     seed: int
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: `prepare` writes what it needs, and returns the arguments of its Python."""
+
+    package: str
+    module: str
+    format: str  # of the importer
+    prepare: Callable[[Job], list[str]]
 
 
 ASK = '''\

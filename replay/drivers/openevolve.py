@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 
-from replay.drivers.job import ASK, Job, in_block
-
-PACKAGE, MODULE, FORMAT = "openevolve", "openevolve", "openevolve"
+from replay.drivers.job import Job, Tool, in_block
 
 _EVALUATOR = """\
 from judging import judge
@@ -37,9 +35,11 @@ def prepare(job: Job) -> list[str]:
         },
     }
     (job.folder / "initial_program.py").write_text(in_block(job.task.initial_program))
-    (job.folder / "judging.py").write_text(ASK.format(url=job.judge))
     (job.folder / "evaluator.py").write_text(_EVALUATOR)
     (job.folder / "config.yaml").write_text(json.dumps(settings, indent=1))  # JSON is YAML
     start = "import sys; from openevolve.cli import main; sys.exit(main())"
     files = ["initial_program.py", "evaluator.py", "--config", "config.yaml", "--output", "out"]
     return ["-c", start, *files]
+
+
+TOOL = Tool("openevolve", "openevolve", "openevolve", prepare)

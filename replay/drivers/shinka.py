@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 
-from replay.drivers.job import ASK, Job, in_block
-
-PACKAGE, MODULE, FORMAT = "shinka-evolve", "shinka", "shinkaevolve"
+from replay.drivers.job import Job, Tool, in_block
 
 _EVALUATE = """\
 import argparse
@@ -67,8 +65,10 @@ def prepare(job: Job) -> list[str]:
     }
     settings = {"seed": job.seed, "evolution": evolution}
     (job.folder / "initial.py").write_text(in_block(job.task.initial_program))
-    (job.folder / "judging.py").write_text(ASK.format(url=job.judge))
     (job.folder / "evaluate.py").write_text(_EVALUATE)
     (job.folder / "settings.json").write_text(json.dumps(settings, indent=1))
     (job.folder / "run.py").write_text(_RUN)
     return ["run.py"]
+
+
+TOOL = Tool("shinka-evolve", "shinka", "shinkaevolve", prepare)

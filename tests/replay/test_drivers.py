@@ -68,7 +68,7 @@ def test_a_program_is_marked_once():
 
 def test_what_is_missing_is_said_before_anything_is_made(tmp_path, capsys):
     for tool in TOOLS.values():
-        with pytest.raises(DriverError, match=f"pip install {tool.PACKAGE}"):
+        with pytest.raises(DriverError, match=f"pip install {tool.package}"):
             replay.drivers.check_installed(Path(sys.executable), tool)
     absent = str(tmp_path / "python")
     with pytest.raises(DriverError, match="cannot be run"):
@@ -156,7 +156,7 @@ def test_a_tool_that_does_not_end_is_ended_and_a_run_that_is_there_is_kept(
 
 def check(tool, folder):
     """One run of a tool at its budget; returns the log, the tool's folder and what it sent."""
-    python = environment(TOOLS[tool].PACKAGE)
+    python = environment(TOOLS[tool].package)
     frame = drive(tool, "mmd", calls=CALLS, python=python, seeds=[41], log_dir=folder)
     path = folder / f"{tool}-min_max_distance-s41.jsonl"
     lines = [json.loads(x) for x in (path.with_suffix("") / "gate.jsonl").read_text().splitlines()]

@@ -1,5 +1,4 @@
 import json
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +11,9 @@ CORPUS = Path(__file__).resolve().parents[2] / "logs" / "corpus" / "local-tsp"
 
 
 def test_each_claim_is_judged_on_the_runs_that_are_complete(tmp_path, capsys):
-    target, begun = tmp_path / "page.html", time.monotonic()
+    target = tmp_path / "page.html"
     options = ["--protocol", "local-tsp", str(CORPUS), "-o", str(target)]
     assert main(["report", *options, "--json"]) == 0
-    assert time.monotonic() - begun < 60
     found = json.loads(capsys.readouterr().out)
     protocol = load_protocol("local-tsp")
     stated = {cell["of"] for cell in found["cells"] if cell["table"] == "Claims"}

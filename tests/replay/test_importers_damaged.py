@@ -1,6 +1,7 @@
 """Whatever a file holds: an import, or one error that names the file; and never a silent zero."""
 
 import contextlib
+import io
 import json
 import math
 import sqlite3
@@ -18,8 +19,10 @@ from foreign_samples import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import replay
 from evo.journal import LogError
-from replay.importers import IMPORTERS, LogFormatError, detect, read, table, write
+from replay.cli import main
+from replay.importers import read, write
 
 FILES = {
     "table": "table.jsonl",
@@ -36,9 +39,6 @@ STRANGE = st.one_of(
     st.lists(st.integers(), max_size=2),
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
-
-
-CELLS = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(), st.binary())
 
 
 @contextlib.contextmanager
@@ -62,15 +62,31 @@ def survives(path, format):  # noqa: A002
     return [fitness for fitness in found if fitness]
 
 
-@pytest.mark.parametrize("format", FILES)
-@given(data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_arbitrary_bytes(format, data):  # noqa: A002
-    content = data.draw(st.binary(max_size=200))
+@pytest.mark.parametrize("format", [*FILES, "auto"])
+@given(
+    content=st.one_of(
+        st.binary(max_size=200),
+        st.binary(max_size=200).map(lambda rest: b"run,generation,fitness\n" + rest),
+        st.dictionaries(st.sampled_from(["trajectory", "fitness", "generation", "N"]), STRANGE).map(
+            lambda value: json.dumps(value).encode()
+        ),
+    )
+)
+@settings(max_examples=30, deadline=None)
+def test_whatever_bytes_are_a_log_or_one_line(format, content):  # noqa: A002
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / FILES[format]
+        path = Path(folder) / FILES.get(format, "table.csv")
         path.write_bytes(content)
-        assert survives(path, format) == []
+        target = Path(folder) / "out"
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            code = main(["import", format, str(path), "-o", str(target)])
+        if code:
+            assert code == 2
+            assert said.getvalue().count("\n") == 1
+            assert str(path) in said.getvalue()
+        else:
+            assert len(replay.load(target))
 
 
 def samples(folder):
@@ -170,11 +186,7 @@ def test_strange_metrics_never_become_a_fitness(metrics):
 @pytest.mark.parametrize(
     "column", ["code", "generation", "combined_score", "correct", "metadata", "public_metrics"]
 )
-@given(
-    value=st.one_of(
-        st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.text(), st.binary()
-    )
-)
+@given(value=st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary())
 @settings(max_examples=25, deadline=None)
 def test_strange_cells_of_a_database(column, value):
     if isinstance(value, str):  # SQLite holds no lone surrogates
@@ -186,28 +198,3 @@ def test_strange_cells_of_a_database(column, value):
         connection.commit()
         connection.close()
         survives(path, "shinkaevolve")
-
-
-@given(content=st.binary(max_size=200))
-@settings(max_examples=60, deadline=None)
-def test_arbitrary_tables(content):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.csv"
-        path.write_bytes(b"run,generation,fitness\n" + content)
-        with an_error_at_most(path):
-            table.read(path)
-
-
-def test_what_is_not_there_or_not_known(tmp_path):
-    with pytest.raises(LogFormatError, match="no such file"):
-        read(tmp_path / "nowhere")
-    with pytest.raises(LogFormatError, match="no such file"):
-        read(tmp_path / "nowhere", "paper")
-    with pytest.raises(LogFormatError, match=r"not recognised.*codeevolve, openevolve"):
-        detect(tmp_path)
-    with pytest.raises(LogFormatError, match="'evolve'"):
-        read(tmp_path, "evolve")
-    for name in set(IMPORTERS) - {"table"}:
-        with pytest.raises(LogFormatError) as caught:
-            read(tmp_path, name)
-        assert str(tmp_path) in str(caught.value)

@@ -10,7 +10,7 @@ import replay
 from evo.journal import LogError
 from evo.upkeep import verify
 from replay.cli import main
-from replay.importers import keep, read
+from replay.importers import IMPORTERS, keep, read
 
 SAMPLES = Path(__file__).resolve().parents[2] / "logs" / "samples"
 
@@ -67,20 +67,12 @@ def test_without_its_task_a_full_import_says_what_it_lacks(tmp_path, capsys):
 
 def test_what_is_no_log_of_the_tool_is_one_line(tmp_path, capsys):
     (tmp_path / "text.jsonl").write_text("hello\n")
-    for name, path in (
-        ("openevolve", "/dev/null"),
-        ("openevolve", tmp_path / "text.jsonl"),
-        ("shinkaevolve", "/dev/null"),
-        ("codeevolve", tmp_path / "text.jsonl"),
-        ("skydiscover", "/dev/null"),
-        ("paper", "/dev/null"),
-        ("table", "/dev/null"),
-        ("auto", tmp_path),
-        ("levi", tmp_path),
-    ):
+    (tmp_path / "empty").mkdir()
+    places = ("/dev/null", tmp_path / "text.jsonl", tmp_path / "empty", tmp_path / "nowhere")
+    for name, path in ((name, path) for name in (*IMPORTERS, "auto", "levi") for path in places):
         assert main(["import", name, str(path), "-o", str(tmp_path / "out")]) == 2
         said = capsys.readouterr().err
         assert said.count("\n") == 1
-        assert str(path) in said or name == "levi"
         assert "Traceback" not in said
+        assert str(path) in said or "codeevolve, openevolve, paper" in said
     assert not (tmp_path / "out").exists()

@@ -1,6 +1,5 @@
 import json
 
-import numpy as np
 import pytest
 from foreign_samples import USED, openevolve_program, statuses, trajectory, write_openevolve
 
@@ -29,14 +28,6 @@ def test_the_union_of_checkpoints_trace_and_log(tmp_path):
     assert run.header.model.name == "m"
     assert "1 of 8 iterations, counted as failed calls" in run.lost
     assert "the fitness of 1 of 8 children" in run.lost
-
-
-def test_without_the_text_log_missing_iterations_are_failed_calls(tmp_path):
-    write_openevolve(tmp_path)
-    (tmp_path / "logs" / "openevolve_1.log").unlink()
-    (run,) = read(tmp_path)
-    assert [statuses(run)[k] for k in (4, 6, 7)] == [None] * 3
-    assert len(run.children) == 8
 
 
 def test_a_trace_alone(tmp_path):
@@ -72,6 +63,12 @@ def test_every_call_of_a_resumed_run_counts_in_the_order_of_its_sessions(tmp_pat
     inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "a2.json"
     inside.write_text(json.dumps(again))
     (tmp_path / "logs" / "openevolve_1.log").unlink()
+    zero = tmp_path / "checkpoints" / "checkpoint_5" / "programs" / "z.json"
+    zero.write_text(json.dumps(openevolve_program("z", 0, {"combined_score": 0.35})))
+    (run,) = read(tmp_path)  # iterations 0 to 6, then 1 to 8 again
+    assert run.children[0].program == "print('z')"
+    assert len(run.children) == 7 + 8
+    zero.unlink()
     (run,) = read(tmp_path)  # iterations 1 to 6, then 1 to 8 again
     assert [child.program for child in run.children[:2]] == ["print('a')", "print('b')"]
     assert run.children[6].program == "print('a2')"
@@ -91,18 +88,6 @@ def test_every_call_of_a_resumed_run_counts_in_the_order_of_its_sessions(tmp_pat
     assert trajectory(run)[-1] == 0.4
 
 
-def test_iterations_from_0_are_calls_from_1(tmp_path):
-    write_openevolve(tmp_path)
-    zero = openevolve_program("z", 0, {"combined_score": 0.35})
-    inside = tmp_path / "checkpoints" / "checkpoint_10" / "programs" / "z.json"
-    inside.write_text(json.dumps(zero))
-    (tmp_path / "logs" / "openevolve_1.log").unlink()
-    (run,) = read(tmp_path)
-    assert [child.program for child in run.children[:3]] == [f"print('{key}')" for key in "zab"]
-    assert trajectory(run)[:4] == [0.1, 0.35, 0.35, 0.4]
-    assert len(run.children) == 9
-
-
 def test_prompts_islands_and_parents_through_migrants(tmp_path):
     write_openevolve(tmp_path)
     asked = {"system": "Be good.", "user": "Improve.", "responses": ["I did."]}
@@ -116,6 +101,11 @@ def test_prompts_islands_and_parents_through_migrants(tmp_path):
     assert found.prompt == (("system", "Be good."), ("user", "Improve."))
     assert found.parents == ((2, 0),)  # of the program that the migrant is a copy of
     assert run.program == "print('root')"
+    write(run, tmp_path / "a.jsonl")
+    table = replay.children(tmp_path / "a.jsonl")
+    assert table["parent_fitness"].tolist()[6] == 0.4
+    with pytest.raises(ValueError, match="search 'greedy', got OpenEvolve"):
+        replay.fit_kernel(table)
 
 
 @pytest.mark.parametrize(
@@ -170,21 +160,3 @@ def test_skydiscover_adds_failed_iterations(tmp_path):
     assert run.children[0].attempts[0].usage == {
         key: USED[key] for key in ("prompt_tokens", "completion_tokens")
     }
-
-
-def test_children_know_their_parents_and_what_needs_greedy_refuses_them(tmp_path):
-    write_openevolve(tmp_path / "run")
-    (run,) = read(tmp_path / "run")
-    write(run, tmp_path / "a.jsonl")
-    table = replay.children(tmp_path / "a.jsonl")
-    assert set(table["search"]) == {"OpenEvolve"}
-    known = {(c.generation, c.index): c.evaluation.fitness for c in run.children}
-    known[0, 0] = run.initial.evaluation.fitness
-    for _, row in table.iterrows():
-        stated = known[row["parents"][0]] if row["parents"] else None
-        assert row["parent_fitness"] == pytest.approx(stated, nan_ok=True) or (
-            stated is None and np.isnan(row["parent_fitness"])
-        )
-    assert table["parents"].map(len).max() == 1
-    with pytest.raises(ValueError, match="search 'greedy', got OpenEvolve"):
-        replay.fit_kernel(table)

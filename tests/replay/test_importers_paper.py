@@ -95,34 +95,11 @@ def test_a_bandit_result_holds_its_arms_and_its_choices(tmp_path):
         ({"selections": [0, 1, 1, 1]}, "arm 0 was selected 1 times but has 2 generations"),
         ({"selections": [0, 1, 1, 0, 2]}, "as many rewards"),
         ({"rewards": ["a", 1, 1, 1]}, "float"),
-    ],
-)
-def test_choices_that_do_not_fit_the_arms_are_refused(tmp_path, change, message):
-    path = tmp_path / "ucb_C12_T4_K2_seed3.json"
-    path.write_text(json.dumps(bandit_run() | change))
-    with pytest.raises(LogFormatError, match=message):
-        read(path)
-
-
-def test_missing_children_are_failed_calls_and_surplus_ones_an_error(tmp_path):
-    path = write_paper(tmp_path)
-    run = paper_run()
-    del run["trajectory"][1]["children"][0]
-    path.write_text(json.dumps(run))
-    assert statuses(read(path)[0])[0] is None
-    run["N"] = 2
-    path.write_text(json.dumps(run))
-    with pytest.raises(LogFormatError, match="expected children 0 to 1, got 2"):
-        read(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
         (lambda run: run.pop("trajectory"), "trajectory"),
         (lambda run: run["trajectory"].pop(1), "generations 0, 1, 2"),
         (lambda run: run.update(N="3"), r"\.N"),
         (lambda run: run.update(N=0), "at least 1"),
+        (lambda run: run.update(N=2), "expected children 0 to 1, got 2"),
         (lambda run: run["trajectory"][2].update(best_fitness=0.9), "states best fitness 0.9"),
         (lambda run: run["trajectory"][1]["children"][1].update(idx=0), "twice"),
     ],
@@ -130,7 +107,10 @@ def test_missing_children_are_failed_calls_and_surplus_ones_an_error(tmp_path):
 def test_damage_names_file_and_place(tmp_path, change, message):
     path = write_paper(tmp_path)
     run = paper_run()
-    change(run)
+    if callable(change):
+        change(run)
+    else:
+        run = bandit_run() | change
     path.write_text(json.dumps(run))
     with pytest.raises(LogFormatError, match=message) as caught:
         read(path)
@@ -138,14 +118,13 @@ def test_damage_names_file_and_place(tmp_path, change, message):
 
 
 def test_export_is_what_import_reads(tmp_path):
-    (run,) = read(write_paper(tmp_path / "in"))
-    target = tmp_path / "run.jsonl"
-    write(run, target)
-    exported = export_paper(read_log(target), tmp_path / "out")
+    source = write_paper(tmp_path / "in")
+    (run,) = read(source)
+    write(run, tmp_path / "run.jsonl")
+    exported = export_paper(read_log(tmp_path / "run.jsonl"), tmp_path / "out")
     assert exported == tmp_path / "out" / "mmd" / "small" / "greedy_C6_T2_N3_seed41.json"
     (again,) = read(exported)
     assert statuses(again) == statuses(run)
-    assert trajectory(again) == trajectory(run)
     assert [c.evaluation.fitness for c in again.children] == [
         c.evaluation.fitness for c in run.children
     ]
@@ -158,6 +137,10 @@ def test_export_is_what_import_reads(tmp_path):
     assert [g["n_improved"] for g in stated["trajectory"]] == [0, 1, 1]
     assert [g["n_valid"] for g in stated["trajectory"]] == [0, 3, 1]
     assert stated["flops"]["exclude"]["sum_prompt_tokens"] == 500
+    raw = paper_run()
+    del raw["trajectory"][1]["children"][0]
+    source.write_text(json.dumps(raw))
+    assert statuses(read(source)[0])[0] is None  # a call that left nothing
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not beside the project")
