@@ -173,19 +173,12 @@ def _write_choices(arms: Sequence[tuple[Path, Imported]]) -> None:
     write_new(arms[0][0].parent / ALLOCATION, b"".join(map(encode_line, lines)))
 
 
-def load(
-    path: str | os.PathLike[str],
-    format: str | None = None,  # noqa: A002
-    *,
-    folder: str | os.PathLike[str] | None = None,
-) -> pd.DataFrame:
+def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFrame:  # noqa: A002
     """Reads logs of this package or another tool's runs as rows of `replay.load`.
 
     Args:
         path: File or folder, as the tool wrote it.
         format: Name in `IMPORTERS`, or `evo`; None: another tool's if it is recognised, else ours.
-        folder: Where another tool's runs are kept as compact logs; None: in a new temporary
-            folder. One that holds them already is an error.
 
     Raises:
         LogError: There is nothing to read, or it is damaged.
@@ -195,7 +188,7 @@ def load(
     name = kind(path) if format is None else format
     if name == OWN:
         return logs.load(path, progress=False)
-    place = Path(tempfile.mkdtemp(prefix=f"{name}-") if folder is None else folder)
+    place = tempfile.mkdtemp(prefix=f"{name}-")  # where its runs are kept as compact logs
     return logs.load(keep(read(path, format), place), progress=False)
 
 

@@ -10,7 +10,7 @@ an epoch makes the later ones again; what it replaced was paid, too, and is coun
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -181,24 +181,11 @@ def _read_checkpoint(file: Path, logged: _Island) -> _Island:
     told_of += [*island.failures, *island.attempts]
     island.epochs = max([len(evolution.best_fit_hist), *told_of])
     foreign = {p.id for p in stated if p.island_found != island.number}
-    near = [
-        p.iteration_found for p in island.own if foreign & {p.parent_id, *(p.inspiration_ids or ())}
-    ]
-    island.mixed = min(near, default=None)
+    near = (p for p in island.own if foreign & {p.parent_id, *(p.inspiration_ids or ())})
+    island.mixed = min((p.iteration_found for p in near), default=None)
     if foreign:
         island.notes.append(f"{len(foreign)} programs that migrated to it")
-    island.notes += _foreign_best(island.own, evolution.best_fit_hist)
     return island
-
-
-def _foreign_best(own: Sequence[_Program], stated: Sequence[float]) -> list[str]:
-    """Says from which epoch on the island's stated best is not its own."""
-    good = [(p.iteration_found, finite(p.fitness)) for p in own if p.returncode == 0]
-    for epoch, best in enumerate(stated, start=1):
-        ours = max((f for e, f in good if f is not None and e <= epoch), default=0.0)
-        if (finite(best) or 0.0) > ours + 1e-9:
-            return [f"the island's best from epoch {epoch} on was a migrant"]
-    return []
 
 
 def _read_log(file: Path) -> _Island:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from evo.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
 from evo.journal import LogError, file_name, write_new
@@ -37,26 +36,21 @@ from replay.importers.foreign import (
     parse_file,
 )
 
-ALIASES = {
-    "circle_packing": "cp",
-    "min_max_distance": "mmd",
-    "heilbronn_triangle": "ht",
-}
+ALIASES = {"circle_packing": "cp", "min_max_distance": "mmd", "heilbronn_triangle": "ht"}
 """The paper's short names of the shipped tasks."""
 
+_UNSAID = "why a child is not valid; times of evaluations"
 _FILE_NAME = re.compile(r"_C\d+_T\d+_[NK]\d+_seed\d+\.json$")
 _ANSWERED = re.compile(r"Error code: (\d{3})\b")  # an endpoint that refuses computes nothing
 
 
-class _Attempt(msgspec.Struct, kw_only=True):
-    attempt_idx: int = 0
+class _Attempt(msgspec.Struct):
     status: str
     latency_s: float | None = None
     usage: dict[str, Any] | None = None
     finish_reason: str | None = None
-    timed_out: bool = False
-    estimated_output_tokens: float | UnsetType | None = UNSET
-    error: str | UnsetType | None = UNSET
+    estimated_output_tokens: float | None = None
+    error: str | None = None
 
 
 class _Child(msgspec.Struct):
@@ -65,49 +59,38 @@ class _Child(msgspec.Struct):
     fitness: float | None
     valid: bool
     attempts: list[_Attempt] = []
-    final_status: str | None = None
 
 
 class _Generation(msgspec.Struct):
     generation: int
     best_fitness: float | None
-    parent_fitness: float | UnsetType | None = UNSET
-    n_children: int = 0
-    n_valid: int = 0
-    n_improved: int = 0
     children: list[_Child] = []
     gen_time_s: float | None = None
 
 
-class _Greedy(msgspec.Struct, kw_only=True):
+class _Flops(msgspec.Struct):
+    params_active: int | None = None
+
+
+class _Greedy(msgspec.Struct):
+    N: int
+    seed: int
+    trajectory: list[_Generation]
     task: str | None = None
     model: str | None = None
     model_name: str | None = None
-    C: int | None = None
-    T: int | None = None
-    N: int
-    seed: int
-    final_fitness: float | None = None
-    trajectory: list[_Generation]
-    wall_time_seconds: float | None = None
-    flops: dict[str, Any] | None = None
-    flops_per_generation: list[float | None] = []
+    flops: _Flops | None = None
 
 
-class _Bandit(msgspec.Struct, kw_only=True):
-    algo: str = "unknown"
+class _Bandit(msgspec.Struct):
+    arm_results: list[_Greedy]
     task: str | None = None
     model: str | None = None
-    T_total: int = 0
-    N: int | None = None
-    n_arms: int = 0
+    algo: str = "unknown"
     seed: int = UNKNOWN_SEED
-    arm_seeds: list[int] = []
     selections: list[int] = []
     rewards: list[float] = []
     running_best: list[float | None] = []
-    arm_pulls: list[int] = []
-    arm_results: list[_Greedy]
 
 
 def recognises(path: Path) -> bool:
@@ -133,18 +116,16 @@ def read(path: Path) -> list[Imported]:
             )
     if rounds and not 0 <= min(bandit.selections) <= max(bandit.selections) < arms:
         raise LogFormatError(f"{path}: expected selections among {arms} arms")
-    pool = None
-    if rounds:
-        pool = Pool(
-            name=path.stem,
-            policy=bandit.algo,
-            seed=bandit.seed,
-            picks=bandit.selections,
-            rewards=bandit.rewards,
-            best=bandit.running_best,
-        )
+    pool = Pool(
+        name=path.stem,
+        policy=bandit.algo,
+        seed=bandit.seed,
+        picks=bandit.selections,
+        rewards=bandit.rewards,
+        best=bandit.running_best,
+    )
     return [
-        _imported(arm, path, f"{path.stem}/arm-{number:02}", pool)
+        _imported(arm, path, f"{path.stem}/arm-{number:02}", pool if rounds else None)
         for number, arm in enumerate(bandit.arm_results)
     ]
 
@@ -160,8 +141,7 @@ def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Importe
     first, *later = run.trajectory
     attempts = (a for entry in later for child in entry.children for a in child.attempts)
     # What a timed-out attempt was taken for is max_tokens, if it is one number throughout.
-    limit = common({a.estimated_output_tokens for a in attempts} - {None, UNSET})
-    parameters = (run.flops or {}).get("params_active")
+    limit = common({a.estimated_output_tokens for a in attempts} - {None})
     made = assemble(
         path,
         "self-evolving-allocation",
@@ -170,15 +150,11 @@ def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Importe
         model=Model(
             name=run.model or run.model_name or "unknown",
             id=run.model_name,
-            active_parameters=convert(parameters, int | None, f"{path}: params_active"),  # type: ignore[arg-type]
+            active_parameters=run.flops.params_active if run.flops else None,
         ),
         children=[[_child(child, entry.generation) for child in entry.children] for entry in later],
         initial=judged(first.best_fitness),
-        lost=(
-            "programs, replies and sampling settings",
-            "why a child is not valid",
-            "times of evaluations",
-        ),
+        lost=["programs, replies and sampling settings", _UNSAID],
         pool=pool,
         n=run.N,
         seed=run.seed,
@@ -217,17 +193,15 @@ def _child(child: _Child, generation: int) -> Child:
 
 def _attempt(attempt: _Attempt) -> Attempt:
     late = attempt.status in {"timeout", "error:APITimeoutError"}  # that of its client, too
-    error = attempt.error or None
-    answered = _ANSWERED.match(error or "")
-    if attempt.status not in {"ok", "timeout"}:
-        error = f"{attempt.status} {error or ''}".strip()
+    answered = _ANSWERED.match(attempt.error or "")
+    known = attempt.status in {"ok", "timeout"}
     return Attempt(
         status="ok" if attempt.status == "ok" else "timeout" if late else "error",
         latency=finite(attempt.latency_s),
         usage=attempt.usage,
         finish_reason=attempt.finish_reason,
         http_status=int(answered[1]) if answered else None,
-        error=error,
+        error=attempt.error if known else f"{attempt.status} {attempt.error or ''}".strip(),
     )
 
 
@@ -248,7 +222,7 @@ def export_paper(log: Log, folder: Path) -> Path:
         LogError: The log has no evaluation of an initial program, or the file exists already.
     """
     run = _greedy(log)
-    return _write(run, folder, f"greedy_C{run.C}_T{run.T}_N{run.N}_seed{run.seed}.json")
+    return _write(run, folder, "greedy_C{C}_T{T}_N{N}_seed{seed}.json".format(**run))
 
 
 def export_bandit(journal: Path, folder: Path) -> Path:
@@ -259,111 +233,85 @@ def export_bandit(journal: Path, folder: Path) -> Path:
     found = read_journal(journal)
     header, told = found.header, [found.told[k] for k in sorted(found.told)]
     arms = [_greedy(read_log(journal.parent / arm.log)) for arm in header.arms]
-    pulls, n = [each.arm for each in told], arms[0].N
-    bandit = _Bandit(
-        algo=header.policy,
-        task=arms[0].task,
-        model=arms[0].model,
-        T_total=len(told),
-        N=n,
-        n_arms=len(arms),
-        seed=header.seed,
-        arm_seeds=[arm.seed for arm in header.arms],
-        selections=pulls,
-        rewards=[each.reward for each in told],
-        running_best=[each.best_fitness for each in told],
-        arm_pulls=[pulls.count(arm) for arm in range(len(arms))],
-        arm_results=arms,
-    )
+    pulls, n = [each.arm for each in told], arms[0]["N"]
+    bandit = {
+        "algo": header.policy, "task": arms[0]["task"], "model": arms[0]["model"],
+        "T_total": len(told), "N": n, "n_arms": len(arms), "seed": header.seed,
+        "arm_seeds": [arm.seed for arm in header.arms], "selections": pulls,
+        "rewards": [each.reward for each in told],
+        "running_best": [each.best_fitness for each in told],
+        "arm_pulls": [pulls.count(arm) for arm in range(len(arms))], "arm_results": arms,
+    }  # fmt: skip
     name = f"{header.policy}_C{len(told) * n}_T{len(told)}_K{len(arms)}_seed{header.seed}.json"
     return _write(bandit, folder / "bandit", name)
 
 
-def _write(result: _Greedy | _Bandit, folder: Path, name: str) -> Path:
-    parts = (result.task or "", (result.model or "").replace("/", "_"), name)
+def _write(result: dict[str, Any], folder: Path, name: str) -> Path:
+    parts = (result["task"], result["model"].replace("/", "_"), name)
     target = folder.joinpath(*map(file_name, parts))
-    stated = msgspec.to_builtins(result)
-    write_new(target, json.dumps(stated, indent=1, allow_nan=False).encode() + b"\n")
+    write_new(target, json.dumps(result, indent=1, allow_nan=False).encode() + b"\n")
     return target
 
 
-def _greedy(log: Log) -> _Greedy:
+def _greedy(log: Log) -> dict[str, Any]:
     if log.initial is None:
         raise LogError(f"{log.path}: has no generation 0, which the paper's layout begins with")
-    header, best = log.header, [_number(value) for value in log.trajectory]
-    total = len(log.generations)
-    members: list[list[Outcome]] = [[] for _ in log.generations]
+    header, total = log.header, len(log.generations)
+    best = [None if math.isnan(value) else float(value) for value in log.trajectory]
+    groups: list[list[Outcome]] = [[] for _ in log.generations]
     for outcome in log.outcomes:
         if outcome.generation <= total:
-            members[outcome.generation - 1].append(outcome)
-    entries = [_Generation(0, best[0], gen_time_s=0.0)]
-    for generation, outcomes in zip(log.generations, members, strict=True):
-        number, parent = generation.generation, best[generation.generation - 1]
-        children = [_stated(outcome) for outcome in outcomes]
-        known = [child.fitness for child in children if child.valid and child.fitness is not None]
-        entries.append(
-            _Generation(
-                number,
-                best[number],
-                parent_fitness=parent,
-                n_children=len(children),
-                n_valid=sum(child.fitness is not None for child in children),
-                n_improved=sum(parent is None or fitness > parent for fitness in known),
-                children=children,
-                gen_time_s=generation.seconds,
-            )
-        )
-    outcomes = [outcome for group in members for outcome in group]
-    return _Greedy(
-        task=ALIASES.get(header.task.name, header.task.name),
-        model=header.model.name,
-        model_name=header.model.id or header.model.name,
-        C=total * header.children,
-        T=total,
-        N=header.children,
-        seed=header.seed,
-        final_fitness=best[-1],
-        trajectory=entries,
-        wall_time_seconds=log.seconds,
-        flops={
-            "params_active": header.model.active_parameters,
-            **{rule: _flops(log, outcomes, rule) for rule in TIMEOUT_RULES},
-        },
-        flops_per_generation=[
-            cost_of_children(group, header.model, header.sampling).flops for group in members
+            groups[outcome.generation - 1].append(outcome)
+    entries: list[dict[str, Any]] = [
+        {"generation": 0, "best_fitness": best[0], "n_children": 0, "n_valid": 0,
+         "n_improved": 0, "children": [], "gen_time_s": 0.0}
+    ]  # fmt: skip
+    for number, (generation, group) in enumerate(zip(log.generations, groups, strict=True), 1):
+        children, parent = [_stated(outcome) for outcome in group], best[number - 1]
+        found = [child["fitness"] for child in children if child["valid"]]
+        entries.append({
+            "generation": number, "best_fitness": best[number], "parent_fitness": parent,
+            "n_children": len(children),
+            "n_valid": sum(child["fitness"] is not None for child in children),
+            "n_improved": sum(parent is None or fitness > parent for fitness in found),
+            "children": children, "gen_time_s": generation.seconds,
+        })  # fmt: skip
+    outcomes = [outcome for group in groups for outcome in group]
+    flops = {rule: _flops(log, outcomes, rule) for rule in TIMEOUT_RULES}
+    return {
+        "task": ALIASES.get(header.task.name, header.task.name), "model": header.model.name,
+        "model_name": header.model.id or header.model.name, "C": total * header.children,
+        "T": total, "N": header.children, "seed": header.seed, "final_fitness": best[-1],
+        "trajectory": entries, "wall_time_seconds": log.seconds,
+        "flops": {"params_active": header.model.active_parameters, **flops},
+        "flops_per_generation": [
+            cost_of_children(group, header.model, header.sampling).flops for group in groups
         ],
-    )
+    }  # fmt: skip
 
 
-def _stated(outcome: Outcome) -> _Child:
+def _stated(outcome: Outcome) -> dict[str, Any]:
     """A child; unparsed ones have no fitness, failed ones 0, as in the paper's code."""
     status, unparsed = outcome.evaluation.status, {"no_reply", "no_program"}
     attempts = [
-        _Attempt(
-            attempt_idx=number,
-            status=_status(attempt),
-            latency_s=attempt.latency,
-            usage=attempt.usage,
-            finish_reason=attempt.finish_reason,
-            timed_out=attempt.status == "timeout",
-            error=UNSET if attempt.error is None else attempt.error,
-        )
+        {"attempt_idx": number, "status": _status(attempt), "latency_s": attempt.latency,
+         "usage": attempt.usage, "finish_reason": attempt.finish_reason,
+         "timed_out": attempt.status == "timeout"}
+        | ({} if attempt.error is None else {"error": attempt.error})
         for number, attempt in enumerate(outcome.attempts)
-    ]
-    return _Child(
-        outcome.index,
-        outcome.seed,
-        None if status in unparsed else outcome.evaluation.fitness or 0.0,
-        status == "ok",
-        attempts,
-        attempts[-1].status if attempts else None,
-    )
+    ]  # fmt: skip
+    return {
+        "idx": outcome.index, "seed": outcome.seed,
+        "fitness": None if status in unparsed else outcome.evaluation.fitness or 0.0,
+        "valid": status == "ok", "attempts": attempts,
+        "final_status": attempts[-1]["status"] if attempts else None,
+    }  # fmt: skip
 
 
 def _status(attempt: Attempt) -> str:
     if attempt.status != "error":
         return attempt.status
-    return "error:Unknown" if attempt.http_status is None else f"error:{attempt.http_status}"
+    return f"error:{attempt.http_status or 'Unknown'}"
 
 
 def _flops(log: Log, outcomes: list[Outcome], rule: TimeoutRule) -> dict[str, Any]:
@@ -373,13 +321,8 @@ def _flops(log: Log, outcomes: list[Outcome], rule: TimeoutRule) -> dict[str, An
         "total_flops": cost.flops,
         **{f"n_{s}": sum(a.status == s for a in attempts) for s in ("ok", "timeout", "error")},
         "n_without_usage": sum(lacks_usage(attempt) for attempt in attempts),
-        "timeout_policy": rule,
-        "sum_prompt_tokens": cost.prompt_tokens,
+        "timeout_policy": rule, "sum_prompt_tokens": cost.prompt_tokens,
         "sum_completion_tokens": cost.completion_tokens,
         "sum_cached_prompt_tokens": cost.cached_tokens,
         "prefix_cache_hit_rate": cost.cache_hit_rate,
-    }
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+    }  # fmt: skip

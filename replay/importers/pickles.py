@@ -17,21 +17,10 @@ from typing import Any
 from evo.journal import read_bytes
 from replay.importers.foreign import LogFormatError
 
-_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    pickle.PickleError,
-    struct.error,
-)
-"""What a damaged pickle makes the unpickler raise."""  # fmt: skip
+_ERRORS = (ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError,
+           MemoryError, RecursionError, TypeError, ValueError, pickle.PickleError,
+           struct.error)  # fmt: skip
+"""What a damaged pickle makes the unpickler raise."""
 
 
 class Stub:
