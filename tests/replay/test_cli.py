@@ -1,17 +1,12 @@
-import csv
-import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from samples import write_sample
 from test_report import pool
 
 import evo
-import replay
-from evo.log import read_log
 from replay.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,19 +49,6 @@ def test_report_writes_where_it_is_told_and_the_same_each_time(here, capsys):
         assert paths[0].read_bytes() == paths[1].read_bytes()
         assert paths[0].read_bytes().startswith(first)
     assert "best of 1 runs: seed 1" in (here / "one" / "page.svg").read_text()
-
-
-def test_machine_readable_output_holds_nothing_else(here, capsys):
-    pool(here / "logs")
-    for option, parse in (
-        ("--json", json.loads),
-        ("--csv", lambda t: {"cells": [*csv.DictReader(io.StringIO(t))]}),
-    ):
-        assert run("report", "logs", option) == 0
-        captured = capsys.readouterr()
-        assert "figures: report.png" in captured.err
-        tables = {cell["table"] for cell in parse(captured.out)["cells"]}
-        assert tables == {"Fitness", "Children by status", "Cost"}
 
 
 def test_report_of_policies(here, capsys):
@@ -171,23 +153,6 @@ def test_help_is_quick_and_loads_nothing_heavy():
 
 
 # The other commands
-
-
-def test_export_and_import_of_the_papers_layout_agree(here, capsys):
-    path = write_sample(here / "a.jsonl", generations=4)
-    assert run("export", "paper", path, "-o", "paper") == 0
-    [written] = (here / "paper").rglob("*.json")
-    assert str(written.relative_to(here)) in capsys.readouterr().out
-    assert run("export", "paper", path, "-o", "paper") == 2
-    assert "exists already" in capsys.readouterr().err
-    assert run("import", "paper", "paper", "-o", "back") == 0
-    assert "not carried over: files of the task" in capsys.readouterr().out
-    [back] = (here / "back").rglob("*.jsonl")
-    # The layout has no max_tokens, which is what the default takes a timeout for.
-    before, after = (replay.load(log, timeouts="exclude") for log in (path, back))
-    assert before["best_fitness"].tolist() == after["best_fitness"].tolist()
-    assert before["flops"].tolist() == after["flops"].tolist()
-    assert read_log(back).header.compact
 
 
 def test_plan_prints_a_recommendation_and_draws_it(here, capsys):

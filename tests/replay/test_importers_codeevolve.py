@@ -61,6 +61,8 @@ def test_a_text_log_alone_and_a_session_that_makes_epochs_again(tmp_path):
     assert (run.name, statuses(run)) == ("3", ["ok"] * 4)
     assert trajectory(run) == [0.0, 1 / 3, 2 / 3, 1.0, 4 / 3]  # exact, though printed short
     assert run.children[0].island == 3
+    log.write_text(epoch_log(4) + epoch_log(2, first=2))  # stopped before its first epoch
+    assert len(read(tmp_path)[0].children) == 2
     log.write_text(epoch_log(4) + epoch_log(3, first=2))
     (again,) = read(tmp_path)
     assert len(again.children) == 3

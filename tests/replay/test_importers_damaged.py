@@ -113,19 +113,6 @@ def test_truncated_files(format, tmp_path):  # noqa: A002
         assert set(survives(path, format)) <= set(whole)
 
 
-@pytest.mark.parametrize("format", ["shinkaevolve", "codeevolve"])
-@given(data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_flipped_bytes(format, data):  # noqa: A002
-    with tempfile.TemporaryDirectory() as folder:
-        path = samples(Path(folder))[format]
-        content = bytearray(path.read_bytes())
-        for _ in range(data.draw(st.integers(1, 8))):
-            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-        path.write_bytes(bytes(content))
-        survives(path, format)
-
-
 def leaves(value, place=()):
     """Places of all values inside nested dicts and lists."""
     items = value.items() if isinstance(value, dict) else enumerate(value)

@@ -19,6 +19,7 @@ def test_the_union_of_checkpoints_trace_and_log(tmp_path):
     assert run.children[5].evaluation.fitness == pytest.approx(0.3)  # the mean of numbers
     assert run.children[1].evaluation.metrics == {"area": 2.0}
     assert run.children[1].program == "print('b')"
+    assert run.children[1].parents == ((0, 0),)
     assert run.children[3].reply == "prose"
     assert run.children[4].evaluation.error == "No valid code found in response"
     assert run.children[4].attempts[0].usage == {"prompt_tokens": 310, "completion_tokens": 40}
@@ -152,6 +153,7 @@ def test_skydiscover_adds_failed_iterations(tmp_path):
         "ok", "ok", "timeout", "no_program", None, "ok", "ok", None, "no_reply",
     ]  # fmt: skip
     assert run.children[1].program == "print('b')"
+    assert run.children[1].parents == ((0, 0),)
     assert run.generations[6].seconds == 3.0
     assert run.generations[-1].best_fitness == 0.6
     (alone,) = read(statistics)

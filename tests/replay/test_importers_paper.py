@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from foreign_samples import DATA, paper_run, statuses, trajectory, write_paper
+from foreign_samples import DATA, paper_child, paper_run, statuses, trajectory, write_paper
 
 import replay
 from evo.cost import lacks_usage
@@ -139,8 +139,14 @@ def test_export_is_what_import_reads(tmp_path):
     assert stated["flops"]["exclude"]["sum_prompt_tokens"] == 500
     raw = paper_run()
     del raw["trajectory"][1]["children"][0]
+    raw["trajectory"][2]["children"][2] = paper_child(2, 0.3, True)  # as good as its parent
     source.write_text(json.dumps(raw))
-    assert statuses(read(source)[0])[0] is None  # a call that left nothing
+    (changed,) = read(source)
+    assert statuses(changed)[0] is None  # a call that left nothing
+    write(changed, tmp_path / "changed.jsonl")
+    exported = export_paper(read_log(tmp_path / "changed.jsonl"), tmp_path / "again")
+    stated = json.loads(exported.read_text())
+    assert [g["n_improved"] for g in stated["trajectory"]] == [0, 1, 1]
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real logs are not beside the project")

@@ -73,6 +73,7 @@ def test_reading_leaves_the_database_alone(tmp_path):
         ("ALTER TABLE programs RENAME COLUMN correct TO right", "'correct'"),
         ("UPDATE programs SET generation = 'first' WHERE id = 'a'", "'first'"),
         ("UPDATE programs SET generation = -1 WHERE id = 'a'", "-1"),
+        ("UPDATE programs SET generation = 100001 WHERE id = 'a'", "from 0 to 100000"),
         ("UPDATE programs SET metadata = '{' WHERE id = 'a'", "'a': metadata"),
         ("UPDATE programs SET metadata = x'ff' WHERE id = 'a'", "expected text"),
     ],

@@ -11,7 +11,7 @@ from replay.importers import LogFormatError, detect, keep, read, table
 COLUMNS = {"run": ["config", "island"], "generation": "epoch", "fitness": "child"}
 MORE = {"status": "outcome", "prompt_tokens": "prompt", "completion_tokens": "completion"}
 TEXT = """config,island,epoch,child,outcome,prompt,completion
-a,0,1,,timeout,10,5
+a,0,1,,timeout,10,0
 a,0,2,0.5,valid,10,5
 a,0,4,0.0,valid,,
 a,1,1,nan,valid,10,5
@@ -36,6 +36,7 @@ def test_rows_of_other_names_are_calls(tmp_path):
     assert statuses(second) == ["invalid"]
     assert first.children[3].evaluation.fitness == 0
     assert first.children[3].attempts == ()
+    assert first.children[0].attempts[0].usage == {"prompt_tokens": 10, "completion_tokens": 0}
     assert first.initial is None
     keep([first], tmp_path / "out")
     frame = replay.load(tmp_path / "out")
