@@ -316,6 +316,7 @@ def summarise(log: Log) -> str:
     """Returns one line of words: task, model, progress, fitness, calls, tokens, time."""
     header = log.header
     model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
+    seed = "unknown" if header.seed < 0 else header.seed  # of an import
     best = log.trajectory[-1]
     tokens = [usage_tokens(attempt.usage) for call in log.calls for attempt in call.attempts]
     prompt = sum(t.prompt or 0 for t in tokens if t)
@@ -332,7 +333,7 @@ def summarise(log: Log) -> str:
             f"{stats['check_detectable']:.3f} would be found four times in five)"
         )
     return (
-        f"{header.task.name}, {model}, seed {header.seed}, T={len(log.generations)} of "
+        f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
         f"{asked}{prompt:,} + {completion:,} tokens, {seconds}{checked}"

@@ -31,26 +31,9 @@ _TOKEN = re.compile(
 """Tokens of Python that have a colour: strings, comments, names that are defined, keywords,
 built-ins and numbers. Whatever else a text holds stays as it is."""
 
-INKS = """
-.code{--s:#0a6b3d;--c:#6a6f78;--k:#8a2be2;--f:#0b5cad;--g:#0b5cad;--b:#0f6674;--m:#a3480b;
-  --plus:#dff3e4;--minus:#fbe3df;--place:#eef1f5;--sign:#5b6470;
-  font:12.5px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre;
-  overflow:auto;margin:0;tab-size:4}
-@media (prefers-color-scheme:dark){.code{--s:#7fd6a0;--c:#98a1ad;--k:#c9a2ff;--f:#7cb8ff;
-  --g:#7cb8ff;--b:#6fd0dc;--m:#ffb27a;--plus:#12351f;--minus:#40201c;--place:#20262e;
-  --sign:#98a1ad}}
-.code s,.code i,.code b,.code u{font:inherit;text-decoration:none}
-.code .s{color:var(--s)}.code .c{color:var(--c)}.code .k{color:var(--k)}.code .f{color:var(--f)}
-.code .g{color:var(--g)}.code .b{color:var(--b)}.code .m{color:var(--m)}
-.code span{display:block;min-width:max-content;padding:0 10px 0 26px;text-indent:-16px}
-.code span::before{content:attr(data-sign);display:inline-block;width:16px;text-indent:0;
-  color:var(--sign)}
-.code .plus{background:var(--plus)}.code .minus{background:var(--minus)}
-.code .place{background:var(--place);color:var(--sign)}
-"""
-"""Style sheet of `program` and `difference`: classes within `.code`."""
-
 SHEET = Path(__file__).with_name("page.css")
+INKS = Path(__file__).with_name("code.css").read_text(encoding="utf-8")
+"""Style sheet of `program` and `difference`: classes within `.code`."""
 
 
 def page(title: str, body: str, *, script: str = "") -> str:

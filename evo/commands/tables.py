@@ -45,7 +45,7 @@ def print_logs(logs: Sequence[Log]) -> None:
         counts = log.status_counts
         rows.append(
             (
-                log.header.seed,
+                "unknown" if log.header.seed < 0 else log.header.seed,
                 len(log.generations),
                 f"{log.trajectory[0]:.5f}",
                 f"{log.trajectory[-1]:.5f}",

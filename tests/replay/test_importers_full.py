@@ -60,6 +60,7 @@ def test_without_its_task_a_full_import_says_what_it_lacks(tmp_path, capsys):
     assert "`--task FOLDER`" in capsys.readouterr().out
     path = tmp_path / "out" / "run.jsonl"
     assert evo.read_log(path).best.program == "print('b')"
+    assert ", seed unknown, T=8 of N=1" in str(evo.read_log(path))
     assert replay.lineage(evo.read_log(path))["program"].tolist()[0] == "print('root')"
     with pytest.raises(LogError, match="imported without its task"):
         evo.rescore(path)
