@@ -19,25 +19,8 @@ from typing import Any
 import msgspec
 
 from evo.records import Attempt, Child, Evaluation
-from replay.importers.foreign import (
-    MOST,
-    NOT_IN_SOURCE,
-    Failure,
-    Imported,
-    LogFormatError,
-    answered,
-    assemble,
-    born,
-    common,
-    convert,
-    failed,
-    finite,
-    judged,
-    named,
-    read_text,
-    told,
-    within,
-)
+from replay.importers import foreign
+from replay.importers.foreign import Failure, Imported, LogFormatError
 from replay.importers.pickles import Stub, load
 
 _CHECKPOINT = re.compile(r"^ckpt_(\d{1,9})\.pkl$")
@@ -112,7 +95,7 @@ class _Island:
         return [p for p in self.programs.values() if p.island_found == self.number]
 
     def add_call(self, epoch: int, prompt: object, completion: object) -> None:
-        made = answered(prompt, completion)
+        made = foreign.answered(prompt, completion)
         self.attempts[epoch] = self.attempts.get(epoch, ()) + made
 
 
@@ -161,13 +144,13 @@ def _read_checkpoint(file: Path, logged: _Island) -> _Island:
     programs = base.get("programs")
     if not isinstance(programs, dict) or not all(isinstance(p, Stub) for p in programs.values()):
         raise LogFormatError(f"{file}: expected sol_db with a dict of programs")
-    evolution = convert(found["evolve_state"], _Evolution, f"{file}: evolve_state")
+    evolution = foreign.convert(found["evolve_state"], _Evolution, f"{file}: evolve_state")
     stated = [
-        convert(program.attributes, _Program, f"{file}: sol_db.programs")
+        foreign.convert(program.attributes, _Program, f"{file}: sol_db.programs")
         for program in programs.values()
     ]
     island = _Island(
-        number=convert(base.get("id"), int, f"{file}: sol_db.id"),
+        number=foreign.convert(base.get("id"), int, f"{file}: sol_db.id"),
         programs={program.id: program for program in stated},
         failures={e.epoch: ("no_program", str(e.error_msg)) for e in evolution.errors},
         models={usage.model_name for usage in evolution.tok_usage if usage.model_name},
@@ -180,17 +163,17 @@ def _read_checkpoint(file: Path, logged: _Island) -> _Island:
     told_of = [p.iteration_found for p in island.own]
     told_of += [*island.failures, *island.attempts]
     island.epochs = max([len(evolution.best_fit_hist), *told_of])
-    foreign = {p.id for p in stated if p.island_found != island.number}
-    near = (p for p in island.own if foreign & {p.parent_id, *(p.inspiration_ids or ())})
+    migrants = {p.id for p in stated if p.island_found != island.number}
+    near = (p for p in island.own if migrants & {p.parent_id, *(p.inspiration_ids or ())})
     island.mixed = min((p.iteration_found for p in near), default=None)
-    if foreign:
-        island.notes.append(f"{len(foreign)} programs that migrated to it")
+    if migrants:
+        island.notes.append(f"{len(migrants)} programs that migrated to it")
     return island
 
 
 def _read_log(file: Path) -> _Island:
     """What a text log tells."""
-    text = read_text(file)
+    text = foreign.read_text(file)
     heads = list(_ENTRY.finditer(text))
     if not heads:
         raise LogFormatError(f"{file}: expected lines such as '[island 0] DATE | INFO | PID | ...'")
@@ -206,7 +189,7 @@ def _read_log(file: Path) -> _Island:
             epoch = int(match[1])
             _drop(island, epoch)
         elif match := _EPOCH.match(said):
-            epoch, began = within(int(match[1]), file, "epochs"), at
+            epoch, began = foreign.within(int(match[1]), file, "epochs"), at
             island.epochs = max(island.epochs, epoch)
         else:
             _hear(island, epoch, said)
@@ -225,7 +208,7 @@ def _hear(island: _Island, epoch: int, said: str) -> None:
         island.failures[epoch] = ("no_program", said)
     elif said.startswith("Error"):
         in_program = said.startswith("Error in evaluating program")
-        island.failures[epoch] = (told(said) if in_program else None, said)
+        island.failures[epoch] = (foreign.told(said) if in_program else None, said)
     elif said.startswith(("Child solution", "EVOLVE COMPONENTS")):
         _add_stated(island, said)
     elif said.startswith("Migration finished") and island.mixed is None:
@@ -233,7 +216,7 @@ def _hear(island: _Island, epoch: int, said: str) -> None:
     if models := _MODEL.findall(said):
         island.models |= {name for name, _, _ in models}
         for k, name in enumerate(("temperature", "top_p"), start=1):
-            island.sampling[name] = common(float(model[k]) for model in models)
+            island.sampling[name] = foreign.common(float(model[k]) for model in models)
 
 
 def _drop(island: _Island, kept: int) -> None:
@@ -253,7 +236,7 @@ def _drop(island: _Island, kept: int) -> None:
 def _add_stated(island: _Island, said: str) -> None:
     if match := _STATED.search(said):
         key, fitness, found, epoch, code, metrics = match.groups()
-        number = finite(float(fitness)) if re.fullmatch(_NUMBER, fitness) else None
+        number = foreign.finite(float(fitness)) if re.fullmatch(_NUMBER, fitness) else None
         known: Mapping[str, Any] = {name: float(value) for name, value in _METRIC.findall(metrics)}
         # The fitness is printed to eight digits; the metric that it is is printed in full.
         exact = {v for v in known.values() if number is not None and abs(v - number) < 6e-9}
@@ -269,8 +252,10 @@ def _add_stated(island: _Island, said: str) -> None:
 
 def _imported(island: _Island, path: Path, name: str) -> Imported:
     by_epoch = {program.iteration_found: program for program in island.own}
-    if island.epochs > MOST or min([0, *by_epoch]) < 0:
-        raise LogFormatError(f"{path}: expected epochs from 0 to {MOST}, got {island.epochs}")
+    if island.epochs > foreign.MOST or min([0, *by_epoch]) < 0:
+        raise LogFormatError(
+            f"{path}: expected epochs from 0 to {foreign.MOST}, got {island.epochs}"
+        )
     epochs = range(1, island.epochs + 1)
     lost = [
         "seeds and times of calls",
@@ -285,11 +270,11 @@ def _imported(island: _Island, path: Path, name: str) -> Imported:
             "completion tokens"
         )
     first = by_epoch.get(0)
-    return assemble(
+    return foreign.assemble(
         path,
         "CodeEvolve",
         name=name,
-        model=named(island.models),
+        model=foreign.named(island.models),
         children=[[_child(epoch, by_epoch.get(epoch), island)] for epoch in epochs],
         initial=None if first is None else _evaluation(first, None),
         program=None if first is None else first.code,
@@ -303,10 +288,10 @@ def _imported(island: _Island, path: Path, name: str) -> Imported:
 def _child(epoch: int, program: _Program | None, island: _Island) -> Child:
     attempts, why = island.attempts.get(epoch, ()), island.failures.get(epoch)
     if program is None:
-        return failed(epoch, why or (None, NOT_IN_SOURCE), attempts=attempts)
+        return foreign.failed(epoch, why or (None, foreign.NOT_IN_SOURCE), attempts=attempts)
     parent = island.programs.get(program.parent_id or "")
     own = parent is not None and parent.island_found == island.number
-    return born(
+    return foreign.born(
         epoch,
         _evaluation(program, why),
         attempts=attempts,
@@ -323,6 +308,9 @@ def _evaluation(program: _Program, logged: Failure | None) -> Evaluation:
     if program.returncode != 0:
         said = str(program.error or (logged[1] if logged else ""))
         # A program that failed without a word may have failed in any way.
-        failure = (told(said) or "error" if said else None, (said or NOT_IN_SOURCE)[-4000:])
-    seconds = finite(metrics.get("eval_time"))
-    return judged(program.fitness, failure=failure, metrics=metrics, seconds=seconds)
+        failure = (
+            foreign.told(said) or "error" if said else None,
+            (said or foreign.NOT_IN_SOURCE)[-4000:],
+        )
+    seconds = foreign.finite(metrics.get("eval_time"))
+    return foreign.judged(program.fitness, failure=failure, metrics=metrics, seconds=seconds)

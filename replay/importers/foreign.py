@@ -52,23 +52,14 @@ Failure = tuple[Status | None, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """The choices that a bandit made among runs of one import.
+    """The choices that a bandit made among runs of one import."""
 
-    Attributes:
-        name: Of the folder of its arms.
-        policy: As the source calls it.
-        seed: Of the policy.
-        picks: The arm of each round.
-        rewards: What the policy was told, by round.
-        best: Best fitness so far over the arms, by round; None while nothing is ok.
-    """
-
-    name: str
-    policy: str
+    name: str  # of the folder of its arms
+    policy: str  # as the source calls it
     seed: int
-    picks: Sequence[int]
-    rewards: Sequence[float]
-    best: Sequence[float | None]
+    picks: Sequence[int]  # the arm of each round
+    rewards: Sequence[float]  # what the policy was told, by round
+    best: Sequence[float | None]  # over the arms so far; None while nothing is ok
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,25 +22,8 @@ import msgspec
 
 from evo.journal import LogError
 from evo.records import Child, Evaluation, Status
-from replay.importers.foreign import (
-    NOT_IN_SOURCE,
-    Failure,
-    Imported,
-    LogFormatError,
-    answered,
-    assemble,
-    born,
-    failed,
-    finite,
-    judged,
-    mapping,
-    named,
-    parse_file,
-    parse_lines,
-    read_text,
-    told,
-    within,
-)
+from replay.importers import foreign
+from replay.importers.foreign import Failure, Imported, LogFormatError
 
 _CHECKPOINT = re.compile(r"^checkpoint_(\d{1,9})$")
 _TRACES = ("evolution_trace.jsonl", "evolution_trace.jsonl.gz", "evolution_trace.json")
@@ -81,7 +64,7 @@ class _Program(msgspec.Struct):
 
     @property
     def usage(self) -> Mapping[str, Any]:
-        return mapping(self.known.get("token_usage"))
+        return foreign.mapping(self.known.get("token_usage"))
 
 
 class _Metadata(msgspec.Struct):
@@ -206,9 +189,9 @@ def _add_checkpoint(folder: Path, found: _Found, *, torn_allowed: bool) -> None:
     for file in [*sorted((folder / "programs").glob("*.json")), folder / "metadata.json"]:
         try:
             if file.name == "metadata.json":
-                found.last = max(found.last, parse_file(file, _Metadata).last_iteration)
+                found.last = max(found.last, foreign.parse_file(file, _Metadata).last_iteration)
                 continue
-            program = parse_file(file, _Program)
+            program = foreign.parse_file(file, _Program)
             if program.known.get("migrant"):
                 found.copies[program.id] = program.parent_id or ""
             else:
@@ -225,14 +208,14 @@ def _add_trace(path: Path, found: _Found) -> None:
     if path.suffix in {".hdf5", ".h5"}:
         raise LogFormatError(f"{path}: HDF5 traces are not read; export the trace as jsonl")
     if path.suffix == ".json":
-        traces = parse_file(path, _TraceFile).traces
+        traces = foreign.parse_file(path, _TraceFile).traces
     else:
-        traces = parse_lines(path, _Trace, found.notes)
+        traces = foreign.parse_lines(path, _Trace, found.notes)
     for trace in traces:
         metadata = trace.metadata or {}
         found.parents.setdefault(trace.parent_id, (trace.parent_metrics, trace.parent_code))
         found.traces[trace.child_id] = trace
-        found.seconds[trace.child_id] = finite(metadata.get("iteration_time"))
+        found.seconds[trace.child_id] = foreign.finite(metadata.get("iteration_time"))
         child = _Program(
             id=trace.child_id,
             metrics=trace.child_metrics,
@@ -247,7 +230,7 @@ def _add_trace(path: Path, found: _Found) -> None:
 
 def _add_log(path: Path, found: _Found) -> None:
     session: _Session | None = None
-    for line in read_text(path).splitlines():
+    for line in foreign.read_text(path).splitlines():
         match = _LOGGED.search(line)
         if started := _STARTED.search(line):
             session = _Session(first=int(started[1]))
@@ -262,18 +245,20 @@ def _add_log(path: Path, found: _Found) -> None:
             if program:
                 session.made[number] = program
             why = (None, _EVICTED) if program else _why(message)
-            used = answered(int(prompt), int(completion)) if prompt else ()
-            session.failures[number] = failed(number, why, attempts=used)
+            used = foreign.answered(int(prompt), int(completion)) if prompt else ()
+            session.failures[number] = foreign.failed(number, why, attempts=used)
 
 
 def _add_statistics(path: Path, found: _Found) -> None:
-    for line in parse_lines(path, _Iteration, found.notes):
+    for line in foreign.parse_lines(path, _Iteration, found.notes):
         result = line.iteration_result
         found.last = max(found.last, line.iteration)
         if (child := result.child_program) is None:
-            found.failures[line.iteration] = failed(line.iteration, _why(result.error or "failed"))
+            found.failures[line.iteration] = foreign.failed(
+                line.iteration, _why(result.error or "failed")
+            )
             continue
-        found.seconds[child.id] = finite(result.iteration_time_seconds)
+        found.seconds[child.id] = foreign.finite(result.iteration_time_seconds)
         child.iteration_found, child.parent_id = line.iteration, child.parent_id or "unknown"
         found.programs.setdefault(child.id, child)
 
@@ -304,7 +289,7 @@ def _sessions(found: _Found, children: list[_Program]) -> list[_Session]:
 
 
 def _when(program: _Program) -> tuple[float, str]:
-    return finite(program.timestamp) or 0.0, program.id
+    return foreign.finite(program.timestamp) or 0.0, program.id
 
 
 def _calls(found: _Found, path: Path) -> Iterator[_Program | Child | None]:
@@ -312,11 +297,11 @@ def _calls(found: _Found, path: Path) -> Iterator[_Program | Child | None]:
     children = [program for program in found.programs.values() if not program.is_initial]
     sessions = _sessions(found, children)
     for program in children:
-        within(program.iteration_found, path, "iterations")
+        foreign.within(program.iteration_found, path, "iterations")
     for session in sessions:
         rest = (found.last, *found.failures) if session is sessions[-1] else ()
         last = max([session.last, *session.made, *rest])
-        for iteration in range(session.first, within(last, path, "iterations") + 1):
+        for iteration in range(session.first, foreign.within(last, path, "iterations") + 1):
             known = found.programs.get(session.made.get(iteration, ""))
             yield known or session.failures.get(iteration) or found.failures.get(iteration)
 
@@ -330,23 +315,23 @@ def _finish(found: _Found, path: Path, tool: str) -> Imported:
         if isinstance(call, _Program)
         else msgspec.structs.replace(call, generation=number)
         if call is not None
-        else failed(number, (None, NOT_IN_SOURCE))
+        else foreign.failed(number, (None, foreign.NOT_IN_SOURCE))
         for number, call in numbered
     ]
     errors = [child.evaluation.error for child in children]
     lost = ["sampling settings, seeds and times of calls and evaluations"]
     if evicted := errors.count(_EVICTED):
         lost.append(f"the fitness of {evicted} of {len(calls)} children, counted as failed")
-    if absent := errors.count(NOT_IN_SOURCE):
+    if absent := errors.count(foreign.NOT_IN_SOURCE):
         lost.append(f"{absent} of {len(calls)} iterations, counted as failed calls")
     if len(found.sessions) > 1:
         lost.append(f"{len(found.sessions)} sessions follow one another")
     first = _initial(found)
-    return assemble(
+    return foreign.assemble(
         path,
         tool,
         name=path.resolve().name,
-        model=named(program.usage.get("model") for program in found.programs.values()),
+        model=foreign.named(program.usage.get("model") for program in found.programs.values()),
         children=[[child] for child in children],
         initial=None if first is None else evaluation(first[0]),
         program=None if first is None else first[1],
@@ -377,16 +362,18 @@ def _child(
     for _ in found.copies:
         parent = found.copies.get(parent, parent)
     root = parent in found.programs and found.programs[parent].is_initial
-    asked = mapping(next(iter((program.prompts or {}).values()), None))
-    prompt = mapping(trace.prompt if trace else None) or asked
+    asked = foreign.mapping(next(iter((program.prompts or {}).values()), None))
+    prompt = foreign.mapping(trace.prompt if trace else None) or asked
     answers = asked.get("responses")
     reply = trace.llm_response if trace else None
     if reply is None and isinstance(answers, list) and answers:
         reply = answers[-1]
-    return born(
+    return foreign.born(
         generation,
         evaluation(program.metrics),
-        attempts=answered(*(program.usage.get(f"{x}_tokens") for x in ("prompt", "completion"))),
+        attempts=foreign.answered(
+            *(program.usage.get(f"{x}_tokens") for x in ("prompt", "completion"))
+        ),
         parent=places.get(parent, (0, 0) if root else None),
         island=program.known.get("island"),
         program=program.code or program.solution,
@@ -406,13 +393,13 @@ def evaluation(metrics: Mapping[str, Any] | None) -> Evaluation:
     if metrics.get("timeout") is True:
         failure = ("timeout", "timed out")
     elif isinstance(metrics.get("error"), str) and metrics["error"]:
-        failure = (told(metrics["error"]) or "error", metrics["error"])
+        failure = (foreign.told(metrics["error"]) or "error", metrics["error"])
     elif "combined_score" not in metrics and "error" in metrics:
         failure = ("error", "the source does not say why")
     elif not metrics:
         failure = (None, "no metrics in the source")
     numbers = [v for v in metrics.values() if isinstance(v, int | float) and type(v) is not bool]
-    known = [number for number in map(finite, numbers) if number is not None]
+    known = [number for number in map(foreign.finite, numbers) if number is not None]
     mean = sum(known) / len(known) if known and len(known) == len(numbers) else None
     others = {key: value for key, value in metrics.items() if key != "combined_score"}
-    return judged(metrics.get("combined_score", mean), failure=failure, metrics=others)
+    return foreign.judged(metrics.get("combined_score", mean), failure=failure, metrics=others)

@@ -21,20 +21,8 @@ from evo.journal import LogError, file_name, write_new
 from evo.log import Log, read_log
 from evo.records import Attempt, Child, Model, Outcome
 from evo.rounds import read_journal
-from replay.importers.foreign import (
-    UNKNOWN_SEED,
-    Failure,
-    Imported,
-    LogFormatError,
-    Pool,
-    assemble,
-    born,
-    common,
-    convert,
-    finite,
-    judged,
-    parse_file,
-)
+from replay.importers import foreign
+from replay.importers.foreign import Failure, Imported, LogFormatError
 
 ALIASES = {"circle_packing": "cp", "min_max_distance": "mmd", "heilbronn_triangle": "ht"}
 """The paper's short names of the shipped tasks."""
@@ -87,7 +75,7 @@ class _Bandit(msgspec.Struct):
     task: str | None = None
     model: str | None = None
     algo: str = "unknown"
-    seed: int = UNKNOWN_SEED
+    seed: int = foreign.UNKNOWN_SEED
     selections: list[int] = []
     rewards: list[float] = []
     running_best: list[float | None] = []
@@ -100,10 +88,10 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path) -> list[Imported]:
     """Reads one result."""
-    found = parse_file(path, dict[str, Any])
+    found = foreign.parse_file(path, dict[str, Any])
     if "arm_results" not in found:
-        return [_imported(convert(found, _Greedy, path), path, path.stem, None)]
-    bandit = convert(found, _Bandit, path)
+        return [_imported(foreign.convert(found, _Greedy, path), path, path.stem, None)]
+    bandit = foreign.convert(found, _Bandit, path)
     rounds, arms = len(bandit.selections), len(bandit.arm_results)
     if not len(bandit.rewards) == len(bandit.running_best) == rounds:
         raise LogFormatError(f"{path}: expected as many rewards and running_best as selections")
@@ -116,7 +104,7 @@ def read(path: Path) -> list[Imported]:
             )
     if rounds and not 0 <= min(bandit.selections) <= max(bandit.selections) < arms:
         raise LogFormatError(f"{path}: expected selections among {arms} arms")
-    pool = Pool(
+    pool = foreign.Pool(
         name=path.stem,
         policy=bandit.algo,
         seed=bandit.seed,
@@ -130,7 +118,7 @@ def read(path: Path) -> list[Imported]:
     ]
 
 
-def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Imported:
+def _imported(run: _Greedy, path: Path, name: str, pool: foreign.Pool | None) -> Imported:
     numbers = [entry.generation for entry in run.trajectory]
     if not numbers or numbers != list(range(len(numbers))):
         raise LogFormatError(
@@ -141,8 +129,8 @@ def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Importe
     first, *later = run.trajectory
     attempts = (a for entry in later for child in entry.children for a in child.attempts)
     # What a timed-out attempt was taken for is max_tokens, if it is one number throughout.
-    limit = common({a.estimated_output_tokens for a in attempts} - {None})
-    made = assemble(
+    limit = foreign.common({a.estimated_output_tokens for a in attempts} - {None})
+    made = foreign.assemble(
         path,
         "self-evolving-allocation",
         name=name,
@@ -153,16 +141,16 @@ def _imported(run: _Greedy, path: Path, name: str, pool: Pool | None) -> Importe
             active_parameters=run.flops.params_active if run.flops else None,
         ),
         children=[[_child(child, entry.generation) for child in entry.children] for entry in later],
-        initial=judged(first.best_fitness),
+        initial=foreign.judged(first.best_fitness),
         lost=["programs, replies and sampling settings", _UNSAID],
         pool=pool,
         n=run.N,
         seed=run.seed,
         sampling={"max_tokens": limit},
-        seconds=[finite(entry.gen_time_s) for entry in later],
+        seconds=[foreign.finite(entry.gen_time_s) for entry in later],
     )
     for entry, ours in zip(later, made.generations, strict=True):
-        stated = finite(entry.best_fitness)
+        stated = foreign.finite(entry.best_fitness)
         if stated is not None and (
             ours.best_fitness is None or abs(stated - ours.best_fitness) > 1e-9
         ):
@@ -182,9 +170,9 @@ def _child(child: _Child, generation: int) -> Child:
             failure = ("no_program", "no fitness in the source")
         else:
             failure = (None, "not valid; the source does not say why")
-    return born(
+    return foreign.born(
         generation,
-        judged(child.fitness, failure=failure),
+        foreign.judged(child.fitness, failure=failure),
         index=child.idx,
         seed=child.seed,
         attempts=tuple(map(_attempt, child.attempts)),
@@ -197,7 +185,7 @@ def _attempt(attempt: _Attempt) -> Attempt:
     known = attempt.status in {"ok", "timeout"}
     return Attempt(
         status="ok" if attempt.status == "ok" else "timeout" if late else "error",
-        latency=finite(attempt.latency_s),
+        latency=foreign.finite(attempt.latency_s),
         usage=attempt.usage,
         finish_reason=attempt.finish_reason,
         http_status=int(answered[1]) if answered else None,

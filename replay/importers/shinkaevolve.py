@@ -15,25 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from evo.records import Child, Evaluation, Status
-from replay.importers.foreign import (
-    NOT_IN_SOURCE,
-    Failure,
-    Imported,
-    LogFormatError,
-    answered,
-    assemble,
-    born,
-    common,
-    failed,
-    finite,
-    judged,
-    mapping,
-    named,
-    parse,
-    text,
-    told,
-    within,
-)
+from replay.importers import foreign
+from replay.importers.foreign import Failure, Imported, LogFormatError
 
 _FILES = ("programs.sqlite", "evolution_db.sqlite")
 _NEEDED = ("id", "generation", "combined_score", "correct")
@@ -78,22 +61,24 @@ def read(path: Path) -> list[Imported]:
         if len(rows) > 1:
             lost.append(f"{len(rows) - 1} further programs of generation {number}")
         children.append(_child(rows[-1], places) if rows else _failure(number, failures))
-        seconds.append(finite(rows[-1]["metadata"].get("pipeline_seconds")) if rows else None)
-    if absent := sum(child.evaluation.error == NOT_IN_SOURCE for child in children):
+        seconds.append(
+            foreign.finite(rows[-1]["metadata"].get("pipeline_seconds")) if rows else None
+        )
+    if absent := sum(child.evaluation.error == foreign.NOT_IN_SOURCE for child in children):
         lost.append(f"{absent} of {len(children)} proposals, counted as failed calls")
     first = by_generation.get(0, [None])[0]
     stated = [row["metadata"] for row in own]
     set_to = {
-        name: common(known[name] for known in stated if name in known)
+        name: foreign.common(known[name] for known in stated if name in known)
         for name in ("temperature", "max_tokens")
     }
     # "local/NAME@URL" is a model at an endpoint of one's own: where is not its name.
     models = (str(known.get("model_name") or "").partition("@http")[0] for known in stated)
-    run = assemble(
+    run = foreign.assemble(
         path,
         "ShinkaEvolve",
         name=(path if path.is_dir() else path.parent).resolve().name,
-        model=named(models),
+        model=foreign.named(models),
         children=[[child] for child in children],
         initial=None if first is None else _evaluation(first),
         program=None if first is None else first.get("code"),
@@ -136,27 +121,31 @@ def _tables(database: Path) -> tuple[list[Row], dict[int, Row]]:
 def _checked(row: dict[str, Any], database: Path) -> Row:
     """The row with a generation that is one, and its JSON as dicts."""
     where = f"{database}: program or attempt {row.get('id')!r:.60}"
-    row["generation"] = within(row.get("generation"), where)
+    row["generation"] = foreign.within(row.get("generation"), where)
     for column in ("metadata", "public_metrics", "details"):
         found = row.get(column) or "{}"
         if not isinstance(found, str):
             raise LogFormatError(f"{where}: expected text in column {column!r}, got {found!r:.60}")
-        row[column] = parse(found, dict[str, Any] | None, f"{where}: {column}") or {}  # type: ignore[arg-type]
+        row[column] = foreign.parse(found, dict[str, Any] | None, f"{where}: {column}") or {}  # type: ignore[arg-type]
     return row
 
 
 def _child(row: Row, places: Mapping[str, tuple[int, int]]) -> Child:
     """A child; `places` tells the generation of each program, copies between islands included."""
     metadata = row["metadata"]
-    result = mapping(metadata.get("llm_result"))
+    result = foreign.mapping(metadata.get("llm_result"))
     # Its output tokens leave the reasoning out.
-    output, thinking = (finite(result.get(f"{kind}_tokens")) for kind in ("output", "thinking"))
-    costs = (finite(metadata.get(f"{kind}_cost")) for kind in ("embed", "novelty", "meta"))
-    known = [cost for cost in (finite(metadata.get("api_costs")), *costs) if cost is not None]
-    return born(
+    output, thinking = (
+        foreign.finite(result.get(f"{kind}_tokens")) for kind in ("output", "thinking")
+    )
+    costs = (foreign.finite(metadata.get(f"{kind}_cost")) for kind in ("embed", "novelty", "meta"))
+    known = [
+        cost for cost in (foreign.finite(metadata.get("api_costs")), *costs) if cost is not None
+    ]
+    return foreign.born(
         row["generation"],
         _evaluation(row),
-        attempts=answered(
+        attempts=foreign.answered(
             result.get("input_tokens"),
             None if output is None else output + (thinking or 0.0),
             cost=sum(known) if known else None,
@@ -165,7 +154,7 @@ def _child(row: Row, places: Mapping[str, tuple[int, int]]) -> Child:
         island=row.get("island_idx"),
         program=row.get("code"),
         reply=result.get("content"),
-        reasoning=text(result.get("thought")) or None,
+        reasoning=foreign.text(result.get("thought")) or None,
         prompt=[("system", result.get("system_msg")), ("user", result.get("msg"))],
     )
 
@@ -175,19 +164,19 @@ def _evaluation(row: Row) -> Evaluation:
     if row["correct"] != 1:
         said = [row.get("text_feedback"), row["metadata"].get("stderr_log")]
         words = "; ".join(each.strip()[-2000:] for each in said if isinstance(each, str) and each)
-        failure = (told(words), words or "not correct; the source does not say why")
-    seconds = finite(row["metadata"].get("compute_time"))
+        failure = (foreign.told(words), words or "not correct; the source does not say why")
+    seconds = foreign.finite(row["metadata"].get("compute_time"))
     metrics = row["public_metrics"]
-    return judged(row["combined_score"], failure=failure, metrics=metrics, seconds=seconds)
+    return foreign.judged(row["combined_score"], failure=failure, metrics=metrics, seconds=seconds)
 
 
 def _failure(generation: int, failures: Mapping[int, Row]) -> Child:
     """A failed proposal, as `attempt_log` tells it."""
     if generation not in failures:
-        return failed(generation, (None, NOT_IN_SOURCE))
+        return foreign.failed(generation, (None, foreign.NOT_IN_SOURCE))
     details = failures[generation]
     reason = str(details.get("failure_reason") or "failed")
     status = _FAILED.get(str(details.get("failure_class")))
-    return failed(
+    return foreign.failed(
         generation, ("no_reply" if "content was none" in reason.lower() else status, reason)
     )

@@ -28,20 +28,8 @@ from typing import Any, get_args
 
 from evo.journal import LogError, raw_pieces
 from evo.records import Child, Evaluation, Model, Status
-from replay.importers.foreign import (
-    MOST,
-    UNKNOWN_SEED,
-    Failure,
-    Imported,
-    LogFormatError,
-    answered,
-    assemble,
-    born,
-    finite,
-    judged,
-    parse,
-    read_text,
-)
+from replay.importers import foreign
+from replay.importers.foreign import Failure, Imported, LogFormatError
 
 ENDINGS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz", ".parquet")
 _NUMBERS = {
@@ -126,11 +114,11 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
             raise LogFormatError(f"{path}: cannot be read as Parquet: {error}") from None
         yield from enumerate(({str(k): v for k, v in row.items()} for row in rows), start=1)
         return
-    text = read_text(path)
+    text = foreign.read_text(path)
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for number, line in enumerate(text.splitlines(), start=1):
             if line.strip():
-                yield number, parse(line, dict[str, Any], f"{path}:{number}")
+                yield number, foreign.parse(line, dict[str, Any], f"{path}:{number}")
         return
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
@@ -148,10 +136,10 @@ def _number(cell: object) -> object:
         return cell
 
 
-def _whole(row: Row, name: str, where: str, most: int = MOST) -> int | None:
+def _whole(row: Row, name: str, where: str, most: int = foreign.MOST) -> int | None:
     if row.get(name) is None:
         return None
-    value = finite(row[name])
+    value = foreign.finite(row[name])
     if value is None or not value.is_integer() or not 0 <= value <= most:
         raise LogFormatError(
             f"{where}: expected a whole number from 0 to {most} in column {name!r}, "
@@ -163,7 +151,7 @@ def _whole(row: Row, name: str, where: str, most: int = MOST) -> int | None:
 def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
     where, first = rows[0]
     if "generation" not in first:
-        rows = sorted(rows, key=lambda row: finite(row[1].get("order")) or 0.0)
+        rows = sorted(rows, key=lambda row: foreign.finite(row[1].get("order")) or 0.0)
         rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]
     placed: dict[int, dict[int, Child]] = {}
     start: Row | None = None
@@ -182,13 +170,13 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         members[index] = _child(row, generation, index, line)
     last = max(placed, default=0)
     seed = _whole(first, "seed", where, 2**53)
-    return assemble(
+    return foreign.assemble(
         path,
         "table",
         name=name.replace("/", "-") or path.name.partition(".")[0],
         task=str(first["task"]),
         model=Model(name=str(first["model"])),
-        seed=UNKNOWN_SEED if seed is None else seed,
+        seed=foreign.UNKNOWN_SEED if seed is None else seed,
         children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
         n=max((index for members in placed.values() for index in members), default=0) + 1,
         initial=None if start is None else _evaluation(start),
@@ -199,15 +187,15 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
 
 def _child(row: Row, generation: int, index: int, where: str) -> Child:
     before = _whole(row, "parent_generation", where, generation - 1)
-    cached = finite(row.get("cached_tokens"))
-    return born(
+    cached = foreign.finite(row.get("cached_tokens"))
+    return foreign.born(
         generation,
         _evaluation(row),
         index=index,
-        attempts=answered(
+        attempts=foreign.answered(
             row.get("prompt_tokens"),
             row.get("completion_tokens"),
-            cost=finite(row.get("dollars")),
+            cost=foreign.finite(row.get("dollars")),
             prompt_tokens_details=None if cached is None else {"cached_tokens": cached},
         ),
         parent=None if before is None else (before, _whole(row, "parent_index", where) or 0),
@@ -221,8 +209,8 @@ def _evaluation(row: Row) -> Evaluation:
     failure: Failure | None = None
     if word is not None and word != "ok":
         failure = (word if word in _STATUSES else None, f"status {word!r}")
-    elif word is None and finite(row.get("fitness")) is None:
+    elif word is None and foreign.finite(row.get("fitness")) is None:
         failure = (None, "no fitness and no status in the source")
     others = {name: _number(row[name]) for name in row.keys() - _COLUMNS}
-    seconds = finite(row.get("seconds"))
-    return judged(row.get("fitness"), failure=failure, seconds=seconds, metrics=others)
+    seconds = foreign.finite(row.get("seconds"))
+    return foreign.judged(row.get("fitness"), failure=failure, seconds=seconds, metrics=others)
