@@ -172,7 +172,7 @@ def _sections(
     logs: Sequence[Log],
 ) -> Iterator[Section]:
     """The claims, the best of n rewrites, and what a report says of the runs."""
-    common = {
+    common: dict[str, Any] = {
         "task": ", ".join(protocol.tasks),
         "model": str(protocol.options.get("model", "")),
         "is_llm": all(log.header.model.is_llm for log in logs),

@@ -341,8 +341,8 @@ def _texts(log: Log, parents: Mapping[Place, Place], improving: Sequence[Place])
     if log.initial:
         wanted.add((log.best.generation, log.best.index))
     found = {} if log.header.compact else log.find(wanted - {(0, 0)})
-    first = {(0, 0): program_of(log, (0, 0))}
-    return {place: child.program for place, child in found.items()} | first
+    texts: Texts = {place: child.program for place, child in found.items()}
+    return texts | {(0, 0): program_of(log, (0, 0))}
 
 
 def _programs(log: Log, texts: Texts) -> Iterator[tuple[str, str]]:
