@@ -12,7 +12,7 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +24,7 @@ Priority = tuple[int, ...]
 
 
 class SlotCancelled(Exception):  # noqa: N818
-    """The wait for a slot was given up because of `Slots.cancel` or `Slots.close`."""
+    """The wait for a slot was given up because of `Slots.cancel`."""
 
 
 class _Door(Rates):
@@ -107,8 +107,7 @@ class Slots:
         self._lock = threading.Lock()
         self._arrivals = itertools.count()
         self.in_flight = self.waiting = 0
-        self._gone: set[object] = set()  # owners who cancelled
-        self._closed = False
+        self._gone: set[object] = set()  # owners who cancelled; None: all
         self._alarm: threading.Timer | None = None
         self._now = time.monotonic()  # as of the last change
         self._load = Load(slots=max_concurrent)
@@ -141,40 +140,30 @@ class Slots:
         finally:
             self._give_back(waiter)
 
-    def cancel(self, owner: object) -> None:
-        """Makes all waiters of `owner`, now and later, raise `SlotCancelled`."""
+    def cancel(self, owner: object = None) -> None:
+        """Makes all waiters of `owner` (None: all), now and later, raise `SlotCancelled`."""
         with self._lock:
             self._gone.add(owner)
-            self._dismiss(lambda waiter: waiter.owner is owner)
-
-    def close(self) -> None:
-        """Makes every waiter, now and later, raise `SlotCancelled`."""
-        with self._lock:
-            self._closed = True
-            self._dismiss(lambda waiter: True)
-
-    def _dismiss(self, meant: Callable[[_Waiter], bool]) -> None:
-        """Wakes waiters without a slot; the lock is held."""
-        self._measure()
-        for door in self._doors.values():
-            for waiter in filter(meant, door.waiting):
-                waiter.woken.set()
-            door.waiting = [waiter for waiter in door.waiting if not meant(waiter)]
-            heapq.heapify(door.waiting)
-        self._grant()
+            self._measure()
+            for door in self._doors.values():
+                for waiter in [w for w in door.waiting if owner in (None, w.owner)]:
+                    waiter.woken.set()
+                    door.waiting.remove(waiter)
+                heapq.heapify(door.waiting)
+            self._grant()
 
     def _take(self, waiter: _Waiter) -> None:
         with self._lock:
-            if not (self._closed or waiter.owner in self._gone):
+            if self._gone & {None, waiter.owner}:
+                waiter.woken.set()
+            else:
                 self._measure()
                 heapq.heappush(waiter.door.waiting, waiter)
                 self._grant()
-            else:
-                waiter.woken.set()
         if not waiter.granted:
             waiter.woken.wait()
         if not waiter.granted:
-            raise SlotCancelled("these slots are closed, or this owner has cancelled")
+            raise SlotCancelled("the wait for a slot was cancelled")
 
     def _give_back(self, waiter: _Waiter) -> None:
         """Ends a slot, or the wait for it."""

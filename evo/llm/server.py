@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
 import random
 import socket
@@ -22,6 +23,7 @@ import msgspec
 from evo.keyed import KeyedStream
 from evo.llm.listening import Listener, Request, Response, error_response, has_left
 from evo.llm.offline.endpoint import respond
+from evo.llm.recorded import prompt_hash
 
 Fault = Literal["rate_limit", "server_error", "hang", "drop"]
 """`rate_limit`: 429 with Retry-After; `server_error`: 500; `hang`: no answer until the client
@@ -186,7 +188,6 @@ def _wait(seconds: float, connection: socket.socket) -> bool:
 
 def _prompt_hash(body: bytes) -> str | None:
     try:
-        messages = msgspec.json.decode(body)["messages"]
+        return prompt_hash(json.loads(body)["messages"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return hashlib.sha256(msgspec.json.encode(messages, order="sorted")).hexdigest()

@@ -151,7 +151,7 @@ def open_resources(
         only=only,
         isolated=isolated,
     )
-    resources.control.at_stop(slots.close)
+    resources.control.at_stop(slots.cancel)
     resources.control.at_end(resources.evaluator.close)
     try:
         yield resources

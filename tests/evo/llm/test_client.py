@@ -296,7 +296,9 @@ def test_cancel_ends_a_call_at_once_in_every_phase(endpoint, client, phase):
     threads = [threading.Thread(target=work) for _ in range(3)]
     for thread in threads:
         thread.start()
-    time.sleep(0.3)
+    while not endpoint.requests:
+        time.sleep(0.01)
+    time.sleep(0.2)
     shared.cancel()
     for thread in threads:
         thread.join(30)

@@ -93,15 +93,15 @@ def test_cancel_ends_the_waits_of_one_owner_only():
     assert slots.in_flight == 0
 
 
-def test_close_ends_all_waits_now_and_later():
+def test_cancelling_all_ends_all_waits_now_and_later():
     slots = Slots(1)
     with slots.slot():
         threads, outcomes = waiters(slots, [None, object()])
-        slots.close()
+        slots.cancel()
         for thread in threads:
             thread.join(30)
     assert outcomes == ["cancelled", "cancelled"]
-    with pytest.raises(SlotCancelled, match="closed"), slots.slot():
+    with pytest.raises(SlotCancelled, match="cancelled"), slots.slot():
         pass
     assert slots.in_flight == 0
 
@@ -168,7 +168,7 @@ def test_a_pause_holds_up_its_own_endpoint_alone():
     threads, outcomes = waiters(slots, [None], endpoint="busy")
     hold(slots, "free")
     assert (slots.waiting, outcomes) == (1, [""])
-    slots.close()
+    slots.cancel()
     threads[0].join(30)
     assert outcomes == ["cancelled"]
     assert slots.load.limited > 0.3
