@@ -37,19 +37,9 @@ def write_findings(
     folder: str | os.PathLike[str] | None,
     output: str | os.PathLike[str],
 ) -> list[Section]:
-    """Writes the page of a protocol: its claims judged, then what else its runs say.
+    """Writes the page of a protocol, over one that is there; returns its tables.
 
-    Args:
-        protocol: A protocol, its file, or the name of a shipped one.
-        folder: Where its logs are; None: `logs/local/NAME`.
-        output: The page, `.html`; one that is there is written over.
-
-    Returns:
-        The claims and what was not claimed as tables of a report.
-
-    Raises:
-        ProtocolError: There is no such protocol.
-        LogError: A log cannot be read, or the page cannot be written.
+    Logs lie in `folder`; None: `logs/local/NAME`.
     """
     stated = protocol if isinstance(protocol, Protocol) else load_protocol(protocol)
     logs = logs_of(stated, folder)

@@ -81,12 +81,7 @@ def groups(tables: Tables) -> list[Group]:
 
 
 def sections(group: Group, *, tau: float | None = None) -> list[Section]:
-    """Tables of a group's runs: fitness, children by status, gain on fresh draws, cost.
-
-    Args:
-        group: The runs.
-        tau: A fitness whose time to reach it is shown, too.
-    """
+    """Tables of a group's runs; of `tau` the time to reach it."""
     unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
     made: list[tuple[str, Callable[[Group], list[Cell]], tuple[str, ...]]] = [
         ("Fitness", lambda part: _fitness(part, tau), tuple(_notes(group))),

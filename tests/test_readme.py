@@ -80,15 +80,22 @@ def test_a_policy_is_a_class() -> None:
     assert pulled == [[0, 0, 1, 1, 2, 2, 3, 3]] * 3
 
 
-def test_commands_in_the_table_exist() -> None:
+def test_commands_and_options_in_the_table_exist(capsys: pytest.CaptureFixture[str]) -> None:
     from evo.cli import COMMANDS
-    from replay.cli import COMMANDS as POST_HOC
+    from evo.cli import main as evo_main
+    from replay.cli import main as replay_main
 
     table = README.split("## Commands", 1)[1].split("## Notebooks", 1)[0]
-    for program, known in (("evo", COMMANDS), ("replay", POST_HOC)):
-        named = set(re.findall(rf"`{program} (\w+)", table))
-        assert named
-        assert named <= known.keys()
+    rows = [row for row in table.splitlines() if row.startswith("| `")]
+    assert len(rows) > 20
+    for row in rows:
+        first = row.split("|")[1]
+        named = re.findall(r"`(evo|replay) (\w+)", first)
+        named += [("evo", word) for word in re.findall(r"`(\w+)[` ]", first) if word in COMMANDS]
+        for program, command in named:
+            assert {"evo": evo_main, "replay": replay_main}[program]([command, "--help"]) == 0
+        told = capsys.readouterr().out
+        assert not [name for name in re.findall(r"(?<!\w)--[a-z-]+", row) if name not in told], row
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def drive(
             output and the log of the gate.
 
     Returns:
-        Rows of `replay.load`; the tool's name is in the column `source`.
+        Rows of `replay.load`; the tool's name is in the column `search`.
 
     Raises:
         DriverError: The tool is unknown, not installed there, or ended before its first call.

@@ -78,11 +78,7 @@ def _found(path: Path, format: str | None) -> Iterator[tuple[str, Path]]:  # noq
 
 
 def detect(path: str | os.PathLike[str]) -> str:
-    """Name of the format that a file or folder is in, by what lies in it.
-
-    Raises:
-        LogFormatError: It is in none of them, or does not exist.
-    """
+    """Name of the format that a file or folder is in; LogFormatError if it is in none."""
     for name, _ in _found(Path(path), None):
         return name
     raise LogFormatError(
@@ -193,11 +189,7 @@ def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFram
 
 
 def kind(path: str | os.PathLike[str]) -> str:
-    """Name of the format at a path, `evo` for what no importer recognises.
-
-    Raises:
-        LogFormatError: It does not exist.
-    """
+    """Name of the format at a path, `evo` for what no importer recognises."""
     try:
         return detect(path)
     except LogFormatError:

@@ -92,7 +92,10 @@ class Imported:
         return self.header.lost or "nothing"
 
     def lines(self, *, compact: bool = True, task: TaskRecord | None = None) -> Iterator[Line]:
-        """The run as the lines of a log; a compact one has no replies, prompts and programs."""
+        """The run as the lines of a log; a compact one has no replies, prompts and programs.
+
+        With its task it can be rescored and forked.
+        """
         record = self.header.task if task is None else task
         own = record.files.get(record.program_file)
         if not compact and self.program is not None and _plain(self.program) != _plain(own or ""):
@@ -121,17 +124,9 @@ def _plain(program: str) -> list[str]:
 def write(
     imported: Imported, target: Path, *, compact: bool = True, task: TaskRecord | None = None
 ) -> None:
-    """Writes an imported run as a log of this package.
+    """Writes an imported run as a new log, `.jsonl` or `.jsonl.gz`; see `lines`.
 
-    Args:
-        imported: The run.
-        target: New file, `.jsonl` or `.jsonl.gz`.
-        compact: Leave prompts, replies and programs out.
-        task: What it was run on, with its evaluator, so that it can be rescored and forked.
-
-    Raises:
-        LogFormatError: The source holds what no log can, such as numbers beyond 64 bits.
-        LogError: The target exists already or cannot be written.
+    LogFormatError if the source holds what no log can, such as numbers beyond 64 bits.
     """
     try:
         data = b"".join(encode_line(line) for line in imported.lines(compact=compact, task=task))
@@ -162,9 +157,8 @@ def assemble(
 ) -> Imported:
     """Puts a run together: best so far and improvements follow from its own children.
 
-    `children` by generation, from 1: calls that are missing below `n` become failures. `lost` is
-    what could not be carried over, phrase by phrase; `seconds` the wall time by generation, empty
-    where unknown; `mixed` the first generation that may descend from programs of other runs.
+    `children` by generation, from 1: calls that are missing below `n` become failures. `mixed` is
+    the first generation that may descend from programs of other runs.
     """
     if not children and initial is None:
         raise LogFormatError(f"{source}: holds no call and no program of {tool}")
