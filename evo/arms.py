@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from evo.allocation import InOrder, Outcome
-from evo.budget import worst_of
 from evo.handle import Control
 from evo.log import Log, read_log
 from evo.policies.base import Bools, Floats, Ints
 from evo.records import End, Header
 from evo.runs.arm import Arm, Stopped, costs_of_log
 from evo.runs.resources import Resources
-from evo.runs.session import open_log, session_line
+from evo.runs.session import open_log, session_line, worst_of
 from evo.sandbox import EvaluatorClosed
 from evo.task import calls_of_evaluation
 
@@ -216,7 +215,7 @@ def open_arm(
     log is damaged, busy or of another run.
     """
     asked = calls_of_evaluation(header.task)
-    worst = worst_of(header, 1, instances=asked, retries=0)
+    worst = worst_of(header, 1, retries=0)
     most = (int(worst.initial["calls"]), int(worst.generation["calls"]))
     free = free + 1 if free else 0
     if header.compact:

@@ -11,13 +11,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from evo.cost import flops_of_tokens, price_of_tokens
-from evo.records import CriticRecord, Header, Model
+from evo.records import Model
 
 if TYPE_CHECKING:
     from evo.policies.base import Bools, Floats
@@ -50,15 +49,10 @@ class Calling(Protocol):
 def check_budget(
     budget: Mapping[str, float] | None, headers: Iterable[Calling] = (), *, more: Sequence[str] = ()
 ) -> dict[str, float]:
-    """Returns the limits of a budget, whose units have to be known for all runs; empty: none.
+    """Returns the limits of a budget by unit; empty: none.
 
-    Args:
-        budget: Limits by unit out of `UNITS`.
-        headers: Of the runs that are to keep it.
-        more: Units that are understood besides.
-
-    Raises:
-        BudgetError: A unit is unknown, in general or for one of the runs, or a limit not positive.
+    BudgetError: a unit is none of `UNITS` nor of `more`, or unknown for one of the runs that are to
+    keep it, or a limit is not positive.
     """
     if budget is not None and not isinstance(budget, Mapping):
         raise BudgetError(f"budget: expected limits by unit such as {{'calls': 512}}: {budget!r}")
@@ -88,53 +82,27 @@ def check_budget(
 
 @dataclass(frozen=True)
 class Worst:
-    """What generation 0 and each of T further ones may cost at worst, by unit; maybe infinite."""
+    """What a run of T generations may cost at worst, by unit; maybe infinite.
+
+    That is generation 0, each other one, and the test at the end; of a fork those `shared`, 0
+    included, cost nothing.
+    """
 
     initial: Mapping[str, float]
     generation: Mapping[str, float]
     generations: int
+    final: Mapping[str, float] = field(default_factory=dict)
+    shared: int = 0
 
     def left(self, settled: int) -> dict[str, float]:
         """What the rest may cost after so many generations, generation 0 being the first."""
-        rest = self.generations + 1 - max(settled, 1)
-        amounts = {unit: rest * most if rest > 0 else 0.0 for unit, most in self.generation.items()}
-        if settled == 0:
-            amounts = {unit: amount + self.initial[unit] for unit, amount in amounts.items()}
-        return amounts
-
-
-def worst_of(header: Header, generations: int, *, instances: int, retries: int) -> Worst:
-    """Returns what T generations may cost at worst, where an evaluation makes so many calls."""
-    scored = instances if header.task.score == "critic" else 0
-    chosen = header.drafts if header.drafts > 1 else 0
-    own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
-    children, drafts = header.children, header.drafts
-
-    def total(calls: int, scores: int) -> dict[str, float]:
-        counts = ((calls, own), (scores, critic))
-        return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
-
-    return Worst(
-        initial=total(instances, scored),
-        generation=total(children * (drafts + instances), children * (chosen + scored)),
-        generations=generations,
-    )
-
-
-def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, float]:
-    if of is None:
-        return {}
-    model, most, attempts = of.model, of.sampling.max_tokens, 1 + retries
-    # Tokens of prompt and reply: together they are within the context window.
-    prompt = math.inf if model.context is None else float(model.context)
-    completion = prompt if most is None else min(prompt, float(most))
-    amounts = {
-        "tokens": attempts * (prompt + completion),
-        "flops": attempts * flops_of_tokens(prompt, 0.0, completion, model=model),
-        "dollars": attempts * price_of_tokens(prompt, 0.0, completion, model=model),
-    }
-    known = {u: math.inf if math.isnan(amount) else amount for u, amount in amounts.items()}
-    return {"calls": 1.0, **known, "seconds": 0.0}
+        done = max(settled, self.shared)
+        parts = [self.initial] * (done == 0) + [self.final] * bool(self.final)
+        rest = max(0, self.generations + 1 - max(done, 1))
+        return {
+            unit: math.fsum([rest * most if rest else 0.0, *(each[unit] for each in parts)])
+            for unit, most in self.generation.items()
+        }
 
 
 class Ledger:
@@ -144,11 +112,8 @@ class Ledger:
         while ledger.open().all():
             ledger.settle(cost_of_one_more)
 
-    Attributes:
-        limits: By unit; see `check_budget`.
-        replicates: Independent accounts side by side; a live one is a single account.
-        spent: By unit of what was settled, limited or not, (replicates,).
-        settled: Generations settled by run, generation 0 included: none is counted twice.
+    Replicates are independent accounts side by side; a live one is a single account. What is
+    `spent` goes by unit, (replicates,), `settled` generations by run: none is counted twice.
     """
 
     def __init__(self, limits: Mapping[str, float] | None = None, replicates: int = 1) -> None:
@@ -179,11 +144,7 @@ class Ledger:
                 )
 
     def open(self, reserved: Mapping[str, Any] | None = None) -> Bools:
-        """(replicates,), where another generation may begin.
-
-        Args:
-            reserved: By unit, what is under way and may cost at worst, a number or (replicates,).
-        """
+        """(replicates,), where another generation may begin beside what is reserved, by unit."""
         below = np.ones(self.replicates, dtype=bool)
         for unit, limit in self.limits.items():
             spent = self.spent.get(unit, 0.0)
@@ -209,11 +170,7 @@ class Turns:
 
     A run goes on early if even the worst case of all runs before it leaves room, and is over once
     what they have spent already leaves none; between the two it waits. So the order in which work
-    is done never changes what is done.
-
-    Args:
-        ledger: Settled with what the runs cost.
-        runs: In the fixed order: a run's name in the ledger, and what it may cost at worst.
+    is done never changes what is done. A run is told by its name in the ledger.
     """
 
     def __init__(self, ledger: Ledger, runs: Sequence[tuple[Hashable, Worst]]) -> None:
@@ -223,6 +180,7 @@ class Turns:
         self._costs: list[list[Mapping[str, float]]] = [[] for _ in runs]
         self._spent = [dict.fromkeys(self._limits, 0.0) for _ in runs]
         self._left = [worst.left(ledger.settled.get(name, 0)) for name, worst in runs]
+        self._kept = [dict.fromkeys(self._limits, 0.0) for _ in runs]
         self._changed = threading.Condition()
         self._began = time.monotonic()
         seconds = ledger.limits.get("seconds", math.inf) - self._before.get("seconds", 0.0)
@@ -254,12 +212,18 @@ class Turns:
             self._left[place] = worst.left(done + len(new))
             self._changed.notify_all()
 
+    def keep(self, place: int, amounts: Mapping[str, float]) -> None:
+        """Keeps room for what a run costs after its last generation, with which none begins."""
+        known = {u: amount for u, amount in amounts.items() if u in self._limits and amount > 0}
+        self._kept[place] |= known
+
     def add(self, place: int, cost: Mapping[str, float]) -> None:
         """Counts what a run cost beside its generations."""
         with self._changed:
             self._costs[place].append(cost)
             for unit in self._limits:
                 self._spent[place][unit] += cost[unit]
+                self._kept[place][unit] = 0.0
 
     def finish(self, place: int) -> None:
         """Notes that a run costs nothing more."""
@@ -278,6 +242,7 @@ class Turns:
         for unit, limit in self._limits.items():
             amount = self._before.get(unit, 0.0)
             amount += math.fsum(each[unit] for each in self._spent[: place + 1])
+            amount += self._kept[place][unit]
             if worst:
                 amount += sum(each[unit] for each in self._left[:place])
             if amount >= limit:

@@ -24,8 +24,19 @@ from evo.critics import Critic, critic_record
 from evo.journal import LogError, file_name
 from evo.log import read_log
 from evo.prompt import PROMPT_VERSION, TOLD_VERSION
-from evo.records import SCHEMA, Child, End, Evaluation, Generation, Header, Limits, Model
-from evo.searches import Search, record_of
+from evo.records import (
+    SCHEMA,
+    Child,
+    CriticRecord,
+    End,
+    Evaluation,
+    Generation,
+    Header,
+    Limits,
+    Model,
+    TaskRecord,
+)
+from evo.searches import Search, record_of, search_of
 from evo.task import Task, load_task
 
 MOST_SEEDS = 1_000_000
@@ -45,7 +56,7 @@ def software_versions() -> dict[str, str]:
 
 
 def make_header(
-    task: str | os.PathLike[str] | Task,
+    task: str | os.PathLike[str] | Task | TaskRecord,
     *,
     model: str | Model = "offline",
     children: int = 16,
@@ -62,7 +73,7 @@ def make_header(
     inspirations: int = 0,
     batches: int = 0,
     drafts: int = 1,
-    critic: str | Model | Critic | None = None,
+    critic: str | Model | Critic | CriticRecord | None = None,
     draws: int = 1,
     confirm: int = 0,
     spending: bool = False,
@@ -155,6 +166,16 @@ def make_header(
         condition=condition,
         versions=software_versions(),
     )
+
+
+def make_header_again(header: Header, **changes: Any) -> Header:
+    """Returns a run's configuration with some options of `make_header` changed, others as told."""
+    known: dict[str, Any]
+    known = {name: getattr(header, name, None) for name in make_header.__kwdefaults__ or {}}
+    known |= msgspec.structs.asdict(header.sampling) | {"evaluation_timeout": None, **changes}
+    if "search" not in changes:
+        known["search"] = search_of(header.search)
+    return make_header(header.task, **known)
 
 
 def at_least(name: str, value: SupportsIndex, low: int, *, most: int | None = None) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from evo.records import Attempt, CriticCall, Header, InstanceCall, Model, Outcome, Reply, Sampling
+from evo.records import Attempt, CriticCall, Header, Model, Sampling
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,13 @@ TimeoutRule = Literal["worst_case", "exclude", "bounded"]
 TIMEOUT_RULES: tuple[TimeoutRule, ...] = ("worst_case", "exclude", "bounded")
 
 _GATEWAY_TIMEOUTS = frozenset({408, 504, 524})
+
+
+class Attempted(Protocol):
+    """What costs are added up of: a child, a call of an evaluation, a reply."""
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]: ...  # noqa: D102
 
 
 class Tokens(NamedTuple):
@@ -94,18 +101,11 @@ def is_turned_away(attempt: Answered) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What some calls cost under one rule; costs add up.
+    """What some calls cost under one rule; costs add up, and None is unknown.
 
-    Attributes:
-        calls: Children asked for, and instances that evaluations asked.
-        attempts: HTTP requests made for them.
-        without_usage: Attempts for which the rule stands in.
-        prompt_tokens: Cached ones included; None: unknown, as for all below.
-        cached_tokens: Prompt tokens from a prompt cache.
-        completion_tokens: What the rule assumes included.
-        flops: Floating-point operations.
-        dollars: At the model's prices.
-        seconds: Latency summed over attempts.
+    Calls are children asked for and instances that evaluations asked, attempts their HTTP requests;
+    the rule stands in for those `without_usage`. Prompt tokens include cached ones, completion
+    tokens what the rule assumes; seconds are latency summed over attempts.
     """
 
     calls: int = 0
@@ -155,15 +155,9 @@ def cost_of_attempts(
     rule: TimeoutRule = "worst_case",
     bounded_completion: float | None = None,
 ) -> Cost:
-    """Returns the cost of one call.
+    """Returns the cost of one call; the sampling's `max_tokens` is what `worst_case` assumes.
 
-    Args:
-        attempts: Of the call.
-        model: Its active parameters and prices.
-        sampling: Its `max_tokens` is what `worst_case` assumes.
-        rule: For attempts without usage. Under `exclude` an answer without usage makes the
-            tokens unknown: it is known to have had some.
-        bounded_completion: For the rule `bounded`; see `median_limited_completion`.
+    Under `exclude` an answer without usage makes the tokens unknown: it is known to have had some.
     """
     attempts = tuple(attempts)
     counted = [usage_tokens(attempt.usage) for attempt in attempts if not attempt.cached]
@@ -195,7 +189,7 @@ def cost_of_attempts(
 
 
 def cost_of_children(
-    children: Iterable[Outcome | InstanceCall | Reply],
+    children: Iterable[Attempted],
     model: Model,
     sampling: Sampling,
     *,
@@ -211,7 +205,7 @@ def cost_of_children(
     return sum((cost_of_attempts(call, model, sampling, **how) for call in calls), Cost())
 
 
-def cost_of_calls(calls: Iterable[Outcome | InstanceCall | Reply], header: Header) -> Cost:
+def cost_of_calls(calls: Iterable[Attempted], header: Header) -> Cost:
     """Returns what some calls of a run cost, those of its critic at the critic's own prices."""
     calls = tuple(calls)
     critics = [call for call in calls if isinstance(call, CriticCall)]
@@ -235,13 +229,7 @@ def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:
 def assumed_completion(
     rule: TimeoutRule, *, max_tokens: int | None, bounded_completion: float | None = None
 ) -> float:
-    """Returns the completion tokens that a rule takes an attempt without usage for; NaN: unknown.
-
-    Args:
-        rule: One of `TIMEOUT_RULES`.
-        max_tokens: Of the sampling settings; None: unknown.
-        bounded_completion: Median for the rule `bounded`; None: unknown.
-    """
+    """Returns the completion tokens of an attempt without usage under a rule; NaN: unknown."""
     taken = {"worst_case": max_tokens, "exclude": 0.0, "bounded": bounded_completion}
     if rule not in taken:
         raise ValueError(f"timeout rule must be one of {', '.join(TIMEOUT_RULES)}, got {rule!r}")

@@ -16,7 +16,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -26,7 +26,7 @@ from evo.llm.cache import CachedClient, ResponseCache
 from evo.llm.client import CallCancelled, Caller, ModelClient
 from evo.llm.limits import Slots
 from evo.llm.registry import find_model, resolve_sampling
-from evo.records import CriticCall, CriticRecord, Model, TaskRecord
+from evo.records import CriticCall, CriticRecord, Header, Model, TaskRecord
 
 RUBRIC = "Does the reply do what the system prompt and the query ask for, correctly and completely?"
 """What a critic looks at unless it is told otherwise."""
@@ -79,12 +79,8 @@ def critic_record(
 ) -> CriticRecord | None:
     """Returns the critic that a run is told to have; None: its task and its options name none.
 
-    Args:
-        critic: A critic, or its model: then the rubric is the task's.
-        task: Says whether a critic scores its replies, and which one if the run does not.
-
-    Raises:
-        ValueError: There has to be one and there is none, or the model cannot be one.
+    Of a model alone the rubric is the task's. ValueError: there has to be a critic and there is
+    none, or the model cannot be one.
     """
     if critic is None and task.score == "critic":
         if not task.critic:
@@ -101,11 +97,7 @@ def critic_record(
 class Scorer:
     """Scores triples by one critic, each once; many threads may share it.
 
-    Args:
-        record: The critic.
-        caller: Answers its calls.
-        stopping: Once set, no further call begins.
-        on_call: Told of each call as soon as it is over, from the thread that made it.
+    No call begins once `stopping` is set; `on_call` is told of each by the thread that made it.
     """
 
     def __init__(
@@ -133,14 +125,8 @@ class Scorer:
     def score(self, triple: Triple, *, generation: int = 0, index: int = 0) -> CriticCall:
         """Returns the call for a triple, made now unless it is known; of equal ones one is made.
 
-        Args:
-            triple: What is scored.
-            generation: With `index`, what the call is logged under, and its priority.
-            index: See there.
-
-        Raises:
-            EndpointError: The endpoint does not answer, or refuses the key or the model.
-            CallCancelled: The calls were cancelled, or a stop was asked for.
+        It is logged under `generation` and `index`. EndpointError: the endpoint does not answer, or
+        refuses; CallCancelled: calls were cancelled, or a stop was asked for.
         """
         content = self._identity + msgspec.json.encode(
             [text.encode("utf-8", "surrogatepass").hex() for text in triple]
@@ -169,6 +155,14 @@ class Scorer:
             if call.reply is not None:  # what failed may do better another time
                 self._known[key] = call
             return call
+
+
+def open_caller(
+    of: Header | CriticRecord, slots: Slots, *, timeout: float, retries: int, cache: Path | None
+) -> Caller:
+    """Returns the client of a model, behind the cache if there is one; it opens nothing yet."""
+    client = ModelClient(of.model, of.sampling, slots=slots, timeout=timeout, retries=retries)
+    return client if cache is None else CachedClient(client, ResponseCache.open(cache))
 
 
 class Critic:
@@ -227,8 +221,9 @@ class Critic:
         self.record = CriticRecord(model=known, sampling=sampling, rubric=rubric)
         self.calls: list[CriticCall] = []
         self._log = None if log is None else Path(log)
-        self._cache = None if cache is None else Path(cache)
-        self._slots, self._timeout, self._retries = Slots(max_concurrent), timeout, retries
+        self._slots = Slots(max_concurrent)
+        self._how: dict[str, Any] = {"timeout": timeout, "retries": retries}
+        self._how["cache"] = None if cache is None else Path(cache)
         self._opening = threading.Lock()
         self._stack = contextlib.ExitStack()
         self._scorer: Scorer | None = None
@@ -281,16 +276,7 @@ class Critic:
     def _open(self) -> Scorer:
         with self._opening:
             if self._scorer is None:
-                client = ModelClient(
-                    self.record.model,
-                    self.record.sampling,
-                    slots=self._slots,
-                    timeout=self._timeout,
-                    retries=self._retries,
-                )
-                caller: Caller = client
-                if self._cache is not None:
-                    caller = CachedClient(client, ResponseCache.open(self._cache))
+                caller = open_caller(self.record, self._slots, **self._how)
                 self._stack.callback(caller.close)
                 scorer = Scorer(self.record, caller, on_call=self._note)
                 scorer.learn(call for call in self.calls if call.reply is not None)

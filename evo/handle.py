@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
 
 from evo.log import Log, read_log
+from evo.records import Header
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 
@@ -24,21 +25,16 @@ Outcome = TypeVar("Outcome")
 class Control:
     """What may be wished of work under way, and what it says of itself; thread-safe.
 
-    As a context it is that of one piece of work: an error ends what is still under way.
-
-    Attributes:
-        stopping: Set once no further call may begin.
-        ended: Set once calls and evaluations under way were ended.
-        note: What is happening, in a few words.
+    As a context it is that of one piece of work: an error ends what is still under way. `stopping`
+    is set once no further call may begin, `ended` once what was under way was ended; `note` says
+    what is happening, in a few words.
     """
 
     def __init__(self) -> None:
         self.stopping, self.ended = threading.Event(), threading.Event()
         self.note = ""
-        self._heeding: dict[threading.Event, list[Callable[[], None]]] = {
-            self.stopping: [],
-            self.ended: [],
-        }
+        self._heeding: dict[threading.Event, list[Callable[[], None]]]
+        self._heeding = {self.stopping: [], self.ended: []}
         self._alarm: threading.Timer | None = None
         self._lock = threading.Lock()
 
@@ -101,12 +97,14 @@ class Plan(Generic[Result]):
         work: Does it, heeding the control, and returns what the verb returns.
         many: Whether it is about several logs, even if there is but one.
         tell: Told of a wish before it is heeded, such as to leave it for other processes.
+        runs: Header and T of each run that it makes, as far as that is known beforehand.
     """
 
     paths: list[Path]
     work: Callable[[Control], Result]
     many: bool = False
     tell: Callable[[Wish], None] | None = None
+    runs: Sequence[tuple[Header, int]] = ()
 
     def do(self) -> Result:
         """Does the work here and now; after Ctrl-C a moment is left to what is under way."""

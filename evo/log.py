@@ -324,6 +324,8 @@ def summarise(log: Log) -> str:
     seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
     state = "" if log.finished else ", unfinished"
     asked = f"{len(log.instance_calls):,} calls on instances, " if log.instance_calls else ""
+    dropped = log.status_counts.get("partial", 0)
+    left = f" ({dropped} dropped on a batch: no fitness, in no analysis of it)" if dropped else ""
     stats = log.ends[-1].stats if log.ends else {}
     checked = ""
     if "check_low" in stats:
@@ -335,7 +337,7 @@ def summarise(log: Log) -> str:
     return (
         f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
-        f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok, "
+        f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "
         f"{asked}{prompt:,} + {completion:,} tokens, {seconds}{checked}"
     )
 

@@ -67,19 +67,9 @@ def build_messages(
     feedback: str = "",
     operator: str = "rewrite",
 ) -> list[Message]:
-    """Returns the messages that ask for one full rewrite of a program.
+    """Returns the messages that ask for one full rewrite of a program, shown behind all others.
 
     The fitness is rounded, so that last-bit differences between processors give equal prompts.
-
-    Args:
-        task: What the program is for.
-        program: The one to rewrite.
-        fitness: Its fitness; None while it has none.
-        statement: Instead of the task's.
-        mixed: Programs to mix in, shown first.
-        inspirations: Other programs, shown before the one to rewrite; see `inspire`.
-        feedback: What `feedback` says.
-        operator: Out of `OPERATORS`.
     """
     if task.evolves == "python":
         what, block = "program", "python"

@@ -38,9 +38,6 @@ from evo.runs.session import Goal, Job, bring
 from evo.task import load_task
 from evo.upkeep import lines_through
 
-FORKED = ("search", "feedback", "inspirations", "statement", "temperature", "top_p", "max_tokens")
-"""Options in which a fork may differ from the run that it leaves."""
-
 SHIPPED = Path(__file__).with_name("protocols")
 
 
@@ -204,10 +201,8 @@ def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path
     if left is None or len(left.generations) < condition.at:
         return []
     options = {**protocol.options, **condition.options}
-    told = {key: options[key] for key in FORKED if key in options}
-    own = changed(left.header.under(condition.at + 1), left, options.get("model"), told)
     stated = {"protocol": protocol.digest, "condition": condition.name}
-    own = msgspec.structs.replace(own, **stated)
+    own = changed(left.header.under(condition.at + 1), left, options | stated)
     lines = lines_through(left, condition.at, left.children)
     headers, inherited = copies_of(left, own, lines, condition.at, condition.copies)
     goal = Goal(condition.generations)

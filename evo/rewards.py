@@ -20,14 +20,10 @@ from evo.records import TaskRecord
 
 @dataclass(frozen=True)
 class Pull:
-    """What one round revealed, in each replicate.
+    """What one round revealed, (replicates,) each; NaN where nothing was ok.
 
-    Attributes:
-        arm: (replicates,), the arm that was pulled.
-        before: (replicates,), its fitness until then, NaN where nothing was ok.
-        after: (replicates,), its fitness with the new generation.
-        known: Gives the fitness of every arm as far as known, (replicates, arms), after the pull.
-        lowest: (replicates,) or a number, lowest generation 0 of any arm; NaN: none is known.
+    That is the arm, its fitness before and after; `known` gives that of every arm after the pull,
+    (replicates, arms); `lowest` is the lowest generation 0 of any arm, NaN: none is known.
     """
 
     arm: Ints

@@ -319,6 +319,11 @@ def calls_of_evaluation(task: TaskRecord) -> int:
     return sum(not each.get("check") for each in read_instances(task))
 
 
+def checks_of(task: TaskRecord) -> int:
+    """How many instances a text is checked on at the end."""
+    return len(read_instances(task)) - calls_of_evaluation(task) if task.asks_model else 0
+
+
 def hash_of(record: TaskRecord) -> str:
     """SHA-256 (hex) over everything in the record but its hash."""
     content = msgspec.json.encode(msgspec.structs.replace(record, hash=""), order="sorted")

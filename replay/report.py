@@ -88,7 +88,7 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
         (
             "Children by status",
             _statuses,
-            ("ok: mean over runs of the share of children", FAILURES),
+            ("ok: mean over runs of the share of children", FAILURES, *_dropped(group)),
         ),
         ("Gain on fresh draws", _confirmed, (FRESH,)),
         (
@@ -109,6 +109,13 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
         )
         for title, cells, notes in made
     ]
+
+
+def _dropped(group: Group) -> list[str]:
+    """Says how many children batches leave without a fitness."""
+    count = int((group.tables.children["status"] == "partial").sum())
+    said = f"partial: {count} children were dropped on a batch; no figure of fitness holds them"
+    return [said] if count else []
 
 
 def _confirmed(group: Group) -> list[Cell]:

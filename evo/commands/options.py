@@ -182,6 +182,7 @@ Output = Annotated[Path | None, Parameter(name=("-o", "--output"))]
 TYPES: dict[str, Any] = {
     "budget": Limits,
     "cache": Path | None,
+    "critic": str | None,
     "model": str | None,
     "parameters": Parameters,
     "seeds": Seeds,

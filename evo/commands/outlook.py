@@ -32,16 +32,13 @@ def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
         runs: Header and T of each.
         budget: Limits by unit of all together; None: none.
     """
-    from evo.budget import worst_of
     from evo.cost import price_of_tokens
-    from evo.task import read_instances
+    from evo.runs.session import worst_of
 
     count, calls, tokens, dollars = 0, 0.0, 0.0, 0.0
     for header, generations in runs:
-        task, most = header.task, header.sampling.max_tokens
-        instances = len(read_instances(task)) if task.asks_model else 0
-        worst = worst_of(header, generations, instances=instances, retries=0)
-        own, count = worst.left(0)["calls"], count + 1
+        most = header.sampling.max_tokens
+        own, count = worst_of(header, generations, retries=0).left(0)["calls"], count + 1
         completion = math.nan if most is None else own * most
         calls, tokens = calls + own, tokens + completion
         priced = price_of_tokens(0.0, 0.0, completion, model=header.model)

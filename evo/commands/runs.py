@@ -16,19 +16,18 @@ from evo.commands.options import (
     Seeds,
     made_from,
 )
-from evo.commands.outlook import header_of, outlook, too_few
+from evo.commands.outlook import outlook, too_few
 from evo.commands.tables import FAILURE, number, print_logs, read_text, table
-from evo.runs.fork import fork as fork_log
+from evo.runs.fork import plan_fork
 from evo.runs.playback import rescore as rescore_log
 from evo.runs.verbs import evaluate as evaluate_program
-from evo.runs.verbs import powers_of_two, resume_many, run_grid, run_many
-from evo.runs.verbs import run as run_one
+from evo.runs.verbs import plan_grid, plan_many, plan_run, powers_of_two, resume_many
 
 if TYPE_CHECKING:
     from evo.log import Log
 
 
-@made_from(run_many)
+@made_from(plan_many)
 def run(
     make: Making,
     task: str | None = None,
@@ -58,11 +57,10 @@ def run(
     several = seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None
     if log is not None and several:
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
-    runs = [(header_of(given), given.get("generations", 8))] * len(seeds or [seed])
-    print(outlook(runs, given.get("budget")), flush=True)
-    print_logs(
-        make(seeds=seeds or [seed]) if log is None else [run_one(seed=seed, log=log, **given)]
-    )
+    plan = make(seeds=seeds or [seed]) if log is None else plan_run(seed=seed, log=log, **given)
+    print(outlook(plan.runs, given.get("budget")), flush=True)
+    made = plan.do()
+    print_logs(made if log is None else [made])
     return 0
 
 
@@ -99,7 +97,7 @@ def protocol(file: str, *, status: Flag = False, log_dir: Path | None = None) ->
     return 0
 
 
-@made_from(resume_many, without=["paths"])
+@made_from(resume_many, without=["paths", "search"])
 def resume(make: Making, logs: LogPaths) -> int:
     """Goes on with logs: finishes killed runs, or extends finished ones; or with sweeps.
 
@@ -119,7 +117,7 @@ def resume(make: Making, logs: LogPaths) -> int:
     return go_on(sweeps, given)
 
 
-@made_from(fork_log, without=["log", "task"])
+@made_from(plan_fork, without=["log", "task"])
 def fork(make: Making, log: str, *, at: int, task: str | None = None) -> int:
     """Goes on from one state of a logged run several times over, as it was made or otherwise.
 
@@ -128,11 +126,13 @@ def fork(make: Making, log: str, *, at: int, task: str | None = None) -> int:
         at: The last generation that is shared; 0 shares the initial program alone.
         task: Of a log that was imported: name or folder; its programs are evaluated on it.
     """
-    print_logs(make(log, at=at, task=task))
+    plan = make(log, at=at, task=task)
+    print(outlook(plan.runs, make.keywords.get("budget")), flush=True)
+    print_logs(plan.do())
     return 0
 
 
-@made_from(run_grid, without=["budget"])
+@made_from(plan_grid, without=["budget"])
 def grid(make: Making, *, budget: Limits = None) -> int:
     """Makes the runs behind a full T x N sweep.
 
@@ -141,13 +141,12 @@ def grid(make: Making, *, budget: Limits = None) -> int:
     """
     given, shared = make.keywords, None if isinstance(budget, int) else budget
     calls = budget if isinstance(budget, int) else given.get("calls", 512)
-    seeds, sizes = given.get("seeds") or range(40, 50), powers_of_two(calls)
-    cells = [(header_of(given, children=n), calls // n) for n in sizes]
-    print(outlook([cell for cell in cells for _ in seeds], shared))
-    if note := too_few(len(seeds), sum(n * (calls // n) for n in sizes), shared):
+    seeds, plan = given.get("seeds") or range(40, 50), make(budget=budget)
+    print(outlook(plan.runs, shared))
+    if note := too_few(len(seeds), sum(n * (calls // n) for n in powers_of_two(calls)), shared):
         print(note, flush=True)
     by_children: dict[int, list[Log]] = {}
-    for log in make(budget=budget):
+    for log in plan.do():
         by_children.setdefault(log.header.children, []).append(log)
     rows = []
     for children, group in sorted(by_children.items()):

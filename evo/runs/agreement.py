@@ -94,14 +94,9 @@ def check_critic(
     said = text if text is not None else loaded.initial_program
     instances = read_instances(loaded.record)
     with open_resources(settings) as resources:
-        evaluator = InstanceEvaluator(
-            header,
-            resources.evaluator.evaluate,
-            resources.caller(header),
-            max_concurrent=resources.max_concurrent,
-        )
+        evaluator = InstanceEvaluator(header, resources)
         tried = evaluator.attempt(said, range(len(instances)), header.limits)
-    known = [(each, call) for each, call in tried if each.score is not None and call.reply]
+    known = [(t.instance, t.calls[0]) for t in tried if t.instance.score is not None]
     triples = [(said.strip(), instances[c.index]["prompt"], c.reply or "") for _, c in known]
     workers = min(len(triples), settings.max_concurrent) or None
     scores = parallel.score_batch(judging.score, triples, workers, raising=False)
@@ -132,14 +127,14 @@ def agreement_of(right: list[float], wrong: list[float], *, unscored: int = 0) -
 
 def _limit(value: float, m: int, n: int, end: float) -> float:
     """Returns where the distance to the share is 1.96 standard errors, between it and an end."""
-    inside, outside = value, end
+    from scipy.optimize import brentq
+
     mean = (m + n) / 2 - 1
-    for _ in range(60):
-        theta = (inside + outside) / 2
+
+    def beyond(theta: float) -> float:
         spread = theta * (1 - theta) / (m * n)
         spread *= 1 + mean * ((1 - theta) / (2 - theta) + theta / (1 + theta))
-        if (value - theta) ** 2 <= 1.959964**2 * spread:
-            inside = theta
-        else:
-            outside = theta
-    return inside
+        return float((value - theta) ** 2 - 1.959964**2 * spread)
+
+    near = value + 1e-9 * (end - value)  # at a share of 0 or 1 the share itself is a root
+    return end if value == end else float(brentq(beyond, near, end))

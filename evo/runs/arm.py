@@ -18,7 +18,7 @@ from typing import TypeVar
 import msgspec
 
 from evo.configuration import Event, EventKind
-from evo.cost import cost_of_calls
+from evo.cost import Attempted, cost_of_calls
 from evo.journal import LogError, Writer
 from evo.llm.client import CallCancelled, EndpointError, EndpointRefused
 from evo.log import Best, Log
@@ -33,16 +33,16 @@ from evo.records import (
     InstanceCall,
     Outcome,
     Plan,
-    Reply,
     Tick,
 )
-from evo.runs.evaluations import program_digest, tell_of_initial
-from evo.runs.making import Maker, plain
+from evo.runs.evaluations import plain, program_digest, tell_of_initial
+from evo.runs.making import Maker
 from evo.runs.noise import confirmed
 from evo.runs.planning import Asked, Planner, with_fitness
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.searches.base import Member, choose
+from evo.task import calls_of_evaluation, checks_of
 
 MAX_THREADS = 512
 REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported
@@ -61,8 +61,8 @@ class Arm:
     """A run that can be advanced; it owns the log's writer.
 
     `best` is the best program so far, `generation` counts complete ones, `trajectory` and `costs`
-    (by unit, NaN where unknown) go by generation from 0 on; `barren` counts since the last
-    improvement.
+    (by unit, NaN where unknown) go by generation from 0 on, `kept` is what the test at the end is
+    expected to cost; `barren` counts since the last improvement.
     """
 
     best: Best
@@ -72,17 +72,16 @@ class Arm:
         self.generation = self.barren = 0
         self.trajectory: list[float] = []
         self.costs: list[dict[str, float]] = []
+        self.kept: dict[str, float] = {}
         self._writer, self._resources = writer, resources
         self._under = header.under(0)
-        self.maker = Maker(header, resources, writer)
-        self.maker.enter(self._under)
+        self.maker = Maker(self._under, resources, writer)
         headers = [self._under, header, *(each.header for each in header.segments)]
         played = resources.only is not None
         self.planner = Planner(headers, self.maker.replies_under, played=played)
         self._plan_logged = False  # of the generation under way
         self._confirmed: Confirmation | None = None  # likewise
-        self._logged: dict[int, Outcome] = {}  # children of the generation under way
-        self._programs: dict[int, str | None] = {}  # their programs
+        self._logged: dict[int, Child] = {}  # children of the generation under way
         self._first: dict[bytes, tuple[int, int]] = {}  # where each program was first seen
         self._checks = 0  # tests that earlier sessions made at their end
         self._earlier = 0.0  # seconds that earlier sessions spent on the generation under way
@@ -101,57 +100,54 @@ class Arm:
             EvaluatorClosed: A stop was asked for before the initial program was evaluated.
             EndpointError: The endpoint did not answer the calls of that evaluation.
         """
-        maker = self.maker
+        maker, task = self.maker, self.header.task
+        asked = [] if log is None else [*log.instance_calls, *log.critic_calls]
         if log is not None and log.generations:
             self._enter(len(log.generations) + 1)
-        if log is not None:  # what failed may do better now
-            asked = [*log.instance_calls, *log.critic_calls]
-            maker.learn(call for call in asked if call.reply is not None)
-            maker.calls = [call for call in asked if call.generation == 0]
-        program = self.header.task.files[self.header.task.program_file]
+        maker.learn(call for call in asked if call.reply is not None)  # what failed may do better
+        maker.calls = [call for call in asked if call.generation == 0]
+        program = task.files[task.program_file]
         initial = log.initial.evaluation if log and log.initial else None
         if initial is None:
             initial = maker.evaluate_initial(program)
-            tell_of_initial(self.header.task.name, initial)
+            tell_of_initial(task.name, initial)
             if self._resources.only is None:  # not while a log is played again
                 maker.draws.tell_of_noise(program, initial)
             self._writer.append(Initial(evaluation=plain(initial), value=initial.value))
         else:
             maker.memory.learn(program, initial)
         self.best = Best(program, initial, 0, 0)
+        self.trajectory = [_number(initial.fitness)]
+        self.costs = [cost_of_calls(maker.calls, self._under).by_unit(initial.seconds)]
+        if held := checks_of(task):
+            share = 2 * held / calls_of_evaluation(task)
+            self.kept = {unit: share * amount for unit, amount in self.costs[0].items()}
+            del self.kept["seconds"]
         self.planner.remember((0, 0), program, initial)
         self._first[program_digest(program)] = (0, 0)
         if log is not None:
-            self._checks = sum("check_use" in end.stats for end in log.ends)
-            self._take_over(log)
-        else:
-            self.trajectory = [_number(initial.fitness)]
-            self.costs = [_costs(self._under, maker.calls, initial.seconds)]
+            self._take_over(log, asked)
         self._tell("start", initial)
 
-    def _take_over(self, log: Log) -> None:
+    def _take_over(self, log: Log, asked: Sequence[InstanceCall]) -> None:
         """Goes on where a log ends, a generation under way included."""
         self.generation, self._earlier = len(log.generations), log.seconds_under_way
-        self.trajectory = [_number(self.best_fitness), *log.trajectory[1:].tolist()]
-        self.costs = costs_of_log(log)
-        if not log.inherits(0):
-            self.costs[0] = _costs(self._under, self.maker.calls, self.best.evaluation.seconds)
+        self._checks = sum("check_use" in end.stats for end in log.ends)
+        self.trajectory += log.trajectory[1:].tolist()
+        self.costs = [self.costs[0], *costs_of_log(log)[1:]]
+        if log.inherits(0):
+            self.costs[0] = dict.fromkeys(self.costs[0], 0.0)
         improved = [g.generation for g in log.generations if g.improved]
         self.barren = self.generation - max(improved, default=0)
-        asked = [*log.instance_calls, *log.critic_calls]
         self.maker.calls = [call for call in asked if call.generation > self.generation]
         for child in log.children:
             if child.program is not None:
                 self.maker.memory.learn(child.program, child.evaluation)
             if child.generation > self.generation:
                 self._logged[child.index] = child
-                self._programs[child.index] = child.program
-                continue
-            place = (child.generation, child.index)
-            self.planner.remember(place, child.program, child.evaluation, child.parents)
-            if child.program is not None:
-                self._first.setdefault(program_digest(child.program), place)
-        self.maker.replies |= {k: r for k, r in log.replies.items() if k[0] > self.generation}
+            else:
+                self._remember(child)
+        self.maker.take_over(r for r in log.replies.values() if r.generation > self.generation)
         self.planner.logged = {**self.planner.logged, **log.plans}
         self._plan_logged = self.generation + 1 in log.plans
         self._confirmed = log.confirmations.get(self.generation + 1)
@@ -166,9 +162,9 @@ class Arm:
         """Keeps to what a log says of plans and of calls that evaluations made."""
         self.planner.logged = log.plans
         self.maker.learn([*log.instance_calls, *log.critic_calls])
-        self.maker.replies = dict(log.replies)
+        self.maker.take_over(log.replies.values())
 
-    def advance(self, on_child: Callable[[Child], None] | None = None) -> Generation:
+    def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> Generation:
         """Runs the next generation and logs it; `on_child` is told of each child once it is logged.
 
         Raises:
@@ -180,24 +176,33 @@ class Arm:
         self._began, self._earlier = time.monotonic() - self._earlier, 0.0
         self._enter(number)
         self.maker.begin(number)
-        asked = self._plan(number)
-        rejected: dict[int, Child] = {}
-        made = self._make_children(number, asked, rejected, on_child)
-        if len(rejected) == self.header.children:
-            reason = next(iter(rejected.values())).evaluation.error
-            raise EndpointRefused(
-                f"the endpoint refused every child of generation {number}: {reason}; no child of "
-                "it was logged, so the run can go on once that is mended"
-            )
-        for child in rejected.values():
-            self._writer.append(child)
-            self._tell("child", child)
-            made.append(child)
-            if on_child:
-                on_child(child)
-        for child in made:
+        asked, rejected = self._plan(number), list[Child]()
+        missing = [index for index in range(len(asked)) if index not in self._logged]
+
+        def log(child: Child) -> None:
+            self._writer.append(child, *self._tick(number))
             self._logged[child.index] = child
-            self._programs[child.index] = child.program
+            self._tell("child", child)
+            on_child(child)
+
+        def make(index: int) -> None:
+            child, refused = self.maker.make(number, index, asked[index], self.best_fitness)
+            if refused:
+                rejected.append(child)
+            else:
+                log(child)
+
+        if self._under.batches:
+            self._race(number, asked, missing)
+        self._at_once(missing, make)
+        if len(rejected) == self.header.children:
+            raise EndpointRefused(
+                f"the endpoint refused every child of generation {number}: "
+                f"{rejected[0].evaluation.error}; no child of it was logged, so the run can go on "
+                "once that is mended"
+            )
+        for child in rejected:
+            log(child)
         generation = self._conclude(number, time.monotonic() - self._began)
         self._writer.append(generation)
         self._writer.sync()
@@ -235,60 +240,45 @@ class Arm:
             self._plan_logged = True
         return asked
 
-    def _make_children(
-        self,
-        number: int,
-        asked: Sequence[Asked],
-        rejected: dict[int, Child],
-        on_child: Callable[[Child], None] | None,
-    ) -> list[Child]:
-        """Makes the missing children; those that the endpoint refused are not logged yet."""
-        missing = [index for index in range(len(asked)) if index not in self._logged]
-
-        def make(index: int) -> Child:
-            child, refused = self.maker.make(number, index, asked[index], self.best_fitness)
-            if refused:
-                rejected[index] = child
-            else:
-                self._writer.append(child, *self._tick(number))
-                self._tell("child", child)
-                if on_child:
-                    on_child(child)
-            return child
-
-        if self._under.batches:
-            self._race(number, asked, missing)
-        return [child for child in self._at_once(missing, make) if child.index not in rejected]
-
     def _race(self, number: int, asked: Sequence[Asked], missing: Sequence[int]) -> None:
         """Tries a generation's new texts against each other, before its children are made."""
         self._at_once(missing, lambda index: self.maker.ask(number, index, asked[index]))
         rivals = dict[str, Evaluation]()
         for index, each in enumerate(asked):
-            program = self._programs.get(index)
-            if index not in self._logged:
-                program = self.maker.program_of(number, index, each)
+            logged = self._logged.get(index)
+            program = logged.program if logged else self.maker.program_of(number, index, each)
             if program is not None and program_digest(program) not in self._first:
                 parent = self.planner.evaluation_of(each.planned.parents[0], self.best)
                 rivals.setdefault(program, parent)
-        self._at_once([0], lambda _: self.maker.race(list(rivals), rivals))
+        self._at_once([0], lambda _: self.maker.race(rivals))
 
-    def _at_once(self, places: Sequence[int], work: Callable[[int], T]) -> list[T]:
+    def _at_once(self, places: Sequence[int], work: Callable[[int], object]) -> None:
         """Does a generation's work for some children in parallel; ends all at the first failure."""
-        failed = threading.Event()
+        failed, alone = threading.Event(), self._resources.max_concurrent == 1 or len(places) <= 1
 
-        def unit(place: int) -> T:
+        def over(kind: object, error: BaseException | None, trace: object) -> None:
+            if error is None:
+                return
+            failed.set()
+            self._resources.wind_down(self.path, error)
+            if isinstance(error, CallCancelled | EvaluatorClosed):
+                raise Stopped from None
+
+        def unit(place: int) -> None:
             if failed.is_set() or self._resources.stopping.is_set():
                 raise Stopped
             self._resources.active.add((self.path, place))
             try:
-                return work(place)
+                work(place)
             finally:
                 self._resources.active.discard((self.path, place))
 
-        try:
-            if self._resources.max_concurrent == 1 or len(places) <= 1:
-                return [unit(place) for place in places]
+        with contextlib.ExitStack() as stack:
+            stack.push(over)
+            if alone:
+                for place in places:
+                    unit(place)
+                return
             from joblib import Parallel, delayed
 
             parallel = Parallel(
@@ -298,13 +288,8 @@ class Arm:
                 batch_size=1,
                 pre_dispatch="all",
             )
-            return list(parallel(delayed(unit)(place) for place in places))
-        except BaseException as error:
-            failed.set()
-            self._resources.wind_down(self.path, error)
-            if isinstance(error, CallCancelled | EvaluatorClosed):
-                raise Stopped from None
-            raise
+            for _ in parallel(delayed(unit)(place) for place in places):
+                pass
 
     def _tick(self, number: int) -> list[Tick]:
         """Notes the generation's time beside a child, if it was not noted just before."""
@@ -314,35 +299,32 @@ class Arm:
         self._ticked = now
         return [Tick(generation=number, seconds=round(now - self._began, 2))]
 
+    def _remember(self, child: Child) -> tuple[int, int]:
+        """Keeps what later generations need of a child; returns where its program first was."""
+        place = (child.generation, child.index)
+        self.planner.remember(place, child.program, child.evaluation, child.parents)
+        if child.program is None:
+            return place
+        return self._first.setdefault(program_digest(child.program), place)
+
     def _conclude(self, number: int, seconds: float) -> Generation:
         """Chooses the best so far and notes which programs had been seen before."""
         children = [self._logged[index] for index in range(self.header.children)]
         chosen = choose_child(children, self.best_fitness, self.header.min_improvement)
-        repeats: list[tuple[int, int, int]] = []
-        for child in children:
-            place, program = (number, child.index), self._programs[child.index]
-            self.planner.remember(place, program, child.evaluation, child.parents)
-            if program is None:
-                continue
-            first = self._first.setdefault(program_digest(program), place)
-            if first != place:
-                repeats.append((child.index, *first))
-        if chosen is not None and not self._rejects(number, chosen):
-            program, evaluation = self._programs[chosen.index], chosen.evaluation
+        first = [self._remember(child) for child in children]
+        if chosen is not None and self._rejects(number, chosen):
+            chosen = None
+        if chosen is not None:
+            evaluation = chosen.evaluation
             if self._confirmed is not None:
                 evaluation = confirmed(evaluation, self._confirmed.rival)
-            self.best = Best(program, evaluation, number, chosen.index)
-        else:
-            chosen = None
+            self.best = Best(chosen.program, evaluation, number, chosen.index)
         self.barren = 0 if chosen is not None else self.barren + 1
         self.trajectory.append(_number(self.best_fitness))
-        besides = self.maker.drafts_besides(
-            number, {child.index: child.draft for child in children}
-        )
-        made: list[Outcome | InstanceCall | Reply] = [*children, *self.maker.calls, *besides]
-        self.costs.append(_costs(self._under, made, seconds))
-        self._confirmed, self._plan_logged = None, False
-        self._logged, self._programs = {}, {}
+        besides = self.maker.drafts_besides(number, [child.draft for child in children])
+        made: list[Attempted] = [*children, *self.maker.calls, *besides]
+        self.costs.append(cost_of_calls(made, self._under).by_unit(seconds))
+        self._confirmed, self._plan_logged, self._logged = None, False, {}
         self.maker.memory.forget_values()
         return Generation(
             generation=number,
@@ -350,12 +332,12 @@ class Arm:
             best=(self.best.generation, self.best.index),
             improved=chosen is not None,
             seconds=seconds,
-            repeats=tuple(repeats),
+            repeats=tuple((i, *at) for i, at in enumerate(first) if at != (number, i)),
         )
 
-    def _rejects(self, number: int, rival: Outcome) -> bool:
+    def _rejects(self, number: int, rival: Child) -> bool:
         """Whether a better child turns out no better than its parent on fresh draws."""
-        program, parent = self._programs[rival.index], self.best.program
+        program, parent = rival.program, self.best.program
         if not self.header.confirm or self.best_fitness is None or not (program and parent):
             return False
         if self._confirmed is None:
@@ -373,8 +355,7 @@ class Arm:
     def check(self) -> tuple[dict[str, float], dict[str, float]]:
         """Tests the final text against the initial one, once, on instances for checking.
 
-        Returns:
-            What was found, see `certify`, empty if nothing was, and what it cost by unit.
+        Returns what was found, see `certify`, empty if nothing was, and what it cost by unit.
         """
         initial, final = self.header.task.files[self.header.task.program_file], self.best.program
         found: dict[str, float] = {}
@@ -383,7 +364,7 @@ class Arm:
         if final is not None and final != initial:
             with contextlib.suppress(CallCancelled, EvaluatorClosed, EndpointError, SandboxError):
                 found = self.maker.check(initial, final, self._checks + 1)
-        return found, _costs(self._under, self.maker.calls[before:], 0.0)
+        return found, cost_of_calls(self.maker.calls[before:], self._under).by_unit(0.0)
 
     def end(self, end: End) -> None:
         """Logs that the session ended in an orderly way, with what its calls came to."""
@@ -399,21 +380,15 @@ class Arm:
 
 def costs_of_log(log: Log) -> list[dict[str, float]]:
     """Returns what each complete generation of a log cost by unit, from generation 0 on."""
-    calls: dict[int, list[Outcome | InstanceCall | Reply]] = {}
+    calls: dict[int, list[Attempted]] = {}
     for call in log.calls:
         calls.setdefault(call.generation, []).append(call)
     seconds = [log.initial.evaluation.seconds if log.initial else 0.0]
     seconds += [generation.seconds for generation in log.generations]
     return [
-        _costs(log.header.under(g), calls.get(g, []), 0.0 if log.inherits(g) else wall)
-        for g, wall in enumerate(seconds)
+        cost_of_calls(calls.get(g, []), log.header.under(g)).by_unit(0.0 if log.inherits(g) else t)
+        for g, t in enumerate(seconds)
     ]
-
-
-def _costs(
-    header: Header, calls: Sequence[Outcome | InstanceCall | Reply], seconds: float | None
-) -> dict[str, float]:
-    return cost_of_calls(calls, header).by_unit(seconds)
 
 
 def _number(fitness: float | None) -> float:

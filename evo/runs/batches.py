@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evo.keyed import KeyedStream
 from evo.runs.noise import ALPHA, lower_bound
@@ -54,6 +54,29 @@ def behind(own: Sequence[float], other: Sequence[float], left: int) -> bool:
         return True
     gaps = [theirs - mine for mine, theirs in zip(own, other, strict=True)]
     return len(gaps) >= LEAST and lead > 0 and lower_bound(gaps, DROP) > 0
+
+
+def dropped(
+    scores: Mapping[str, Sequence[float]],
+    parents: Sequence[Sequence[float]],
+    left: int,
+    *,
+    siblings: bool = True,
+) -> list[str]:
+    """Returns the texts that cannot catch up with their parent, or with the best sibling.
+
+    Args:
+        scores: Of each text that is still tried, by instance so far.
+        parents: Those of each one's parent, see `behind`.
+        left: Instances to come.
+        siblings: Whether only the best child counts, as in a greedy run.
+    """
+    leader = max(scores.values(), key=math.fsum, default=())
+    return [
+        text
+        for (text, own), parent in zip(scores.items(), parents, strict=True)
+        if behind(own, parent, left) or (siblings and behind(own, leader, left))
+    ]
 
 
 def certify(initial: Sequence[float], final: Sequence[float], use: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What makes evaluations, and a memory that makes each of a run's once."""
+"""A memory that makes each of a run's evaluations once, and what is wrong with a first one."""
 
 from __future__ import annotations
 
@@ -6,46 +6,21 @@ import hashlib
 import re
 import threading
 import warnings
-from concurrent.futures import Future
-from typing import Protocol
+from collections.abc import Callable
 
 import msgspec
 
 from evo.folder import TaskError
+from evo.prompt import last_line
 from evo.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED
 from evo.task import EvaluatorFailed
 
+Evaluate = Callable[[TaskRecord, str, Limits], Evaluation]
+"""Evaluates a program, or a text."""
 
-class Evaluates(Protocol):
-    """Evaluates programs."""
-
-    def evaluate(self, task: TaskRecord, program: str, limits: Limits) -> Evaluation:
-        """Evaluates one program."""
-        ...
-
-
-class Draws(Protocol):
-    """Evaluates one draw of a program."""
-
-    def evaluate(
-        self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
-    ) -> Evaluation:
-        """Evaluates one draw; 0 is keyed by the program's text."""
-        ...
-
-
-class Sandbox(Draws, Protocol):
-    """What an arm needs of the sandbox."""
-
-    @property
-    def protections(self) -> tuple[str, ...]:
-        """Active layers of the sandbox."""
-        ...
-
-    def close(self) -> None:
-        """Ends every evaluation."""
-        ...
+Draw = Callable[..., Evaluation]
+"""Likewise one draw, told as `draw=` and the run's `seed=`; 0 is keyed by the program's text."""
 
 
 def program_digest(program: str) -> bytes:
@@ -53,20 +28,20 @@ def program_digest(program: str) -> bytes:
     return hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
 
 
+def plain(evaluation: Evaluation) -> Evaluation:
+    """Returns an evaluation without the construction, which has a place of its own in a line."""
+    if evaluation.value is None:
+        return evaluation
+    return msgspec.structs.replace(evaluation, value=None)
+
+
 class EvaluationMemory:
-    """Evaluates each program once in a run; threads that want the same one wait for it.
+    """Evaluates each program once in a run; threads that want the same one wait for it."""
 
-    Args:
-        task: What programs are evaluated on.
-        limits: Limits of an evaluation.
-        evaluator: Evaluates programs.
-    """
-
-    def __init__(self, task: TaskRecord, limits: Limits, evaluator: Evaluates) -> None:
-        self._task, self._limits, self.evaluator = task, limits, evaluator
-        self._known: dict[bytes, Evaluation | Future[Evaluation]] = {}  # a future: under way
-        self._valued: list[bytes] = []  # those that hold a construction
-        self._lock = threading.Lock()
+    def __init__(self, task: TaskRecord, limits: Limits, source: Evaluate) -> None:
+        self._task, self._limits, self.source = task, limits, source
+        self._known: dict[bytes, Evaluation] = {}
+        self._turns: dict[bytes, threading.Lock] = {}
 
     def learn(self, program: str, evaluation: Evaluation) -> None:
         """Takes over an evaluation from the log."""
@@ -75,33 +50,17 @@ class EvaluationMemory:
     def evaluate(self, program: str) -> Evaluation:
         """Returns the program's evaluation; waits if another thread is at it."""
         digest = program_digest(program)
-        future: Future[Evaluation] = Future()
-        with self._lock:
-            known = self._known.setdefault(digest, future)
-        if known is not future:
-            return known if isinstance(known, Evaluation) else known.result()
-        try:
-            evaluation = self.evaluator.evaluate(self._task, program, self._limits)
-        except BaseException as error:
-            with self._lock:
-                del self._known[digest]
-            future.set_exception(error)
-            raise
-        with self._lock:
-            self._known[digest] = evaluation
-            if evaluation.value is not None:
-                self._valued.append(digest)
-        future.set_result(evaluation)
-        return evaluation
+        with self._turns.setdefault(digest, threading.Lock()):
+            if (known := self._known.get(digest)) is None:
+                known = self._known[digest] = self.source(self._task, program, self._limits)
+            return known
 
     def forget_values(self) -> None:
         """Lets go of constructions: those of a complete generation are logged, or not wanted."""
-        with self._lock:
-            for digest in self._valued:
-                known = self._known[digest]
-                if isinstance(known, Evaluation):
-                    self._known[digest] = msgspec.structs.replace(known, value=None)
-            self._valued.clear()
+        for digest in self._turns:
+            if digest in self._known:
+                self._known[digest] = plain(self._known[digest])
+        self._turns.clear()
 
 
 def tell_of_initial(task: str, evaluation: Evaluation) -> None:
@@ -112,7 +71,7 @@ def tell_of_initial(task: str, evaluation: Evaluation) -> None:
         EvaluatorFailed: The evaluator fails for a reason of its own.
     """
     said = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
-    last = said.rpartition("\n")[2]
+    last = last_line(evaluation.error)
     if "the package " in last and "pip install" in last:
         raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
     # Many evaluators catch what they raise and return it as their word for a failure.

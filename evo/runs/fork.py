@@ -10,38 +10,41 @@ from typing import Any
 
 import msgspec
 
-from evo.configuration import Settings, at_least, make_header
+from evo.configuration import (
+    Settings,
+    at_least,
+    make_header,
+    make_header_again,
+    split_settings,
+)
+from evo.handle import Plan, in_foreground
 from evo.journal import LogError, read_bytes
-from evo.llm.registry import own_models, resolve_sampling
+from evo.llm.registry import own_models
 from evo.log import Log, Logs, read_log
-from evo.prompt import PROMPT_VERSION, TOLD_VERSION
-from evo.records import Fork, Header, Made, Model, Segment
+from evo.records import Fork, Header, Made, Segment
 from evo.runs.options import takes_options
 from evo.runs.playback import evaluated_again
 from evo.runs.session import Goal, Job
-from evo.runs.verbs import found_job, only_settings, plan_jobs
-from evo.searches import Search, known_search, record_of
+from evo.runs.verbs import found_job, plan_jobs
 from evo.task import Task
 from evo.upkeep import digest_of, lines_through, require_whole
 
 Place = str | os.PathLike[str]
 
+KEPT: tuple[str, ...] = (
+    *("children", "seed", "limits", "evaluation_timeout", "min_improvement"),
+    *("draws", "confirm", "spending", "protocol", "condition"),
+)
+"""Options of `make_header` in which a fork is as the run that it leaves."""
 
-@takes_options(sources=[Settings])
-def fork(
+
+@takes_options(*KEPT, kept=make_header)
+def plan_fork(
     log: Place,
     *,
     at: int,
     copies: int = 1,
     generations: int | None = None,
-    model: str | Model | None = None,
-    search: str | Mapping[str, Any] | Search | None = None,
-    feedback: bool | None = None,
-    inspirations: int | None = None,
-    statement: str | None = None,
-    temperature: float | None = None,
-    top_p: float | None = None,
-    max_tokens: int | None = None,
     task: Place | Task | None = None,
     log_dir: Place | None = None,
     resume: bool = False,
@@ -50,27 +53,19 @@ def fork(
     patience: int | None = None,
     settings: Settings | None = None,
     **options: Any,
-) -> Logs:
+) -> Plan[Logs]:
     """Goes on from one state of a logged run several times over, as it was made or otherwise.
 
     A fork's log holds the shared generations, marked as inherited: they cost it nothing. Copy 0
     keeps the run's seed, so that with nothing changed it is the run's own continuation. Copy k has
     a seed of its own that depends on the run's, `at` and k alone, so that copies k pair across
-    conditions.
+    conditions. What is None of the options that identify a run stays as the log says.
 
     Args:
         log: A run's log with its programs, or a path of one.
         at: The last generation that is shared; 0 shares the initial program alone.
         copies: Of the state, at least 1.
         generations: T in all, the shared generations included; None: the goal of the log.
-        model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
-        search: Likewise a search, see `make_header`; None: the log's, as for all that follows.
-        feedback: Say in the prompt what went wrong lately, and the parent's public metrics.
-        inspirations: How many of the best other programs the prompt shows.
-        statement: Said in the prompt instead of the task's.
-        temperature: Sampling temperature.
-        top_p: Nucleus sampling mass in (0, 1].
-        max_tokens: Completion tokens at most.
         task: Of a log that was imported: its programs are evaluated on it.
         log_dir: Folder of the forks' logs; None: that of the log.
         resume: Go on with equal forks in the folder, make only what is missing.
@@ -78,13 +73,16 @@ def fork(
         target: Fitness at which a copy ends.
         patience: Generations in a row without an improvement after which it ends.
         settings: A whole Settings value instead of its fields as keywords.
-        **options: See `Settings`.
+        **options: See `make_header` and `Settings`.
 
     Raises:
         LogError: The log is damaged, compact, or shorter than the fork.
         ValueError: A mistake in the arguments.
     """
-    settings = only_settings(settings, options)
+    settings, changes = split_settings(settings, options)
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if kept := changes.keys() & set(KEPT):
+        raise TypeError(f"{min(kept)!r} is that of the log in a fork and cannot change")
     parent, copies = read_log(log), at_least("copies", copies, 1)
     at = at_least("at", at, 0)
     if parent.header.compact:
@@ -95,36 +93,36 @@ def fork(
             f"{parent.path}: holds {len(parent.generations)} complete generations, cannot be "
             f"forked at {at}"
         )
-    changes: dict[str, Any] = {"search": search, "feedback": feedback, "inspirations": inspirations}
-    changes |= {"statement": statement, "temperature": temperature, "top_p": top_p}
-    changes = {k: v for k, v in (changes | {"max_tokens": max_tokens}).items() if v is not None}
     if parent.header.source == "evo":
         if task is not None:
             raise ValueError("task: the log has its own; a fork keeps it")
         lines = lines_through(parent, at, parent.children)
-        header = changed(parent.header.under(at + 1), parent, model, changes)
+        header = changed(parent.header.under(at + 1), parent, changes)
     else:
-        if task is None or model is None:
+        if task is None or "model" not in changes:
             raise ValueError(
                 f"{parent.path}: imported from {parent.header.source}: give the task whose "
                 "evaluator its programs suit, and a model"
             )
         seed, children = max(parent.header.seed, 0), parent.header.children
-        header = make_header(task, model=model, children=children, seed=seed, **changes)
+        header = make_header(task, children=children, seed=seed, **changes)
         lines = _evaluated(parent, header, at, settings)
-    goal = Goal(at_least("generations (T)", parent.goal if generations is None else generations, 1))
+    generations = parent.goal if generations is None else generations
+    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
     if goal.generations <= at:
         raise ValueError(
             f"generations (T): expected more than the {at} that are shared, got {goal.generations}"
         )
-    goal = Goal(goal.generations, target, patience)
     folder = parent.path.parent if log_dir is None else Path(log_dir)
     jobs = []
     headers, inherited = copies_of(parent, header, lines, at, copies)
     for own in headers:
         job = found_job(own, goal, folder, resume=resume)
-        jobs.append(Job(job.path, own, goal, named=model is not None, inherited=inherited))
-    return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks").do()
+        jobs.append(Job(job.path, own, goal, named="model" in changes, inherited=inherited))
+    return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks")
+
+
+fork = in_foreground("fork", plan_fork)
 
 
 def copies_of(
@@ -152,27 +150,13 @@ def fork_seed(seed: int, at: int, copy: int) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def changed(
-    header: Header, parent: Log, model: str | Model | None, changes: Mapping[str, Any]
-) -> Header:
+def changed(header: Header, parent: Log, changes: Mapping[str, Any]) -> Header:
     """Returns what the generations after the fork are made under."""
-    if model is not None and header.task.asks_model:
+    told = {name: value for name, value in changes.items() if name != "model"}
+    if "model" in changes and header.task.asks_model:
         raise ValueError("model: it scores the texts of this task, too, so a fork keeps it")
-    header = own_models(header, parent.path, model)
-    told = {k: v for k, v in changes.items() if k in ("feedback", "statement")}
-    sampling = msgspec.structs.asdict(header.sampling) | {
-        name: changes[name] for name in ("temperature", "top_p", "max_tokens") if name in changes
-    }
-    if "inspirations" in changes:
-        told["inspirations"] = at_least("inspirations", changes["inspirations"], 0)
-    if "search" in changes:
-        told["search"] = record_of(changes["search"])
-    header = msgspec.structs.replace(
-        header, sampling=resolve_sampling(header.model, **sampling), **told
-    )
-    tells = header.feedback or header.inspirations or header.search
-    version = TOLD_VERSION if tells else PROMPT_VERSION
-    return known_search(msgspec.structs.replace(header, prompt_version=version))
+    header = own_models(header, parent.path, changes.get("model"))
+    return make_header_again(header, **told)
 
 
 def _fork_of(parent: Log, at: int, lines: Sequence[Made]) -> Fork:

@@ -23,6 +23,7 @@ added (see `scoring`).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -31,13 +32,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from evo import parallel
 from evo.critics import Scorer, Triple
-from evo.llm.client import Call, CallCancelled, Caller
+from evo.llm.client import CallCancelled
 from evo.records import (
     Attempt,
     CriticCall,
@@ -49,15 +50,13 @@ from evo.records import (
     Status,
     TaskRecord,
 )
-from evo.runs.batches import batch_order, batch_sizes, behind
+from evo.runs.batches import batch_order, batch_sizes, dropped
+from evo.runs.resources import Resources
 from evo.runs.scoring import INVALID, program_source, scoring_task
 from evo.task import read_instances
 
 A = TypeVar("A")
 B = TypeVar("B")
-
-Sandbox = Callable[..., Evaluation]
-"""Evaluates one program or text in the sandbox, as `evo.sandbox.Evaluator.evaluate` does."""
 
 
 def text_key(text: str) -> str:
@@ -70,46 +69,41 @@ def instance_seed(key: str, index: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{key}/{index}".encode()).digest()[:4], "big") >> 1
 
 
+class Tried(NamedTuple):
+    """How a text did on an instance, and the calls for it: the model's, then any of a critic."""
+
+    instance: Instance
+    calls: tuple[InstanceCall, ...]
+
+
 class InstanceEvaluator:
     """Evaluates programs or texts on a task's data set; many threads may share it.
 
-    Args:
-        header: The task, its model and N.
-        sandbox: Evaluates in the sandbox.
-        caller: Answers the calls; none are made where a program evolves.
-        max_concurrent: Calls in flight at most; 1 works in order.
-        stopping: Once set, no further call begins.
-        on_call: Told of each call as soon as it is over, from the thread that made it.
-        scorer: Scores the replies, where the task leaves that to a critic.
-
-    Attributes:
-        generation: What calls are logged under; they wait behind its children's own calls.
-        check: Positions of the instances that no search sees.
+    Calls are logged under `generation`, told to `on_call` by the thread that made them, and wait
+    behind its children's own calls. `check` holds the positions of the instances that no search
+    sees.
     """
 
     def __init__(
         self,
         header: Header,
-        sandbox: Sandbox,
-        caller: Caller,
-        *,
-        max_concurrent: int,
-        stopping: threading.Event | None = None,
+        resources: Resources,
         on_call: Callable[[InstanceCall], None] = lambda _: None,
-        scorer: Scorer | None = None,
     ) -> None:
         self.generation = 0
-        self._header, self._sandbox, self._caller = header, sandbox, caller
+        self._header, self._sandbox = header, resources.evaluator.evaluate
+        self._caller, self._stopping = resources.caller(header), resources.stopping
         self._instances = read_instances(header.task)
         self.check = [i for i, each in enumerate(self._instances) if each.get("check")]
         self._search = [i for i in range(len(self._instances)) if i not in set(self.check)]
-        self._scorer = scorer if header.task.score == "critic" else None
-        self._scoring = None if self._scorer else scoring_task(header.task)
-        self._stopping = stopping or threading.Event()
+        scored = header.task.score == "critic"
+        self._scorer = resources.scorer(header, on_call) if scored else None
+        self._scoring = header.task if self._scorer else scoring_task(header.task)
         self._on_call = on_call
-        self._workers = min(len(self._instances), max_concurrent)
+        self._workers = min(len(self._instances), resources.max_concurrent)
         # Two texts at a time keep the slots busy; more would only finish later.
-        self._asking = threading.Semaphore(max(2, 2 * max_concurrent // self._workers))
+        at_once = max(2, 2 * resources.max_concurrent // self._workers)
+        self._asking = threading.Semaphore(at_once)
         self._known: dict[tuple[str, int], InstanceCall] = {}
 
     def learn(self, calls: Iterable[InstanceCall]) -> None:
@@ -125,16 +119,7 @@ class InstanceEvaluator:
     ) -> Evaluation:
         """Evaluates a program on every instance, a text on those that are not for checking.
 
-        Args:
-            task: The header's.
-            program: Source text, or the text that evolves.
-            limits: Of the run on all instances, and of scoring them.
-            draw: Of a program's randomness; 0 is keyed by its text. A text has one.
-            seed: Of the run, which keys the other draws.
-
-        Returns:
-            The evaluation; `no_reply` if no instance got an answer, and without a fitness unless
-            at least one instance has a score.
+        It is `no_reply` if no instance got an answer, and has no fitness unless one has a score.
 
         Raises:
             EndpointError: The endpoint does not answer, or refuses the key or the model.
@@ -143,18 +128,16 @@ class InstanceEvaluator:
         began = time.monotonic()
         if task.asks_model:
             calls, scored = self._try(program, self._search, limits)
-            places: Sequence[int] = self._search
+            found = self._found(calls, scored)
+            asked = [call for call, *_ in calls.values()]
+            if all(call.reply is None for call in asked):
+                scored = Evaluation(status="no_reply", error=last_error(asked))
         else:
-            calls, scored = [], self._run(task, program, limits, draw, seed)
-            places = range(len(self._instances))
-        lost = {call.index for call in calls if call.reply is None}
-        if lost and len(lost) == len(calls):
-            evaluation = Evaluation(status="no_reply", error=last_error(calls))
-        elif scored.status == "ok":
-            found = {i: self._instance(i, scored, lost=i in lost) for i in places}
-            evaluation = self._sum(found)
-        else:
-            evaluation = scored
+            source = program_source(task, program, self._instances, draw=draw, seed=seed)
+            more = {"draw": draw, "seed": seed} if draw else {}
+            scored = self._sandbox(self._scoring, source, limits, **more)
+            found = {i: self._instance(i, scored) for i in range(len(self._instances))}
+        evaluation = self._sum(found) if scored.status == "ok" else scored
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
 
     def replies_under(self, text: str) -> dict[str, str]:
@@ -165,61 +148,41 @@ class InstanceEvaluator:
             self._instances[i]["id"]: call.reply for i, call in calls.items() if call and call.reply
         }
 
-    def attempt(
-        self, text: str, places: Sequence[int], limits: Limits
-    ) -> list[tuple[Instance, InstanceCall]]:
-        """Tries a text on some of the instances; what was asked before is not asked again.
-
-        Args:
-            text: The text that evolves.
-            places: Positions of the instances in the data set.
-            limits: Of scoring them.
-
-        Returns:
-            By place, how it went and the call for it.
-
-        Raises:
-            EndpointError: The endpoint does not answer, or refuses the key or the model.
-            CallCancelled: The calls were cancelled, or a stop was asked for.
-        """
+    def attempt(self, text: str, places: Sequence[int], limits: Limits) -> list[Tried]:
+        """Tries a text on some of the instances; what was asked before is not asked again."""
         calls, scored = self._try(text, places, limits)
-        return [(self._instance(c.index, scored, lost=c.reply is None), c) for c in calls]
+        found = self._found(calls, scored)
+        return [Tried(found[place], calls[place]) for place in places]
 
-    def race(
-        self, texts: Sequence[str], rivals: Mapping[str, Evaluation], limits: Limits
-    ) -> dict[str, Evaluation]:
+    def race(self, rivals: Mapping[str, Evaluation], limits: Limits) -> dict[str, Evaluation]:
         """Tries texts on growing batches in lockstep, and drops those that cannot catch up.
 
-        Args:
-            texts: Of one generation, all different.
-            rivals: The parent's evaluation, by text; of a greedy run a sibling is a rival, too.
-            limits: Of scoring a batch.
-
-        Returns:
-            By text, the evaluation; `partial` of one that was dropped.
+        The texts are of one generation, each with its parent's evaluation, which is a rival; of a
+        greedy run the best sibling is one, too.
         """
         header, began = self._header, time.monotonic()
         order = batch_order(header.seed, self.generation, self._search)
-        found: dict[str, dict[int, Instance]] = {text: {} for text in texts}
+        found: dict[str, dict[int, Instance]] = {text: {} for text in rivals}
         done: dict[str, Evaluation] = {}
         before = 0
         for size in batch_sizes(header.batches, len(order)):
-            left = [text for text in texts if text not in done]
+            left = [text for text in rivals if text not in done]
             batch = order[before:size]
             ask = functools.partial(self.attempt, places=batch, limits=limits)
             tried = parallel.map(ask, left, max_workers=1 if self._workers == 1 else None)
             for text, results in zip(left, tried, strict=True):
-                found[text] |= {call.index: each for each, call in results}
-            scores = {text: [found[text][i].score or 0.0 for i in order[:size]] for text in left}
-            leader = max(left, key=lambda text: math.fsum(scores[text]), default="")
-            for text in left if size < len(order) else ():
-                against = [_scores_of(rivals.get(text), self._instances, order[:size])]
-                against += [scores[leader]] if header.search is None else []
-                if any(behind(scores[text], other, len(order) - size) for other in against):
+                found[text] |= zip(batch, (each.instance for each in results), strict=True)
+            if size < len(order):
+                scores = {
+                    text: [found[text][i].score or 0.0 for i in order[:size]] for text in left
+                }
+                parents = [_scores_of(rivals[text], self._instances, order[:size]) for text in left]
+                siblings = header.search is None
+                for text in dropped(scores, parents, len(order) - size, siblings=siblings):
                     done[text] = self._partial(found[text], len(order))
             before = size
-        done |= {text: self._sum(found[text]) for text in texts if text not in done}
-        seconds = (time.monotonic() - began) / max(1, len(texts))
+        done |= {text: self._sum(found[text]) for text in rivals if text not in done}
+        seconds = (time.monotonic() - began) / max(1, len(rivals))
         return {t: msgspec.structs.replace(each, seconds=seconds) for t, each in done.items()}
 
     def _partial(self, found: Mapping[int, Instance], count: int) -> Evaluation:
@@ -231,51 +194,10 @@ class InstanceEvaluator:
             instances=tuple(found[place] for place in sorted(found)),
         )
 
-    def _run(
-        self, task: TaskRecord, program: str, limits: Limits, draw: int, seed: int
-    ) -> Evaluation:
-        """Has a program run on all instances, and what it returns scored."""
-        source = program_source(task, program, self._instances, draw=draw, seed=seed)
-        more = {"draw": draw, "seed": seed} if draw else {}
-        return self._sandbox(self._scoring, source, limits, **more)
-
     def _try(
         self, text: str, places: Sequence[int], limits: Limits
-    ) -> tuple[list[InstanceCall], Evaluation]:
-        """Asks a text some of the instances, and has the replies scored."""
-        calls = self._ask_all(text, places)
-        self.learn(call for call in calls if call.reply is not None)
-        return calls, self._score(text, calls, limits)
-
-    def _score(self, text: str, calls: Sequence[InstanceCall], limits: Limits) -> Evaluation:
-        """Has the replies scored, by place; those of other instances are left out."""
-        answered = [call for call in calls if call.reply is not None]
-        if self._scorer is not None:
-            return self._ask_critic(self._scorer, text, answered)
-        outcomes: list[tuple[str, str | None]] = [("lost", None)] * len(self._instances)
-        for call in answered:
-            outcomes[call.index] = ("ok", call.reply)
-        return self._sandbox(self._scoring, json.dumps(outcomes), limits)
-
-    def _ask_critic(
-        self, scorer: Scorer, text: str, answered: Sequence[InstanceCall]
-    ) -> Evaluation:
-        def score(call: InstanceCall) -> CriticCall:
-            query = self._instances[call.index]["prompt"]
-            return scorer.score(
-                Triple(text.strip(), query, call.reply or ""),
-                generation=self.generation,
-                index=self._header.children + call.index,
-            )
-
-        found = {
-            str(call.index): said.score
-            for call, said in zip(answered, self._at_once(score, answered), strict=True)
-            if said.score is not None
-        }
-        return Evaluation(status="ok", fitness=0.0, metrics=found)
-
-    def _ask_all(self, text: str, places: Sequence[int]) -> list[InstanceCall]:
+    ) -> tuple[dict[int, tuple[InstanceCall, ...]], Evaluation]:
+        """Asks a text some of the instances, and has the replies scored; calls by place."""
         key = text_key(text)
 
         def ask(index: int) -> InstanceCall:
@@ -286,18 +208,38 @@ class InstanceEvaluator:
                 raise CallCancelled("a stop was asked for")
             return self._ask(text, key, index)
 
-        return self._at_once(ask, places)
+        asked = self._at_once(ask, places)
+        answered = [call for call in asked if call.reply is not None]
+        self.learn(answered)
+        calls: dict[int, tuple[InstanceCall, ...]] = {call.index: (call,) for call in asked}
+        if self._scorer is None:
+            outcomes: list[tuple[str, str | None]] = [("lost", None)] * len(self._instances)
+            for call in answered:
+                outcomes[call.index] = ("ok", call.reply)
+            return calls, self._sandbox(self._scoring, json.dumps(outcomes), limits)
+        score = functools.partial(self._score, self._scorer, text.strip())
+        said = dict(
+            zip((call.index for call in answered), self._at_once(score, answered), strict=True)
+        )
+        calls |= {place: (*calls[place], each) for place, each in said.items()}
+        scores = {str(place): c.score for place, c in said.items() if c.score is not None}
+        return calls, Evaluation(status="ok", fitness=0.0, metrics=scores)
+
+    def _score(self, scorer: Scorer, text: str, call: InstanceCall) -> CriticCall:
+        triple = Triple(text, self._instances[call.index]["prompt"], call.reply or "")
+        place = self._header.children + call.index
+        return scorer.score(triple, generation=self.generation, index=place)
 
     def _at_once(self, ask: Callable[[A], B], items: Sequence[A]) -> list[B]:
         """Makes calls in parallel, in order; the first that fails ends the rest."""
         failed = threading.Event()
 
         def one(item: A) -> B:
-            try:
-                return ask(item)
-            except BaseException:
-                failed.set()
-                raise
+            with contextlib.ExitStack() as stack:
+                stack.callback(failed.set)
+                made = ask(item)
+                stack.pop_all()
+            return made
 
         with self._asking:
             made: list[Any] = parallel.map(
@@ -315,7 +257,7 @@ class InstanceEvaluator:
             luck = f"{self._header.seed}/check"
         elif self._header.batches:
             luck = f"{self._header.seed}/{self.generation}"
-        made: Call = self._caller.call(
+        made = self._caller.call(
             [{"role": "system", "content": text.strip()}, {"role": "user", "content": prompt}],
             seed=instance_seed(luck, index),
             generation=self.generation,
@@ -354,7 +296,16 @@ class InstanceEvaluator:
             instances=tuple(instances),
         )
 
-    def _instance(self, place: int, scored: Evaluation, *, lost: bool) -> Instance:
+    def _found(
+        self, calls: Mapping[int, tuple[InstanceCall, ...]], scored: Evaluation
+    ) -> dict[int, Instance]:
+        """Returns how a text did on each instance it was asked."""
+        return {
+            place: self._instance(place, scored, lost=call.reply is None)
+            for place, (call, *_) in calls.items()
+        }
+
+    def _instance(self, place: int, scored: Evaluation, *, lost: bool = False) -> Instance:
         """Returns how one instance went, as the sandbox says of all."""
         number = scored.metrics.get(str(place))
         failed = scored.status or "error"
@@ -368,10 +319,10 @@ class InstanceEvaluator:
 
 
 def _scores_of(
-    rival: Evaluation | None, instances: Sequence[Mapping[str, Any]], places: Sequence[int]
+    rival: Evaluation, instances: Sequence[Mapping[str, Any]], places: Sequence[int]
 ) -> list[float]:
     """Returns a rival's scores by place; empty where it was not tried on all of them."""
-    known = {each.id: each.score or 0.0 for each in rival.instances} if rival else {}
+    known = {each.id: each.score or 0.0 for each in rival.instances}
     names = [instances[place]["id"] for place in places]
     return [known[name] for name in names] if known.keys() >= set(names) else []
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
-
 from evo import parallel
 from evo.critics import Triple
 from evo.journal import Writer
@@ -14,12 +12,15 @@ from evo.llm.client import Call, CallCancelled, EndpointRefused
 from evo.prompt import parse_reply
 from evo.records import Child, CriticCall, Evaluation, Header, InstanceCall, Reply
 from evo.runs.batches import certify
-from evo.runs.evaluations import Evaluates, EvaluationMemory
+from evo.runs.evaluations import Evaluate, EvaluationMemory, plain
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.noise import DrawnEvaluator
 from evo.runs.planning import Asked
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
+
+Key = tuple[int, int, int]
+"""Generation, index and draft of a call."""
 
 
 def child_seed(seed: int, children: int, generation: int, index: int, draft: int = 0) -> int:
@@ -28,68 +29,62 @@ def child_seed(seed: int, children: int, generation: int, index: int, draft: int
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") >> 1
 
 
-def plain(evaluation: Evaluation) -> Evaluation:
-    """Returns an evaluation without the construction, which has a place of its own in a line."""
-    if evaluation.value is None:
-        return evaluation
-    return msgspec.structs.replace(evaluation, value=None)
-
-
 class Maker:
     """Makes a run's children: call, parse, evaluate; many threads may share it.
 
-    Attributes:
-        calls: That evaluations and the critic made in the generation under way.
-        replies: By generation, index and draft: those that are logged before their child.
-        draws: Evaluates single draws.
-        evaluator: Evaluates a program as the run does.
-        memory: Evaluates each program once.
+    `calls` are those that evaluations and the critic made in the generation under way; `draws`
+    evaluates single draws, `evaluate` as the run does, `memory` each program once.
     """
+
+    draws: DrawnEvaluator
+    evaluate: Evaluate
 
     def __init__(self, header: Header, resources: Resources, writer: Writer) -> None:
         self.calls: list[InstanceCall] = []
-        self.replies: dict[tuple[int, int, int], Reply] = {}
-        self._refused: dict[tuple[int, int, int], str | None] = {}  # and why, of these
+        self._asked: dict[Key, Call] = {}  # those that are logged before their child
         self._resources, self._writer = resources, writer
         self._instances: InstanceEvaluator | None = None
         self._learnt: list[InstanceCall] = []
-        self.evaluator: Evaluates = resources.evaluator
-        self.memory = EvaluationMemory(header.task, header.limits, self.evaluator)
+        self._serial = 1 if resources.max_concurrent == 1 else None
+        self.memory = EvaluationMemory(header.task, header.limits, resources.evaluator.evaluate)
         self.enter(header)
 
     def enter(self, header: Header) -> None:
         """Makes children under this configuration from here on; what is known stays."""
-        self.header = header
-        self._scorer = self._resources.scorer(header, self._log_call)
+        self.header, resources = header, self._resources
+        self._scorer = resources.scorer(header, self._log_call)
+        draw = resources.evaluator.evaluate
         if header.task.instances_file:
-            self._instances = InstanceEvaluator(
-                header,
-                self._resources.evaluator.evaluate,
-                self._resources.caller(header),
-                max_concurrent=self._resources.max_concurrent,
-                stopping=self._resources.stopping,
-                on_call=self._log_call,
-                scorer=self._scorer,
-            )
-        self.learn(self._learnt)
-        source = self._instances or self._resources.evaluator
-        self.draws = DrawnEvaluator(header, source)
+            self._instances = InstanceEvaluator(header, resources, self._log_call)
+            draw = self._instances.evaluate
+        learnt, self._learnt = self._learnt, []
+        self.learn(learnt)
+        self.draws = DrawnEvaluator(header, draw)
         self.noisy = (header.draws, header.confirm) != (1, 0)
-        self.evaluator = self.memory.evaluator = self.draws if self.noisy else source
+        self.evaluate = self.memory.source = self.draws.evaluate if self.noisy else draw
 
     def begin(self, number: int) -> None:
         """Sets out on a generation."""
+        self._asked = {key: call for key, call in self._asked.items() if key[0] >= number}
         self.calls = [call for call in self.calls if call.generation == number]
         if self._instances is not None:
             self._instances.generation = number
 
     def learn(self, calls: Iterable[InstanceCall]) -> None:
         """Takes over calls that evaluations made: they are not made again."""
-        self._learnt = [*calls]
+        new = [*calls]
+        self._learnt += new
         if self._instances is not None:
-            self._instances.learn(self._learnt)
+            self._instances.learn(new)
         if self._scorer is not None:
-            self._scorer.learn(call for call in self._learnt if isinstance(call, CriticCall))
+            self._scorer.learn(call for call in new if isinstance(call, CriticCall))
+
+    def take_over(self, replies: Iterable[Reply]) -> None:
+        """Takes over a log's calls for children that are not logged themselves."""
+        for said in replies:
+            reason = said.attempts[-1].finish_reason if said.attempts else None
+            call = Call(said.attempts, said.reply, said.reasoning, reason)
+            self._asked[said.generation, said.index, said.draft] = call
 
     def replies_under(self, text: str) -> dict[str, str]:
         """Returns what the model said under an evolving text, by the instance's id."""
@@ -151,15 +146,15 @@ class Maker:
 
         What an earlier session asked is not asked again.
         """
-        count = self.header.drafts
 
         def draft(k: int) -> Call:
-            return self._draft(number, index, k, asked)
+            return self._draft((number, index, k), asked)
 
-        if count == 1:
+        if self.header.drafts == 1:
             return draft(0), 0
-        workers = 1 if self._resources.max_concurrent == 1 else count
-        calls: list[Call] = parallel.map(draft, range(count), max_workers=workers)
+        drafts = range(self.header.drafts)
+        workers = self._serial or len(drafts)
+        calls: list[Call] = parallel.map(draft, drafts, max_workers=workers)
         chosen = self._choose(number, index, asked, calls)
         return calls[chosen], chosen
 
@@ -178,23 +173,20 @@ class Maker:
             return next(iter([*able.values(), *answered, 0]))
         system, query = (message["content"] for message in asked.messages)
         scorer, place = self._scorer, self.header.children + index
-        workers = 1 if self._resources.max_concurrent == 1 else None
 
         def score(k: int) -> float:
             triple = Triple(system, query, calls[k].reply or "")
             said = scorer.score(triple, generation=number, index=place)
             return -1.0 if said.score is None else said.score
 
-        scores = parallel.map(score, able.values(), max_workers=workers)
+        scores = parallel.map(score, able.values(), max_workers=self._serial)
         return min(zip(scores, able.values(), strict=True), key=lambda each: (-each[0], each[1]))[1]
 
-    def _draft(self, number: int, index: int, k: int, asked: Asked) -> Call:
+    def _draft(self, key: Key, asked: Asked) -> Call:
         """Makes a call for a child; logs it where others of the child are to come first."""
-        header, key = self.header, (number, index, k)
-        if (kept := self.replies.get(key)) is not None:
-            reason = kept.attempts[-1].finish_reason if kept.attempts else None
-            refused = self._refused.get(key)
-            return Call(kept.attempts, kept.reply, kept.reasoning, reason, refused)
+        if (known := self._asked.get(key)) is not None:
+            return known
+        header, (number, index, k) = self.header, key
         seed = child_seed(header.seed, header.children, number, index, k)
         caller = self._resources.caller(header)
         call = caller.call(asked.messages, seed=seed, generation=number, index=index)
@@ -203,62 +195,56 @@ class Maker:
             self._keep(key, call)
         return call
 
-    def _keep(self, key: tuple[int, int, int], call: Call) -> None:
+    def _keep(self, key: Key, call: Call) -> None:
         """Keeps a call safe until its child can be logged, unless it was refused for good."""
         number, index, draft = key
-        reply = Reply(
-            generation=number,
-            index=index,
-            draft=draft,
-            attempts=call.attempts,
-            reply=call.reply,
-            reasoning=call.reasoning,
-        )
-        self.replies[key], self._refused[key] = reply, call.rejected
+        self._asked[key] = call
         if call.rejected is None:
-            self._writer.append(reply)
+            self._writer.append(
+                Reply(
+                    generation=number,
+                    index=index,
+                    draft=draft,
+                    attempts=call.attempts,
+                    reply=call.reply,
+                    reasoning=call.reasoning,
+                )
+            )
 
-    def drafts_besides(self, number: int, chosen: Mapping[int, int]) -> list[Reply]:
-        """Returns a generation's drafts that were not evaluated.
-
-        Args:
-            number: The generation.
-            chosen: The draft that was, by the child's index.
-        """
-        of = {key: reply for key, reply in self.replies.items() if key[0] == number}
-        return [reply for (_, index, draft), reply in of.items() if chosen[index] != draft]
+    def drafts_besides(self, number: int, chosen: Sequence[int]) -> list[Call]:
+        """Returns the calls of a generation's drafts but the chosen ones, which go by child."""
+        of = {key: call for key, call in self._asked.items() if key[0] == number}
+        return [call for (_, index, draft), call in of.items() if chosen[index] != draft]
 
     def _program(self, call: Call) -> str | None:
         evolves = self.header.task.evolves
         return parse_reply(call.reply, finish_reason=call.finish_reason, evolves=evolves)
 
-    def _evaluate(self, key: tuple[int, int, int], program: str, call: Call) -> Evaluation:
+    def _evaluate(self, key: Key, program: str, call: Call) -> Evaluation:
         """Evaluates a child's program; its call is logged first where that may fail or cost."""
-        if self.header.task.asks_model and key not in self.replies:
+        if self.header.task.asks_model and key not in self._asked:
             self._keep(key, call)
         try:
             return self.memory.evaluate(program)
         except (EvaluatorClosed, SandboxError):
-            if key not in self.replies:  # the reply was paid for
+            if key not in self._asked:  # the reply was paid for
                 self._keep(key, call)
             raise
 
-    def race(self, programs: Sequence[str], rivals: Mapping[str, Evaluation]) -> None:
+    def race(self, rivals: Mapping[str, Evaluation]) -> None:
         """Evaluates a generation's new texts on growing batches; see `InstanceEvaluator.race`."""
         assert self._instances is not None
-        found = self._instances.race(programs, rivals, self.header.limits)
-        for program, evaluation in found.items():
+        for program, evaluation in self._instances.race(rivals, self.header.limits).items():
             self.memory.learn(program, evaluation)
 
     def check(self, initial: str, final: str, use: int) -> dict[str, float]:
         """Returns what one test says of the final text, on instances that nothing saw before."""
-        places = self._instances.check if self._instances is not None else []
-        if self._instances is None or not self.header.task.asks_model or not places:
+        if self._instances is None or not self.header.task.asks_model or not self._instances.check:
             return {}
-        limits, scores = self.header.limits, []
+        places, scores = self._instances.check, list[list[float]]()
         for text in (initial, final):
-            tried = self._instances.attempt(text, places, limits)
-            scores.append([instance.score or 0.0 for instance, _ in tried])
+            tried = self._instances.attempt(text, places, self.header.limits)
+            scores.append([each.instance.score or 0.0 for each in tried])
         return certify(scores[0], scores[1], use)
 
     def _log_call(self, call: InstanceCall) -> None:

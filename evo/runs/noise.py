@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from evo.records import Confirmation, Evaluation, Header, Instance, Limits, TaskRecord
-from evo.runs.evaluations import Draws
+from evo.runs.evaluations import Draw
 
 ALPHA = 0.05
 """Chance that a test accepts a rival that is no better; of a whole run where it is spent."""
@@ -29,14 +29,14 @@ FINAL = 1 << 20
 class DrawnEvaluator:
     """Evaluates programs as the mean of a run's draws."""
 
-    def __init__(self, header: Header, source: Draws) -> None:
-        self._header, self._source = header, source
+    def __init__(self, header: Header, draw: Draw) -> None:
+        self._header, self._draw = header, draw
 
     def evaluate(self, task: TaskRecord, program: str, limits: Limits) -> Evaluation:
         """Evaluates draws 0 to R - 1 of a program."""
         found = []
         for draw in range(self._header.draws):
-            one = self._source.evaluate(task, program, limits, draw=draw, seed=self._header.seed)
+            one = self._draw(task, program, limits, draw=draw, seed=self._header.seed)
             if one.status != "ok":  # a program is ok only if all its draws are
                 said = f"in draw {draw}: {one.error}" if draw else one.error
                 return msgspec.structs.replace(one, error=said, draws=draw + 1)
@@ -46,22 +46,11 @@ class DrawnEvaluator:
     def on(self, program: str, draws: Iterable[int]) -> list[float | None]:
         """Returns the fitness of some draws; None where one failed."""
         header = self._header
-        return [
-            self._source.evaluate(
-                header.task, program, header.limits, draw=draw, seed=header.seed
-            ).fitness
-            for draw in draws
-        ]
+        task, limits, seed = header.task, header.limits, header.seed
+        return [self._draw(task, program, limits, draw=draw, seed=seed).fitness for draw in draws]
 
     def confirm(self, generation: int, index: int, parent: str, rival: str) -> Confirmation:
-        """Tests a rival against its parent on draws that nothing used before.
-
-        Args:
-            generation: In which it would replace its parent.
-            index: Of the rival.
-            parent: Text of the program that stands.
-            rival: Text of the child that is better so far.
-        """
+        """Tests a rival, a child that is better so far, on draws that nothing used before."""
         header = self._header
         first = header.draws + (generation - 1) * header.confirm
         draws = range(first, first + header.confirm)
@@ -115,9 +104,7 @@ class DrawnEvaluator:
 def lower_bound(differences: Sequence[float], alpha: float = ALPHA) -> float:
     """Returns the one-sided lower limit of a mean paired difference (Student's t).
 
-    Args:
-        differences: At least 2; without spread they count as they are.
-        alpha: Chance that the mean is below the limit.
+    There are at least 2 differences; without spread they count as they are.
     """
     from scipy.special import stdtrit
 

@@ -15,7 +15,9 @@ R = TypeVar("R")
 
 
 def takes_options(
-    *without: str, sources: Sequence[Callable[..., Any]] = (make_header, Settings)
+    *without: str,
+    sources: Sequence[Callable[..., Any]] = (make_header, Settings),
+    kept: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function's signature and docstring show the options behind its last `**options`.
 
@@ -24,13 +26,19 @@ def takes_options(
     Args:
         *without: Options that the function does not take.
         sources: Whose they are.
+        kept: The one of them whose options are None unless given: they stay as they are.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         given = {p.name for p in own} | {"task", *without}
-        more = [p for source in sources for p in _options(source) if p.name not in given]
+        more = [
+            p.replace(default=None, annotation=p.annotation | None) if source is kept else p
+            for source in sources
+            for p in _options(source)
+            if p.name not in given
+        ]
         hints = {p.name: p.annotation for p in more}
         function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
         before = {k: v for k, v in function.__annotations__.items() if k != "options"}

@@ -33,14 +33,10 @@ class Asked:
 class Planner:
     """Plans the requests of a generation from what it remembers of all complete ones.
 
-    Args:
-        headers: Of the run, and of its segments.
-        replies_under: Gives what the model said under a text, by the instance's id.
-
-    Attributes:
-        logged: Plans by generation that are kept to, whatever the search plans now.
-        differing: Generations that the search plans otherwise now.
-        played: A log is played again, which goes by its plans where its search is not known.
+    The headers are of the run and its segments; `replies_under` gives what the model said under a
+    text, by the instance's id. `logged` plans are kept to, whatever the search plans now: where it
+    plans otherwise, the generation is `differing`. A log that is `played` again goes by its plans
+    where its search is not known.
     """
 
     def __init__(
@@ -94,9 +90,8 @@ class Planner:
     def plan(self, number: int, best: Best) -> list[Asked]:
         """Returns what each child of a generation is asked for, in order; greedy rewrites `best`.
 
-        Raises:
-            ValueError: The search asks for what cannot be.
-            LogError: The log's search is not known here, and the log does not say what it planned.
+        ValueError: the search asks for what cannot be. LogError: it is not known here, and the log
+        does not say what it planned.
         """
         planned, line = self._planned(number, best), self.logged.get(number)
         if line is not None and planned != line.requests:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import tempfile
 from collections.abc import Sequence
@@ -12,20 +11,19 @@ from pathlib import Path
 
 import msgspec
 
+from evo import parallel
 from evo.caps import held, with_seconds
 from evo.configuration import Settings, at_least
-from evo.critics import Scorer
 from evo.journal import LogError, Writer, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, keep_value, read_log
-from evo.records import Child, Evaluation, Generation, Header, Initial, Limits, Line, Made
+from evo.records import Child, Evaluation, Header, Initial, Limits, Line, Made
 from evo.runs.arm import Arm, choose_child
-from evo.runs.evaluations import Draws, Evaluates
+from evo.runs.evaluations import Evaluate, plain
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.noise import DrawnEvaluator
 from evo.runs.resources import open_resources
 from evo.sandbox import Evaluator
-from evo.sandbox.cluster import open_evaluator
 from evo.upkeep import lines_through, require_whole
 
 TOLERANCE = 1e-9
@@ -33,14 +31,9 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Difference:
-    """A child that came out otherwise when its log was played again.
+    """A child that came out otherwise when its log was played again; generation 0 is the initial.
 
-    Attributes:
-        generation: From 0, the initial program.
-        index: From 0.
-        logged: The evaluation in the log.
-        again: The evaluation now.
-        unstable: A further evaluation differed from both: it depends on the clock or on chance.
+    It is unstable if a further evaluation differed from both: it depends on the clock or on chance.
     """
 
     generation: int
@@ -51,27 +44,20 @@ class Difference:
 
     def __str__(self) -> str:
         kind = "unstable" if self.unstable else "differs"
-        return (
-            f"generation {self.generation}, child {self.index}: {kind}: "
-            f"{_describe(self.logged)} in the log, {_describe(self.again)} now"
+        before, now = (
+            each.status if each.fitness is None else f"{each.status} {each.fitness!r}"
+            for each in (self.logged, self.again)
         )
-
-
-def _describe(evaluation: Evaluation) -> str:
-    fitness = "" if evaluation.fitness is None else f" {evaluation.fitness!r}"
-    return f"{evaluation.status}{fitness}"
+        where = f"generation {self.generation}, child {self.index}"
+        return f"{where}: {kind}: {before} in the log, {now} now"
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """What playing a log again found.
+    """What playing a log again found, over so many evaluations, that of generation 0 included.
 
-    Attributes:
-        log: The log that was played.
-        evaluations: Number of evaluations compared, the initial program's included.
-        differences: Those that came out otherwise.
-        differing_prompts: (generation, index) of children whose prompt is not the logged one.
-        differing_plans: Generations that their search plans otherwise now; the log's plan was kept.
+    Prompts that are not the logged ones go by generation and index; where a generation would be
+    planned otherwise now, the log's plan was kept.
     """
 
     log: Log
@@ -134,7 +120,7 @@ def rerun(
                 while arm.generation < len(logged.generations):
                     arm.advance()
             again = read_log(target)
-            differences = _compare(logged, again, arm.maker.evaluator)
+            differences = _compare(logged, again, arm.maker.evaluate)
     done = len(logged.generations)
     return Rerun(
         log=logged,
@@ -178,30 +164,22 @@ def equal(one: Evaluation, other: Evaluation) -> bool:
     return abs(one.fitness - other.fitness) <= TOLERANCE
 
 
-def _compare(logged: Log, again: Log, evaluator: Evaluates) -> list[Difference]:
+def _compare(logged: Log, again: Log, evaluate: Evaluate) -> list[Difference]:
     """Compares two logs of one run; a program that differs is evaluated once more."""
     assert logged.initial is not None
     assert again.initial is not None
-    last = len(logged.generations)
-    pairs = [(0, 0, logged.initial.evaluation, again.initial.evaluation)]
-    now = {(o.generation, o.index): o.evaluation for o in again.outcomes}
-    pairs += [
-        (o.generation, o.index, o.evaluation, now[o.generation, o.index])
-        for o in logged.outcomes
-        if o.generation <= last
-    ]
-    task, differences = logged.header.task, []
-    for generation, index, before, after in pairs:
-        if equal(before, after):
+    task, limits, last = logged.header.task, logged.header.limits, len(logged.generations)
+    before = {(0, 0): logged.initial.evaluation}
+    before |= {(o.generation, o.index): o.evaluation for o in logged.outcomes}
+    now = {(0, 0): again.initial.evaluation}
+    now |= {(o.generation, o.index): o.evaluation for o in again.outcomes}
+    differences = []
+    for place, was in before.items():
+        if place[0] > last or equal(was, now[place]):
             continue
-        unstable = False
-        program = (
-            again.child(generation, index).program if generation else task.files[task.program_file]
-        )
-        if program is not None and after.status != "no_program":
-            third = evaluator.evaluate(task, program, logged.header.limits)
-            unstable = not equal(after, third)
-        differences.append(Difference(generation, index, before, after, unstable))
+        program = again.child(*place).program if place[0] else task.files[task.program_file]
+        unstable = program is not None and not equal(now[place], evaluate(task, program, limits))
+        differences.append(Difference(*place, was, now[place], unstable))
     return differences
 
 
@@ -238,7 +216,8 @@ def rescore(
         raise LogError(f"{path}: holds no evaluation yet; `evo resume` continues it")
     header = logged.header
     limits = with_seconds(limits or header.limits, evaluation_timeout)
-    target = Path(log) if log is not None else _rescored_path(logged.path)
+    stem = logged.path.name.removesuffix(".gz").removesuffix(".jsonl")
+    target = logged.path.with_name(f"{stem}.rescored.jsonl") if log is None else Path(log)
     check_free(target, finished=True)
     what = f" by {metric}" if metric else ""
     draws = header.draws if draws is None else at_least("draws", draws, 1)
@@ -259,12 +238,23 @@ def evaluated_again(
     """Returns the lines of a log with its programs evaluated as a header says, or by a metric."""
     first = header.task.files[header.task.program_file]
     whole = [c for c in logged.children if c.program and c.evaluation.status != "partial"]
-    programs = [first, *(child.program for child in whole if child.program)]
-    with contextlib.closing(open_evaluator(Settings(workers=workers).workers)) as sandbox:
-        evaluator = DrawnEvaluator(header, _player(logged, header, sandbox))
-        evaluated = _evaluate_all(evaluator, header, list(dict.fromkeys(programs)))
-    if metric:
-        evaluated = {p: _with_metric(e, metric) for p, e in evaluated.items()}
+    programs = list(dict.fromkeys([first, *(child.program or "" for child in whole)]))
+    model = RecordedModel((), model=header.model, sampling=header.sampling)
+    settings = Settings(max_concurrent=8, workers=workers)
+    with open_resources(settings, only=model) as resources:
+        draw = resources.evaluator.evaluate
+        if header.task.instances_file:
+            player = InstanceEvaluator(header, resources)
+            player.learn([*logged.instance_calls, *logged.critic_calls])
+            draw = player.evaluate
+        evaluator = DrawnEvaluator(header, draw)
+
+        def evaluate(program: str) -> Evaluation:
+            found = plain(evaluator.evaluate(header.task, program, header.limits))
+            return _with_metric(found, metric) if metric else found
+
+        found = parallel.map(evaluate, programs, max_workers=8, progress=True)
+    evaluated = dict(zip(programs, found, strict=True))
     children = [
         msgspec.structs.replace(child, evaluation=evaluated[child.program])
         if child.program in evaluated and child.evaluation.status != "partial"
@@ -272,37 +262,6 @@ def evaluated_again(
         for child in logged.children
     ]
     return _retold(logged, header, Initial(evaluation=evaluated[first]), children)
-
-
-def _rescored_path(path: Path) -> Path:
-    name = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    return path.with_name(f"{name}.rescored.jsonl")
-
-
-def _player(logged: Log, header: Header, sandbox: Draws) -> Draws:
-    """Returns what evaluates a log's programs again, with its replies on instances if there are."""
-    if not header.task.instances_file:
-        return sandbox
-    model = RecordedModel((), model=header.model, sampling=header.sampling)
-    scorer = Scorer(header.critic, model) if header.critic else None
-    player = InstanceEvaluator(header, sandbox.evaluate, model, max_concurrent=1, scorer=scorer)
-    player.learn([*logged.instance_calls, *logged.critic_calls])
-    return player
-
-
-def _evaluate_all(
-    evaluator: Evaluates, header: Header, programs: Sequence[str]
-) -> dict[str, Evaluation]:
-    from joblib import Parallel, delayed
-    from tqdm.auto import tqdm
-
-    evaluate = functools.partial(evaluator.evaluate, header.task, limits=header.limits)
-    results = Parallel(n_jobs=8, backend="threading", batch_size=1, return_as="generator")(
-        delayed(evaluate)(program) for program in programs
-    )
-    shown = tqdm(results, total=len(programs), desc="rescore", unit="program", leave=False)
-    plain = (msgspec.structs.replace(each, value=None) for each in shown)
-    return dict(zip(programs, plain, strict=True))
 
 
 def _with_metric(evaluation: Evaluation, metric: str) -> Evaluation:
@@ -319,27 +278,15 @@ def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Ch
     """Returns the lines of a log with the same lineage and other evaluations."""
     lines: list[Line] = [header, initial]
     fitness, place = initial.evaluation.fitness, (0, 0)
-    members: dict[int, list[Child]] = {}
-    for child in children:
-        members.setdefault(child.generation, []).append(child)
     for generation in logged.generations:
-        group = members[generation.generation]
-        lines += [logged.plans[g] for g in (generation.generation,) if g in logged.plans]
+        number = generation.generation
+        group = [child for child in children if child.generation == number]
         chosen = choose_child(group, fitness, header.min_improvement)
         if chosen is not None:
-            fitness = chosen.evaluation.fitness
-            place = (chosen.generation, chosen.index)
-        lines += group
-        lines.append(
-            Generation(
-                generation=generation.generation,
-                best_fitness=fitness,
-                best=place,
-                improved=chosen is not None,
-                seconds=generation.seconds,
-                repeats=generation.repeats,
-            )
-        )
+            fitness, place = chosen.evaluation.fitness, (number, chosen.index)
+        now = {"best_fitness": fitness, "best": place, "improved": chosen is not None}
+        plan = [logged.plans[number]] if number in logged.plans else []
+        lines += [*plan, *group, msgspec.structs.replace(generation, **now)]
     return lines
 
 

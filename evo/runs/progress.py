@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 class Tally:
     """Adds up what calls were made of; any thread may add.
 
-    Attributes:
-        attempts: HTTP requests made for them; calls that the cache answered are `cached`.
-        failures: Attempts without a reply, by HTTP status, else `timeout` or `error`.
-        tokens: Prompts and replies as far as usage was given; attempts without are left out.
-        dollars: Likewise; None: the model has no prices.
+    `attempts` are HTTP requests, `cached` the calls that the cache answered; `failures` go by HTTP
+    status, else `timeout` or `error`; `tokens` and `dollars` (None without prices) leave attempts
+    without usage out.
     """
 
     def __init__(self) -> None:

@@ -8,35 +8,33 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from evo.configuration import Settings
-from evo.critics import Scorer
+from evo.critics import Scorer, open_caller
 from evo.handle import GRACE, Control
-from evo.llm.client import Caller, EndpointMissing, EndpointRefused, ModelClient
+from evo.llm.client import Caller, EndpointMissing, EndpointRefused
 from evo.llm.limits import Slots
 from evo.records import CriticCall, CriticRecord, Header
-from evo.runs.evaluations import Sandbox
 from evo.runs.progress import Tally
+
+if TYPE_CHECKING:
+    from evo.sandbox import Evaluator
+    from evo.sandbox.cluster import ClusterEvaluator
 
 
 @dataclass(frozen=True)
 class Resources:
     """What the runs of a session share.
 
-    Attributes:
-        settings: How the session works.
-        slots: What a call asks for a slot.
-        evaluator: Evaluates programs, one per core at a time.
-        control: Says when no further call may begin.
-        only: Answers the calls of all runs instead of their own models.
-        isolated: One run's refusal leaves the others alone.
-        active: What is under way, by log and child: calls are ended only once it is logged.
-        tally: What the session's calls came to.
+    `only` answers the calls of all runs instead of their own models; where they are `isolated`, one
+    run's refusal leaves the others alone; `active` is what is under way, by log and child: calls
+    are ended only once it is logged.
     """
 
     settings: Settings
     slots: Slots
-    evaluator: Sandbox
+    evaluator: Evaluator | ClusterEvaluator
     control: Control
     only: Caller | None = None
     isolated: bool = False
@@ -62,8 +60,10 @@ class Resources:
         key = repr((of.model, of.sampling))
         with self._lock:
             if key not in self._callers:
-                caller = open_caller(of, self.settings, self.slots)
-                self._callers[key] = caller
+                told = self.settings
+                how: dict[str, Any] = {"timeout": told.timeout, "retries": told.retries}
+                how["cache"] = None if told.cache is None else Path(told.cache)
+                self._callers[key] = caller = open_caller(of, self.slots, **how)
                 self.control.at_end(caller.cancel)
             return self._callers[key]
 
@@ -100,25 +100,6 @@ class Resources:
         self.evaluator.close()
 
 
-def open_caller(of: Header | CriticRecord, settings: Settings, slots: Slots) -> Caller:
-    """Returns the client of a model, behind the cache if there is one.
-
-    It touches no network yet.
-    """
-    client = ModelClient(
-        of.model,
-        of.sampling,
-        slots=slots,
-        timeout=settings.timeout,
-        retries=settings.retries,
-    )
-    if settings.cache is None:
-        return client
-    from evo.llm.cache import CachedClient, ResponseCache
-
-    return CachedClient(client, ResponseCache.open(Path(settings.cache)))
-
-
 @contextlib.contextmanager
 def open_resources(
     settings: Settings,
@@ -127,14 +108,7 @@ def open_resources(
     only: Caller | None = None,
     isolated: bool = False,
 ) -> Generator[Resources]:
-    """Yields slots, sandbox and models, and closes them all.
-
-    Args:
-        settings: Limits of concurrency and time.
-        control: Who may wish for the end; None: nobody.
-        only: Answers instead of the runs' own models.
-        isolated: One run's refusal leaves the others alone.
-    """
+    """Yields slots, sandbox and models, see `Resources`, and closes them all."""
     from evo.sandbox.cluster import open_evaluator
 
     slots = Slots(

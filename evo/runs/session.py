@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,18 +13,20 @@ from typing import Literal
 
 import msgspec
 
-from evo.budget import Ledger, Turns, Worst, worst_of
-from evo.configuration import Settings, at_least, differences, software_versions
-from evo.handle import Control, read_begun
+from evo import parallel
+from evo.budget import Ledger, Turns, Worst
+from evo.configuration import at_least, differences, software_versions
+from evo.cost import flops_of_tokens, price_of_tokens
+from evo.handle import read_begun
 from evo.journal import LogBusyError, LogError, Writer, check_free
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import Log, read_log
-from evo.records import End, EndReason, Header, Made, Session
+from evo.records import CriticRecord, End, EndReason, Header, Made, Session
 from evo.runs.arm import REACHED, Arm, Stopped, costs_of_log
 from evo.runs.progress import Progress
-from evo.runs.resources import Resources, open_resources
+from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.task import EvaluatorFailed, calls_of_evaluation, read_instances
+from evo.task import EvaluatorFailed, calls_of_evaluation, checks_of
 from evo.upkeep import heed_stop
 
 
@@ -55,9 +58,8 @@ class Goal:
 class Job:
     """A log to bring to a goal; it is made unless it exists.
 
-    Attributes:
-        named: Whether the user named the header's model to go on with, whatever the log's is.
-        inherited: Of a fork, what its log begins with.
+    The user may have `named` the header's model to go on with, whatever the log's is; a fork's log
+    begins with what is `inherited`.
     """
 
     path: Path
@@ -90,17 +92,9 @@ def bring(
 
     Under a budget they come out as if served one after another, in the order given. Generations
     that are logged already cost what they cost then, once per ledger: bring the same logs farther
-    with the same ledger, and only what is new counts.
-
-    Args:
-        jobs: Logs to make or go on with, of any models, each log once.
-        resources: Of the session. Where they are `isolated`, one run's refusal or damage is told
-            in its place and leaves the others alone; else the first error is raised.
-        ledger: Counts what they cost, and says how far they go; None: as far as their goals.
-        label: Of the progress bar.
-        at_once: Runs under way at most; None: as many as keep slots and cores busy.
-        on_generation: Told of each generation of a run under way, generation 0 included, once it
-            is logged; from the thread that made it.
+    with the same ledger, and only what is new counts. Where the resources are `isolated`, one run's
+    refusal or damage is told in its place; else the first error is raised. `on_generation` is told
+    of each generation, 0 included, once it is logged, from the thread that made it.
 
     Raises:
         EndpointDown: The endpoint does not answer; the logs can go on later.
@@ -108,55 +102,58 @@ def bring(
         BudgetError: What a generation cost in a unit of the budget is unknown.
         LogError: A log is damaged, busy or of another run.
     """
-    from joblib import Parallel, delayed
-
     if len({job.path for job in jobs}) < len(jobs):
         raise ValueError("jobs: expected each log once")
     for job in jobs:
         if not job.path.exists():
             check_free(job.path)
     ledger = ledger or Ledger()
-    turns = Turns(ledger, [(job.path, _worst(job, resources.settings)) for job in jobs])
+    retries = resources.settings.retries
+    turns = Turns(
+        ledger,
+        [(job.path, worst_of(job.header, job.goal.generations, retries=retries)) for job in jobs],
+    )
     control, working = resources.control, set[int]()
     first_error: list[BaseException] = []
+    done: dict[int, Brought] = {}
 
+    def ended(run: _Run, place: int, error: BaseException | None) -> None:
+        if isinstance(error, Exception):
+            done[place] = Brought(run.job, _read_sound(run.job.path), run.end, error)
+        if error is not None and resources.is_fatal(error):
+            first_error.append(error)
+            control.stop()
+        turns.finish(place)
+        working.discard(place)
+
+    def work(place: int) -> None:
+        working.add(place)
+        run = _Run(jobs[place], place, resources, turns, progress, on_generation)
+        with contextlib.ExitStack() as stack:
+            stack.push(lambda kind, error, trace: ended(run, place, error))
+            done[place] = run.bring()
+
+    def interrupted(kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:  # such as Ctrl-C: what is under way is left a moment
+            control.stop()
+            while working and not control.ended.wait(0.02):
+                pass
+
+    smallest = min((job.header.children for job in jobs), default=1)
+    # Enough runs that slots and cores stay busy while a generation waits for its last child.
+    usual = 1 if resources.max_concurrent == 1 else 4 + 4 * resources.max_concurrent // smallest
     with (
         contextlib.closing(turns),
         contextlib.closing(_progress(label, jobs, resources)) as progress,
         heed_stop([job.path for job in jobs], control.stop),
+        contextlib.ExitStack() as stack,
     ):
-
-        def work(place: int, job: Job) -> Brought:
-            working.add(place)
-            run = _Run(job, place, resources, turns, progress, on_generation)
-            try:
-                return run.bring()
-            except Exception as error:
-                if resources.is_fatal(error):
-                    first_error.append(error)
-                    control.stop()
-                return Brought(job, _read_sound(job.path), run.end, error)
-            finally:
-                turns.finish(place)
-                working.discard(place)
-
-        at_once = min(len(jobs), at_once or _runs_at_once(jobs, resources.settings))
-        try:
-            if at_once <= 1:
-                done = [work(place, job) for place, job in enumerate(jobs)]
-            else:
-                parallel = Parallel(
-                    n_jobs=at_once, backend="threading", batch_size=1, pre_dispatch="all"
-                )
-                done = list(parallel(delayed(work)(*each) for each in enumerate(jobs)))
-        except BaseException:
-            control.stop()
-            while working and not control.ended.wait(0.02):
-                pass
-            raise
+        stack.push(interrupted)
+        workers = max(1, min(len(jobs), at_once or usual))
+        parallel.map(work, range(len(jobs)), max_workers=workers, raising=False)
     if first_error:
         raise first_error[0]
-    return done
+    return [done[place] for place in range(len(jobs))]
 
 
 class _Run:
@@ -172,13 +169,13 @@ class _Run:
         on_generation: Callable[[Job, Arm], None],
     ) -> None:
         self.end: EndReason | Literal["busy"] = "interrupted"
-        self._job, self._place, self._resources = job, place, resources
+        self.job, self._place, self._resources = job, place, resources
         self._turns, self._progress = turns, progress
         self._told = on_generation
 
     def bring(self) -> Brought:
         """Brings the log to its goal, as far as wishes and the budget let it."""
-        job, resources = self._job, self._resources
+        job, resources = self.job, self._resources
         known = read_begun(job.path)
         if known is not None and (end := _complete(known, job.goal)):
             self._turns.settle(self._place, costs_of_log(known))
@@ -208,12 +205,13 @@ class _Run:
                 if log is None:
                     job.path.unlink()  # it embeds a task that nobody can go on with
                 raise
+            self._turns.keep(self._place, arm.kept)
             self._advance(arm)
         return Brought(job, read_log(job.path), self.end)
 
     def _advance(self, arm: Arm) -> None:
         """Advances an arm to its goal and logs how that ended."""
-        goal, before = self._job.goal, arm.generation
+        goal, before = self.job.goal, arm.generation
         message: str | None = None
         try:
             self._told_of(arm)
@@ -245,9 +243,9 @@ class _Run:
 
     def _told_of(self, arm: Arm) -> None:
         self._turns.settle(self._place, arm.costs)
-        self._progress.generation(arm.generation, self._job.goal.generations, arm.best_fitness)
+        self._progress.generation(arm.generation, self.job.goal.generations, arm.best_fitness)
         self._resources.control.note = f"{arm.path.name}: {self._progress}"
-        self._told(self._job, arm)
+        self._told(self.job, arm)
 
     def _may_begin(self) -> bool:
         if self._turns.may_begin(self._place, self._resources.stopping.is_set):
@@ -266,31 +264,54 @@ def _progress(label: str, jobs: Sequence[Job], resources: Resources) -> Progress
     )
 
 
-def _worst(job: Job, settings: Settings) -> Worst:
-    return worst_of(
-        job.header,
-        job.goal.generations,
-        instances=calls_of_evaluation(job.header.task),
-        retries=settings.retries,
+def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
+    """Returns what T generations, and the test of their best text at the end, may cost at worst."""
+    asked, held = calls_of_evaluation(header.task), 2 * checks_of(header.task)
+    scored = asked if header.task.score == "critic" else 0
+    chosen = header.drafts if header.drafts > 1 else 0
+    own, critic = _most_of_call(header, retries), _most_of_call(header.critic, retries)
+    children, drafts = header.children, header.drafts
+
+    def total(calls: int, scores: int) -> dict[str, float]:
+        counts = ((calls, own), (scores, critic))
+        return {u: math.fsum(k * most[u] for k, most in counts if k) for u in own}
+
+    return Worst(
+        initial=total(asked, scored),
+        generation=total(children * (drafts + asked), children * (chosen + scored)),
+        generations=generations,
+        final=total(held, held if scored else 0),
+        shared=header.fork.at + 1 if header.fork else 0,
     )
+
+
+def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, float]:
+    if of is None:
+        return {}
+    model, most, attempts = of.model, of.sampling.max_tokens, 1 + retries
+    # Tokens of prompt and reply: together they are within the context window.
+    prompt = math.inf if model.context is None else float(model.context)
+    completion = prompt if most is None else min(prompt, float(most))
+    amounts = {
+        "tokens": attempts * (prompt + completion),
+        "flops": attempts * flops_of_tokens(prompt, 0.0, completion, model=model),
+        "dollars": attempts * price_of_tokens(prompt, 0.0, completion, model=model),
+    }
+    known = {u: math.inf if math.isnan(amount) else amount for u, amount in amounts.items()}
+    return {"calls": 1.0, **known, "seconds": 0.0}
 
 
 def _complete(log: Log, goal: Goal) -> EndReason | None:
     """Why nothing is left to do for a log; None: there is, be it its evaluation or its end."""
-    if log.initial is None or log.reader.torn or _lacks_check(log):
+    if log.initial is None or log.reader.torn:
+        return None
+    best = log.generations[-1].best if log.generations else (0, 0)
+    tested = any("check_use" in end.stats for end in log.ends)
+    if best != (0, 0) and not tested and checks_of(log.header.task):
         return None
     improved = [g.generation for g in log.generations if g.improved]
     done = len(log.generations)
     return goal.reached(done, float(log.trajectory[-1]), done - max(improved, default=0))
-
-
-def _lacks_check(log: Log) -> bool:
-    """Whether the test of the final text was never made to its end."""
-    task = log.header.task
-    if not task.asks_model or not log.generations or log.generations[-1].best == (0, 0):
-        return False
-    known = any("check_use" in end.stats for end in log.ends)
-    return not known and any(each.get("check") for each in read_instances(task))
 
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:
@@ -321,21 +342,21 @@ def open_log(
         except LogError:
             if not path.exists():  # else another process was quicker
                 raise
-    writer = Writer.claim(path)
-    try:
+    with contextlib.ExitStack() as stack:
+        writer = Writer.claim(path)
+        stack.callback(writer.close)
         log = read_begun(path)
         if log is None:  # killed before its first line was whole
             writer.cut(0)
             writer.append(header, session)
+            stack.pop_all()
             return writer, None
         free = {"model"} if session.model else set()
         if other := [each for each in differences(log.header, header) if each not in free]:
             raise LogError(f"{path}: holds another run than this one: {', '.join(other)} differ")
         writer.cut(log.reader.length)
         writer.append(session)
-    except BaseException:
-        writer.close()
-        raise
+        stack.pop_all()
     return writer, log
 
 
@@ -344,25 +365,3 @@ def _read_sound(path: Path) -> Log | None:
     with contextlib.suppress(LogError):
         return read_begun(path)
     return None
-
-
-def _runs_at_once(jobs: Sequence[Job], settings: Settings) -> int:
-    """Enough runs that slots and cores stay busy while a generation waits for its last child."""
-    if settings.max_concurrent == 1:
-        return 1
-    smallest = min((job.header.children for job in jobs), default=1)
-    return 4 + 4 * settings.max_concurrent // smallest
-
-
-def run_jobs(
-    jobs: Sequence[Job],
-    settings: Settings,
-    control: Control,
-    *,
-    budget: dict[str, float] | None = None,
-    label: str,
-) -> list[Log]:
-    """Brings logs to their goals in a session of their own; returns those that were begun."""
-    with open_resources(settings, control) as resources:
-        done = bring(jobs, resources, ledger=Ledger(budget), label=label)
-    return [each.log for each in done if each.log is not None]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evo.budget import check_budget
+from evo.budget import Ledger, check_budget
 from evo.caps import with_seconds
 from evo.configuration import (
     LOCAL,
@@ -21,7 +21,7 @@ from evo.configuration import (
     split_settings,
 )
 from evo.critics import Critic
-from evo.handle import Control, Handle, Plan, begin
+from evo.handle import Control, Handle, Plan, begin, in_foreground
 from evo.journal import LogError, check_free
 from evo.llm.registry import own_models
 from evo.log import Log, Logs, read_log
@@ -29,7 +29,7 @@ from evo.records import Evaluation, Header, Model
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
-from evo.runs.session import Goal, Job, run_jobs
+from evo.runs.session import Goal, Job, bring
 from evo.searches import Search, known_search
 from evo.task import Task, load_task
 from evo.upkeep import require_whole
@@ -38,7 +38,7 @@ Place = str | os.PathLike[str]
 
 
 @takes_options()
-def run(
+def plan_run(
     task: Place | Task,
     *,
     generations: int = 8,
@@ -48,7 +48,7 @@ def run(
     patience: int | None = None,
     settings: Settings | None = None,
     **options: Any,
-) -> Log:
+) -> Plan[Log]:
     """Runs one search and returns its log.
 
     Args:
@@ -68,12 +68,24 @@ def run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
+    settings, configuration = split_settings(settings, options)
     goal = Goal(at_least("generations (T)", generations, 1), target, patience)
-    return _plan_one(task, goal, log, budget, settings, options).do()
+    header = make_header(task, **configuration)
+    path = Path(log) if log is not None else default_path(header)
+    check_free(path)
+    label = f"{header.task.name} seed {header.seed}"
+    plan = plan_jobs([Job(path, header, goal)], settings, budget, label)
+
+    def work(control: Control) -> Log:
+        for made in plan.work(control):
+            return made
+        raise RuntimeError(f"stopped before the log {path} was begun")
+
+    return Plan([path], work, runs=plan.runs)
 
 
 @takes_options("seed")
-def run_many(
+def plan_many(
     task: Place | Task,
     *,
     seeds: Iterable[int],
@@ -85,7 +97,7 @@ def run_many(
     patience: int | None = None,
     settings: Settings | None = None,
     **options: Any,
-) -> Logs:
+) -> Plan[Logs]:
     """Runs one search per seed, several at a time, and returns their logs by seed as given.
 
     Args:
@@ -102,12 +114,19 @@ def run_many(
         settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
     """
+    settings, configuration = split_settings(settings, options)
     goal = Goal(at_least("generations (T)", generations, 1), target, patience)
-    return _plan_many(task, seeds, goal, log_dir, resume, budget, settings, options).do()
+    seeds = seeds_of(seeds)
+    if "seed" in configuration:
+        raise TypeError("seed: give seeds=[...] to run_many")
+    loaded = load_task(task)
+    headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
+    jobs = [found_job(header, goal, log_dir, resume=resume) for header in headers]
+    return plan_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
 
 
-@takes_options("seed")
-def run_grid(
+@takes_options("seed", "children")
+def plan_grid(
     task: Place | Task,
     *,
     calls: int = 512,
@@ -116,7 +135,7 @@ def run_grid(
     budget: Mapping[str, float] | int | None = None,
     settings: Settings | None = None,
     **options: Any,
-) -> Logs:
+) -> Plan[Logs]:
     """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth C / N.
 
     By the prefix property these runs hold every split of every smaller C. Runs that the folder
@@ -137,13 +156,17 @@ def run_grid(
     calls = at_least("calls (C)", calls, 1)
     loaded, seeds = load_task(task), seeds_of(seeds)
     folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
-    cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
-    sizes = [configuration] if "children" in configuration else []
-    if sizes:
+    if "children" in configuration:
         raise TypeError("children: a grid has N = 1, 2, 4, ...; give calls instead")
+    cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
     jobs = [found_job(h, Goal(calls // h.children), folder, resume=True) for h in headers]
-    return plan_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs").do()
+    return plan_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs")
+
+
+run = in_foreground("run", plan_run)
+run_many = in_foreground("run_many", plan_many)
+run_grid = in_foreground("run_grid", plan_grid)
 
 
 def powers_of_two(budget: int) -> list[int]:
@@ -151,34 +174,28 @@ def powers_of_two(budget: int) -> list[int]:
     return [1 << k for k in range(budget.bit_length())]
 
 
-@takes_options()
+@takes_options(sources=[plan_run])
 def start(
     task: Place | Task,
     *,
     seeds: Iterable[int] | None = None,
-    generations: int = 8,
     log: Place | None = None,
     log_dir: Place | None = None,
     resume: bool = False,
-    budget: Mapping[str, float] | None = None,
-    target: float | None = None,
-    patience: int | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Handle[Any]:
     """Starts `run`, or `run_many` if seeds are given, in the background; arguments as there.
 
     A mistake in the arguments is raised here, before anything starts.
     """
-    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
     if seeds is None:
-        return begin(_plan_one(task, goal, log, budget, settings, options))
-    return begin(_plan_many(task, seeds, goal, log_dir, resume, budget, settings, options))
+        return begin(plan_run(task, log=log, **options))
+    return begin(plan_many(task, seeds=seeds, log_dir=log_dir, resume=resume, **options))
 
 
 @takes_options(sources=[Settings])
-def resume(
-    path: Place,
+def plan_resume(
+    paths: Iterable[Place],
     *,
     generations: int | None = None,
     model: str | Model | None = None,
@@ -188,7 +205,32 @@ def resume(
     patience: int | None = None,
     settings: Settings | None = None,
     **options: Any,
-) -> Log:
+) -> Plan[Logs]:
+    """Goes on with several logs; see `resume`.
+
+    Args:
+        paths: Logs that are not compact.
+        generations: T, the new goal; None: the goal of the last session, target and patience
+            included.
+        model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
+        search: The log's search, where it is one of your own that `evo.SEARCHES` does not name.
+        budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
+        target: Fitness at which a run ends.
+        patience: Generations in a row without an improvement after which it ends.
+        settings: A whole Settings value instead of its fields as keywords.
+        **options: See `Settings`.
+    """
+    settings = only_settings(settings, options)
+    jobs = [_resume_job(path, generations, target, patience, model, search) for path in paths]
+    label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
+    return plan_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
+
+
+resume_many = in_foreground("resume_many", plan_resume)
+
+
+@takes_options("paths", sources=[plan_resume])
+def resume(path: Place, **options: Any) -> Log:
     """Goes on with a log: completes a killed run, or extends a finished one.
 
     Its calls go where the registry points for the model of that name. Where the log says anything
@@ -196,48 +238,13 @@ def resume(
 
     Args:
         path: A log that is not compact.
-        generations: T, the new goal; None: the goal of the last session, target and patience
-            included.
-        model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
-        search: The log's search, where it is one of your own that `evo.SEARCHES` does not name.
-        budget: Limits by unit of all that the log holds and what is added, as for `run`.
-        target: Fitness at which the run ends.
-        patience: Generations in a row without an improvement after which it ends.
-        settings: A whole Settings value instead of its fields as keywords.
-        **options: See `Settings`.
+        **options: See `resume_many` and `Settings`.
 
     Raises:
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
-    settings = only_settings(settings, options)
-    job = resume_job(path, generations, target, patience, model, search)
-    return plan_jobs([job], settings, budget, f"{job.header.task.name} 1 run").do()[0]
-
-
-@takes_options(sources=[Settings])
-def resume_many(
-    paths: Iterable[Place],
-    *,
-    generations: int | None = None,
-    model: str | Model | None = None,
-    budget: Mapping[str, float] | None = None,
-    settings: Settings | None = None,
-    **options: Any,
-) -> list[Log]:
-    """Goes on with several logs.
-
-    Args:
-        paths: Logs, see `resume`.
-        generations: T, the new goal of each; None: the goal of its last session.
-        model: Whom to call, see `resume`.
-        budget: Limits by unit of all logs together.
-        settings: A whole Settings value instead of its fields as keywords.
-        **options: See `Settings`.
-    """
-    settings = only_settings(settings, options)
-    jobs = [resume_job(path, generations, model=model) for path in paths]
-    return plan_jobs(jobs, settings, budget, f"{len(jobs)} runs").do()
+    return plan_resume([path], **options).do()[0]
 
 
 def only_settings(settings: Settings | None, options: dict[str, Any]) -> Settings:
@@ -248,49 +255,6 @@ def only_settings(settings: Settings | None, options: dict[str, Any]) -> Setting
     return settings
 
 
-def _plan_one(
-    task: Place | Task,
-    goal: Goal,
-    log: Place | None,
-    budget: Mapping[str, float] | None,
-    settings: Settings | None,
-    options: dict[str, Any],
-) -> Plan[Log]:
-    settings, configuration = split_settings(settings, options)
-    header = make_header(task, **configuration)
-    path = Path(log) if log is not None else default_path(header)
-    check_free(path)
-    label = f"{header.task.name} seed {header.seed}"
-    plan = plan_jobs([Job(path, header, goal)], settings, budget, label)
-
-    def work(control: Control) -> Log:
-        for made in plan.work(control):
-            return made
-        raise RuntimeError(f"stopped before the log {path} was begun")
-
-    return Plan([path], work)
-
-
-def _plan_many(
-    task: Place | Task,
-    seeds: Iterable[int],
-    goal: Goal,
-    log_dir: Place | None,
-    resume: bool,
-    budget: Mapping[str, float] | None,
-    settings: Settings | None,
-    options: dict[str, Any],
-) -> Plan[Logs]:
-    settings, configuration = split_settings(settings, options)
-    seeds = seeds_of(seeds)
-    if "seed" in configuration:
-        raise TypeError("seed: give seeds=[...] to run_many")
-    loaded = load_task(task)
-    headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
-    jobs = [found_job(header, goal, log_dir, resume=resume) for header in headers]
-    return plan_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
-
-
 def plan_jobs(
     jobs: Sequence[Job], settings: Settings, budget: Mapping[str, float] | None, label: str
 ) -> Plan[Logs]:
@@ -299,11 +263,14 @@ def plan_jobs(
 
     def work(control: Control) -> Logs:
         try:
-            return Logs(run_jobs(jobs, settings, control, budget=limits, label=label))
+            with open_resources(settings, control) as resources:
+                done = bring(jobs, resources, ledger=Ledger(limits), label=label)
         finally:
             keep_promises(job.path for job in jobs)
+        return Logs(each.log for each in done if each.log is not None)
 
-    return Plan([job.path for job in jobs], work, many=True)
+    runs = [(job.header, job.goal.generations) for job in jobs]
+    return Plan([job.path for job in jobs], work, many=True, runs=runs)
 
 
 def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:
@@ -313,13 +280,13 @@ def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool)
     return Job(default_path(header, folder), header, goal)
 
 
-def resume_job(
+def _resume_job(
     path: Place,
     generations: int | None,
-    target: float | None = None,
-    patience: int | None = None,
-    model: str | Model | None = None,
-    search: Search | None = None,
+    target: float | None,
+    patience: int | None,
+    model: str | Model | None,
+    search: Search | None,
 ) -> Job:
     """Returns what is left to do for a log, after checking that it can go on, and where."""
     log = read_log(path)
@@ -377,11 +344,5 @@ def evaluate(
         return sandbox.evaluate(loaded.record, program, limits)
     header = make_header(loaded, model=model, critic=critic, limits=limits)
     with open_resources(settings) as resources:
-        evaluator = InstanceEvaluator(
-            header,
-            resources.evaluator.evaluate,
-            resources.caller(header),
-            max_concurrent=resources.max_concurrent,
-            scorer=resources.scorer(header),
-        )
+        evaluator = InstanceEvaluator(header, resources)
         return evaluator.evaluate(loaded.record, program, limits)

@@ -26,12 +26,9 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Member:
-    """A program of the archive.
+    """A program of the archive, with the places of those that it was made from, if any.
 
-    Attributes:
-        place: Its generation and index.
-        fitness: None where its evaluation failed.
-        parents: Places of the programs it was made from; empty for the initial program.
+    Its fitness is None where its evaluation failed.
     """
 
     place: Place
@@ -43,9 +40,8 @@ class Member:
 class Request:
     """What one child is asked to be.
 
-    Attributes:
-        parents: The program to rewrite, and behind it the one to mix in, if any.
-        operator: `rewrite`, `mutate` or `cross`: what the prompt asks to do with them.
+    Its parents are the program to rewrite, and behind it the one to mix in, if any; the operator,
+    `rewrite`, `mutate` or `cross`, is what the prompt asks to do with them.
     """
 
     parents: tuple[Place, ...]
@@ -61,11 +57,9 @@ class Search(Protocol):
         ...
 
     def start(self, initial: Member, min_improvement: float) -> Any:
-        """Returns the state before generation 1.
+        """Returns the state before generation 1, whether or not the initial program is ok.
 
-        Args:
-            initial: The initial program, whether or not it is ok.
-            min_improvement: A child replaces its parent only if better by more than this.
+        A child replaces its parent only if better by more than `min_improvement`.
         """
         ...
 
@@ -85,11 +79,7 @@ def choose(
 
     Fitnesses within `TIE`, or `min_improvement` if that is less, count as equal, and of equal
     children the first one wins: last-bit differences between processors do not change the choice.
-
-    Args:
-        children: Of one generation, by index.
-        best_fitness: Of the parent; None while nothing is ok.
-        min_improvement: At least 0.
+    The parent's best fitness is None while nothing is ok.
     """
     known = [(child.fitness, child) for child in children if child.fitness is not None]
     if best_fitness is not None:
@@ -102,10 +92,8 @@ def choose(
 
 def ranked(members: Iterable[Member]) -> list[Member]:
     """Returns the members that are ok, best first; of equal ones the earliest first."""
-    fit = [
-        (-member.fitness, member.place, member) for member in members if member.fitness is not None
-    ]
-    return [member for _, _, member in sorted(fit, key=lambda each: each[:2])]
+    able = [(-each.fitness, each.place, each) for each in members if each.fitness is not None]
+    return [member for _, _, member in sorted(able, key=lambda each: each[:2])]
 
 
 def check_share(name: str, value: float) -> None:

@@ -11,12 +11,7 @@ from evo.searches.base import Member, Request, choose
 
 @dataclass(frozen=True)
 class Best:
-    """The program that all requests of the next generation rewrite.
-
-    Attributes:
-        member: The best so far, or the initial program while nothing is ok.
-        min_improvement: What a child must exceed its fitness by.
-    """
+    """The best so far, or the initial program, and what a child must exceed its fitness by."""
 
     member: Member
     min_improvement: float

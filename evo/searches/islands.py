@@ -12,12 +12,7 @@ from evo.searches.population import People, Population
 
 @dataclass(frozen=True)
 class Archipelago:
-    """Islands under way.
-
-    Attributes:
-        generation: Complete generations.
-        islands: Each island's population.
-    """
+    """Islands under way: complete generations, and each island's population."""
 
     generation: int
     islands: tuple[People, ...]

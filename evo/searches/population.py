@@ -12,12 +12,7 @@ from evo.searches.base import Member, Request, check_share, check_whole, ranked
 
 @dataclass(frozen=True)
 class People:
-    """A population under way.
-
-    Attributes:
-        initial: The initial program, which fills gaps.
-        members: Those alive, best first, at most as many as the population holds; all are ok.
-    """
+    """A population under way: the initial program fills gaps of the living, best first, all ok."""
 
     initial: Member
     members: tuple[Member, ...]

@@ -36,9 +36,7 @@ _converting = threading.Lock()
 def find_search(search: str | Mapping[str, Any] | Search) -> Search:
     """Returns a search: the one given, or by name, with the fields that a mapping names besides.
 
-    Raises:
-        ValueError: Unknown name or field.
-        TypeError: No search: it has no `plan` and `fold`, or is no frozen dataclass.
+    ValueError: unknown name or field; TypeError: no frozen dataclass with `plan` and `fold`.
     """
     if isinstance(search, str):
         search = {"name": search}

@@ -202,15 +202,7 @@ class _Text:
         self._text = task.files[task.program_file]
         self.writer, log = open_log(path, self._header, session_line(resources, Goal(0)))
         session.stack.callback(self._close)
-        self._evaluator = InstanceEvaluator(
-            self._header,
-            resources.evaluator.evaluate,
-            resources.caller(self._header),
-            max_concurrent=resources.max_concurrent,
-            stopping=resources.stopping,
-            on_call=self.writer.append,
-            scorer=resources.scorer(self._header, self.writer.append),
-        )
+        self._evaluator = InstanceEvaluator(self._header, resources, self.writer.append)
         # What failed may do better now, as in a run.
         calls = [*log.instance_calls, *log.critic_calls] if log else []
         self._evaluator.learn([call for call in calls if call.reply is not None])
@@ -225,8 +217,8 @@ class _Text:
         """Returns how the text does on some problems; after the last it is evaluated on all."""
         header = self._header
         tried = self._evaluator.attempt(self._text, problems, header.limits)
-        if all(call.reply is None for _, call in tried):
-            reason = last_error([call for _, call in tried])
+        if all(each.calls[0].reply is None for each in tried):
+            reason = last_error([each.calls[0] for each in tried])
             raise EndpointRefused(
                 f"{reason}; the same arguments and folder go on once that is mended"
             )
@@ -236,9 +228,9 @@ class _Text:
                 self.writer.append(Initial(evaluation=whole))
             self._evaluated = True
         made = []
-        for instance, call in tried:
-            cost = cost_of_calls([call], header)
-            score = math.nan if instance.score is None else instance.score
+        for each in tried:
+            cost = cost_of_calls(each.calls, header)
+            score = math.nan if each.instance.score is None else each.instance.score
             made.append(Sample(score, cost.by_unit(cost.seconds), 1.0))
         return made
 
@@ -258,6 +250,8 @@ class ProblemSamples(LiveSamples):
     ) -> None:
         super().__init__(len(configurations), session)
         self._order, resources = order, session.open_resources()
+        scored = any(each.header.task.score == "critic" for each in configurations)
+        self._most = 2 if scored else 1
         self._texts = [
             _Text(session.folder / f"{k:03}-{each.run}.jsonl", each, session, resources)
             for k, each in enumerate(configurations)
@@ -272,9 +266,9 @@ class ProblemSamples(LiveSamples):
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
         """Asks the problems: of several configurations at once, unless a budget counts tokens."""
-        if "calls" in self.ledger.limits:  # each sample is one
+        if "calls" in self.ledger.limits:  # each sample is one, or two with its critic's
             left = self.ledger.limits["calls"] - self.ledger.total.get("calls", 0.0)
-            wanted = wanted[: max(0, math.ceil(left))]
+            wanted = wanted[: max(0, math.ceil(left / self._most))]
         found: dict[Place, Sample] = {}
         if self.ledger.limits.keys() - {"calls"}:
             for place in wanted:

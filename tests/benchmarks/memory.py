@@ -20,9 +20,9 @@ import numpy as np
 
 import evo
 from evo.configuration import Settings, make_header
-from evo.handle import Control
 from evo.journal import raw_pieces
-from evo.runs.session import Goal, Job, run_jobs
+from evo.runs.session import Goal, Job
+from evo.runs.verbs import plan_jobs
 
 PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"
 EVALUATOR = """
@@ -70,7 +70,7 @@ def main() -> None:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        logs = run_jobs(jobs, Settings(progress=False), Control(), label="")
+        logs = plan_jobs(jobs, Settings(progress=False), None, "").do()
         done.set()
         watcher.join()
         counts, sizes = np.array(seen).T

@@ -12,9 +12,12 @@ from test_critic_runs import same_run
 import evo
 import replay
 from evo.llm.client import ModelClient
+from evo.runs.arm import costs_of_log
 from evo.runs.batches import batch_order, batch_sizes, behind, certify
 from evo.runs.instances import text_key
+from evo.runs.session import worst_of
 from evo.task import SHIPPED, load_task, read_instances
+from replay.cli import main
 
 QUIET = {"progress": False}
 SEARCH, CHECK = 32, 12
@@ -70,7 +73,9 @@ def test_nobody_is_behind_an_equal_or_a_weaker_one(
     assert behind(own, ahead, 0) == (sum(own) < len(own))
 
 
-def test_dropped_texts_are_partial_and_neither_best_nor_parent(raced: evo.Log) -> None:
+def test_dropped_texts_are_partial_and_neither_best_nor_parent(
+    raced: evo.Log, capsys: pytest.CaptureFixture[str]
+) -> None:
     dropped = [c for c in raced.children if c.evaluation.status == "partial"]
     assert dropped
     for child in dropped:
@@ -86,6 +91,9 @@ def test_dropped_texts_are_partial_and_neither_best_nor_parent(raced: evo.Log) -
     frame = replay.children(raced)
     assert (frame["status"] == "partial").sum() == len(dropped)
     assert frame.loc[frame["status"] == "partial", "fitness"].isna().all()
+    assert f"({len(dropped)} dropped on a batch" in repr(raced)
+    assert main(["report", str(raced.path)]) == 0
+    assert f"{len(dropped)} children were dropped" in capsys.readouterr().out
 
 
 def test_children_of_a_generation_meet_the_same_luck(raced: evo.Log) -> None:
@@ -138,14 +146,30 @@ def test_a_search_of_several_parents_races_too(task: Path, tmp_path: Path) -> No
     assert evo.rerun(log).same
 
 
-def test_a_budget_counts_the_test_at_the_end(task: Path, tmp_path: Path) -> None:
-    logs = evo.run_many(task, seeds=[1, 2], log_dir=tmp_path, budget={"calls": 500}, batches=8,
-                        **{k: v for k, v in RUN.items() if k != "seed"}, **QUIET)  # fmt: skip
-    assert sum(len(log.calls) for log in logs[:1]) >= 250
-    again = evo.run_many(task, seeds=[1, 2], log_dir=tmp_path, budget={"calls": 500}, batches=8,
-                         resume=True, **{k: v for k, v in RUN.items() if k != "seed"},
-                         **QUIET)  # fmt: skip
+def test_a_budget_reserves_the_test_at_the_end(task: Path, raced: evo.Log, tmp_path: Path) -> None:
+    worst = worst_of(raced.header, 3, retries=0)
+    assert worst.final["calls"] == 2 * CHECK
+    spent = costs_of_log(raced)
+    before = sum(cost["calls"] for cost in spent[:3])  # that is generations 0 to 2
+    options = {"batches": 8, **RUN, **QUIET}
+    for limit, made in ((before + 2 * CHECK, 2), (before + 2 * CHECK + 1, 3)):
+        log = evo.run(task, log=tmp_path / f"{made}.jsonl", budget={"calls": limit}, **options)
+        assert len(log.generations) == made
+        assert "check_use" in log.ends[-1].stats
+    many = {k: v for k, v in options.items() if k != "seed"} | {"budget": {"calls": 500}}
+    logs = evo.run_many(task, seeds=[1, 2], log_dir=tmp_path, **many)
+    again = evo.run_many(task, seeds=[1, 2], log_dir=tmp_path, resume=True, **many)
     assert [len(log.calls) for log in again] == [len(log.calls) for log in logs]
+
+
+def test_an_arm_is_tested_by_going_on_with_it(task: Path, tmp_path: Path) -> None:
+    options = {"arms": [3], "rounds": 2, "children": 6, "model": "offline-2", "batches": 8}
+    done = evo.allocate_live(task, "single", log_dir=tmp_path, feedback=True, **options, **QUIET)
+    (arm,) = done.arms
+    assert "check_use" not in arm.ends[-1].stats
+    tested = evo.resume(arm.path, generations=2, **QUIET)
+    assert tested.ends[-1].stats["check_use"] == 1
+    assert len(tested.calls) == len(arm.calls) + 2 * CHECK
 
 
 def test_the_test_says_what_it_could_have_found() -> None:

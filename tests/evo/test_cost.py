@@ -14,7 +14,6 @@ from evo.cost import (
     Tokens,
     assumed_completion,
     cost_of_attempts,
-    cost_of_children,
     flops_of_tokens,
     lacks_usage,
     median_limited_completion,
@@ -184,20 +183,6 @@ def test_costs_add_up_and_unknown_propagates(calls, rule, median):
         if total is not None:
             assert total == pytest.approx(getattr(together, name))
     assert whole.calls == len(calls)
-
-
-@given(calls)
-def test_worst_case_is_never_below_the_other_rules(calls):
-    children = [outcome(*call) for call in calls]
-    costs = {rule: cost_of_children(children, MODEL, SAMPLING, rule=rule) for rule in TIMEOUT_RULES}
-    worst, least = costs["worst_case"], costs["exclude"]
-    assert worst.flops is not None
-    if least.flops is not None:
-        missing = 2 * MODEL.active_parameters * worst.without_usage * SAMPLING.max_tokens
-        assert worst.flops - least.flops == pytest.approx(missing)
-    limited = median_limited_completion(a for call in calls for a in call)
-    if limited is None:
-        assert (costs["bounded"].flops is None) == (worst.without_usage > 0)
 
 
 def test_arrays_and_numbers_follow_one_formula():

@@ -4,21 +4,20 @@ import json
 import shutil
 from pathlib import Path
 
+import evo_runs
 import msgspec
 import pytest
 from test_instances import untimed
-from test_kills import finish, kill_after, seen_by, serve_as_model
 from test_search import timeless
 
 import evo
 import replay
-from evo.budget import worst_of
 from evo.configuration import make_header
 from evo.cost import cost_of_calls
 from evo.llm.client import ModelClient
-from evo.llm.server import OfflineServer
 from evo.runs.making import child_seed
-from evo.task import SHIPPED, TaskError, calls_of_evaluation, load_task
+from evo.runs.session import worst_of
+from evo.task import SHIPPED, TaskError, load_task
 
 QUIET = {"progress": False}
 COUNT = 6
@@ -74,7 +73,7 @@ def test_the_best_draft_is_evaluated_and_all_are_paid(drafted: evo.Log) -> None:
     assert cost_of_calls(drafted.calls, drafted.header).calls == calls
     assert replay.load(drafted)["n_calls"].sum() == calls
     assert drafted.ends[-1].stats["calls"] == calls
-    worst = worst_of(drafted.header, 3, instances=0, retries=0)
+    worst = worst_of(drafted.header, 3, retries=0)
     assert worst.generation["calls"] == 3 * (3 + 3)
 
 
@@ -118,12 +117,6 @@ def test_rerun_and_rescore_ask_nobody(
     assert replay.load(small)["n_calls"].tolist() == replay.load(log)["n_calls"].tolist()
 
 
-def test_one_at_a_time_gives_the_same_log(drafted: evo.Log, tmp_path: Path) -> None:
-    one = evo.run("mmd", generations=3, children=3, drafts=3, critic="offline-2", seed=4,
-                  max_concurrent=1, log=tmp_path / "1.jsonl", **QUIET)  # fmt: skip
-    assert same_run(one, drafted)
-
-
 def test_a_critic_gives_the_fitness_where_nobody_knows_it(scored: evo.Log) -> None:
     by_text: dict[int, list[float]] = {}
     assert all(call.score is not None for call in scored.critic_calls)
@@ -134,8 +127,7 @@ def test_a_critic_gives_the_fitness_where_nobody_knows_it(scored: evo.Log) -> No
             by_text[child.index] = scores
     assert by_text
     assert not evo.verify(scored.path).faults
-    asked = calls_of_evaluation(scored.header.task)
-    worst = worst_of(scored.header, 3, instances=asked, retries=0)
+    worst = worst_of(scored.header, 3, retries=0)
     assert worst.initial["calls"] == 2 * COUNT
     assert worst.generation["calls"] == 4 * (1 + 2 * COUNT)
     spent = replay.load(scored)["n_calls"]
@@ -153,41 +145,46 @@ def test_an_actor_and_its_critic_improve_a_prompt(tmp_path: Path) -> None:
     assert {child.operator for child in log.children} > {"mutate"}
 
 
+def test_what_is_bought_changes_in_a_fork(
+    drafted: evo.Log, scored: evo.Log, tmp_path: Path
+) -> None:
+    options = {"at": 1, "generations": 3, "log_dir": tmp_path, **QUIET}
+    (same,) = evo.fork(drafted, **options)
+    assert evo_runs.timeless(same.children) == evo_runs.timeless(drafted.children)
+    (plain,) = evo.fork(drafted, drafts=1, **options)
+    assert plain.header.critic is None
+    assert {c.draft for c in plain.children if c.generation > 1} == {0}
+    run = evo.run("mmd", generations=1, children=3, seed=4, log=tmp_path / "run.jsonl", **QUIET)
+    (more,) = evo.fork(run, drafts=2, critic="offline-2", **options)
+    assert {r.generation for r in more.replies.values()} == {2, 3}
+    assert len(more.replies) == 6
+    (raced,) = evo.fork(scored, batches=3, **options)
+    tried = {len(c.evaluation.instances) for c in raced.children if c.generation > 1}
+    assert tried <= {0, 3, COUNT}
+    for log in (same, plain, more, raced):
+        assert evo.rerun(log).same
+        assert not evo.verify(log).faults
+    with pytest.raises(ValueError, match="drafts: 2 of them need a critic"):
+        evo.fork(run, drafts=2, **options)
+    with pytest.raises(TypeError, match="'children' is that of the log"):
+        evo.fork(run, children=2, **options)
+
+
+def test_a_selection_by_problems_pays_for_its_critic(tmp_path: Path) -> None:
+    task = unscored_task(tmp_path / "unscored")
+    texts = [{"text": "Answer with a number."}, {"text": "Answer in words."}]
+    chosen = evo.select_best(texts, task=task, samples="problems", model="offline-2",
+                             budget={"calls": 9}, log_dir=tmp_path / "a", **QUIET)  # fmt: skip
+    logs = [evo.read_log(path) for path in (tmp_path / "a").glob("*.jsonl")]
+    made = sum(len(log.calls) for log in logs)
+    assert chosen.spent["calls"].sum() == made == 2 * chosen.samples.sum() == 10
+
+
 def test_an_allocation_pays_for_drafts_and_critics(tmp_path: Path) -> None:
     settings = {"arms": 2, "rounds": 3, "children": 2, "drafts": 2, "critic": "offline-2"}
     done = evo.allocate_live("mmd", "round_robin", budget={"calls": 1000}, log_dir=tmp_path / "a",
                              **settings, **QUIET)  # fmt: skip
     assert done.spent["calls"][-1] == replay.load(*done.arms)["n_calls"].sum()
-
-
-@pytest.mark.slow
-def test_kill_9_repeats_no_logged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, request_log = tmp_path / "logs", tmp_path / "requests.jsonl"
-    folder.mkdir()
-    path = folder / "killed.jsonl"
-    shape = ["-T", "100", "-N", "2", "-q"]
-    start = ["run", "mmd", "--model", "served", "--drafts", "2", "--critic", "offline-2",
-             "--log", str(path), *shape]  # fmt: skip
-    with OfflineServer(request_log=request_log) as server:
-        serve_as_model(server, tmp_path, monkeypatch)
-        logged: set[int] = set()
-        before = 0
-        for kill in range(5):
-            command = ["resume", str(path), "-T", "100", "-q"] if path.exists() else start
-            if kill < 4:
-                assert not kill_after(command, folder, 6 + 9 * kill, 0.01 * kill)
-            else:
-                goal = len(evo.read_log(path).generations) + 1
-                finish(["resume", str(path), "-T", str(goal), "-q"])
-            asked = seen_by(request_log)
-            assert not logged & set(asked[before:]), "a logged call was made again"
-            before = len(asked)
-            log = evo.read_log(path)
-            places = [*log.replies, *((c.generation, c.index, c.draft) for c in log.outcomes)]
-            logged = {child_seed(log.header.seed, 2, *place) for place in places}
-    keys = [call.program for call in log.critic_calls]
-    assert len(set(keys)) == len(keys)
-    assert evo.rerun(path).same
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from evo_runs import QUIET, timeless
 
 import evo
 from evo.cli import main
-from evo.handle import Control
 from evo.journal import LogError, encode_line
 from evo.runs.arm import costs_of_log
 from evo.runs.fork import fork_seed
-from evo.runs.session import Goal, Job, run_jobs
+from evo.runs.session import Goal, Job
+from evo.runs.verbs import plan_jobs
 from evo.upkeep import lines_through
 
 
@@ -28,7 +28,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
 def made_anew(log: evo.Log, path: Path) -> evo.Log:
     """The run of a fork's header, made from its first generation on."""
     job = Job(path, log.header, Goal(len(log.generations)))
-    return run_jobs([job], evo.Settings(progress=False), Control(), label="anew")[0]
+    return plan_jobs([job], evo.Settings(progress=False), None, "anew").do()[0]
 
 
 def test_copy_0_is_the_continuation_and_copies_differ(run: evo.Log, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from test_search import timeless
 
 import evo
 import replay
-from evo.cost import cost_of_children
 from evo.journal import encode_line
 from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.llm.server import OfflineServer
@@ -109,33 +108,6 @@ def test_compact_log_keeps_scores_and_costs(short: evo.Log, tmp_path: Path) -> N
     columns = ["n_calls", "tokens", "best_fitness"]
     assert replay.load(small)[columns].equals(replay.load(short)[columns])
     assert len(replay.instances(small)) == len(replay.instances(short))
-
-
-def test_calls_of_evaluations_are_counted(short: evo.Log) -> None:
-    frame = replay.load(short)
-    everything = [*short.outcomes, *short.instance_calls]
-    cost = cost_of_children(everything, short.header.model, short.header.sampling)
-    assert frame["n_calls"].sum() == cost.calls == len(everything)
-    assert frame["tokens"].sum() == cost.tokens
-    assert frame["n_calls"][0] == COUNT
-    assert frame["n_ok"].sum() == 1 + short.status_counts["ok"]
-    scores = replay.instances(short)
-    means = scores.groupby(["generation", "index"])["score"].mean()
-    for child in short.outcomes:
-        if child.evaluation.status == "ok":
-            mean = means[child.generation, child.index]
-            assert mean == pytest.approx(child.evaluation.fitness)
-
-
-def test_an_allocation_pays_for_evaluations(tmp_path: Path) -> None:
-    folder = tmp_path / "allocation"
-    settings = {"arms": 2, "rounds": 3, "children": 2, "log_dir": folder, **QUIET}
-    done = evo.allocate_live(WP, "round_robin", budget={"calls": 1000}, **settings)
-    frame = replay.load(*done.arms)
-    assert done.spent["calls"][-1] == frame["n_calls"].sum()  # generation 0 included
-    assert done.spent["tokens"][-1] == frame["tokens"].sum()
-    again = evo.allocate_live(WP, "round_robin", budget={"calls": 1000}, **settings)
-    assert again.spent["calls"].tolist() == done.spent["calls"].tolist()
 
 
 Refuses = Callable[[int], bool]

@@ -39,10 +39,7 @@ PROGRAM = "def f():\n    return 1\n"
 )
 def test_program_is_last_complete_python_block(reply: str | None, program: str | None) -> None:
     assert parse_reply(reply) == program
-
-
-def test_truncated_reply_has_no_program() -> None:
-    assert parse_reply(f"```python\n{PROGRAM}```", finish_reason="length") is None
+    assert parse_reply(reply, finish_reason="length") is None
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r")))
@@ -63,13 +60,6 @@ def test_last_bit_of_fitness_does_not_change_the_prompt() -> None:
     task = load_task("cp").record
     assert build_messages(task, PROGRAM, 0.3) == build_messages(task, PROGRAM, 0.1 + 0.2)
     assert build_messages(task, PROGRAM, 0.3) != build_messages(task, PROGRAM, 0.4)
-
-
-def test_prompt_states_task_and_program() -> None:
-    task = load_task("ht")
-    system, user = build_messages(task.record, task.initial_program, None)
-    assert task.statement in system["content"]
-    assert task.initial_program.rstrip() in user["content"]
 
 
 def test_the_plain_wording_is_that_of_every_shipped_log() -> None:
@@ -133,13 +123,8 @@ def test_failures_on_instances_are_told_with_expected_and_got() -> None:
     assert "- instance 2: score 0, expected 4.25, got so it is 3.14159\n" in said
     held = [{**each, "check": True} for each in instances]
     assert feedback(task, Evaluation(status="ok", fitness=0.5), [tried], held) == ""
-
-
-def test_each_failure_is_cut() -> None:
-    task = load_task("mmd").record
-    tried = Tried(Evaluation(status="error", error="x" * 5000))
-    said = feedback(task, Evaluation(status="ok", fitness=0.5), [tried])
-    assert max(map(len, said.splitlines())) == len("- ") + 400
+    long = feedback(task, tried.evaluation, [Tried(Evaluation(status="error", error="x" * 5000))])
+    assert max(map(len, long.splitlines())) == len("- ") + 400
 
 
 def test_inspirations_are_the_best_others_and_come_first() -> None:

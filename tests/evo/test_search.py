@@ -37,12 +37,6 @@ def test_run_logs_everything(short: evo.Log) -> None:
     assert "<svg" in short._repr_html_()
 
 
-def test_prefix_property(short: evo.Log, tmp_path: Path) -> None:
-    longer = evo.run("mmd", generations=5, children=4, seed=5, log=tmp_path / "l.jsonl", **QUIET)
-    assert timeless(longer.children[:12]) == timeless(short.children)
-    assert (longer.trajectory[:4] == short.trajectory).all()
-
-
 def test_one_call_at_a_time_gives_the_same_log(short: evo.Log, tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     one = evo.run("mmd", generations=3, children=4, seed=5, log=path, max_concurrent=1, **QUIET)
@@ -52,26 +46,6 @@ def test_one_call_at_a_time_gives_the_same_log(short: evo.Log, tmp_path: Path) -
     assert [msgspec.structs.replace(g, seconds=0) for g in one.generations] == [
         msgspec.structs.replace(g, seconds=0) for g in short.generations
     ]
-
-
-def test_resume_extends_a_finished_run(short: evo.Log, tmp_path: Path) -> None:
-    path = tmp_path / "copy.jsonl"
-    path.write_bytes(short.path.read_bytes())
-    longer = evo.resume(path, generations=5, **QUIET)
-    whole = evo.run("mmd", generations=5, children=4, seed=5, log=tmp_path / "w.jsonl", **QUIET)
-    assert timeless(longer.children) == timeless(whole.children)
-    with pytest.raises(ValueError, match="holds 5 generations already"):
-        evo.resume(path, generations=2, **QUIET)
-
-
-def test_resume_from_any_line(short: evo.Log, tmp_path: Path) -> None:
-    lines = short.path.read_bytes().splitlines(keepends=True)
-    for kept in range(1, len(lines), 3):
-        path = tmp_path / f"{kept}.jsonl"
-        path.write_bytes(b"".join(lines[:kept]) + b'{"crc":"torn')
-        resumed = evo.resume(path, generations=3, **QUIET)
-        assert timeless(resumed.children) == timeless(short.children)
-        assert not evo.verify(path).faults
 
 
 def test_rerun_reproduces_and_finds_what_differs(short: evo.Log, tmp_path: Path) -> None:
@@ -130,29 +104,11 @@ def test_background_run_can_be_awaited_and_stopped(tmp_path: Path) -> None:
     while len(handle.log.generations) < 1:
         time.sleep(0.05)
     handle.stop()
-    stopped = handle.wait(30)
+    stopped = handle.wait(300)
     assert 1 <= len(stopped.generations) < 500
     assert stopped.ends[-1].reason == "interrupted"
     goal = len(stopped.generations) + 1
     assert len(evo.resume(stopped, generations=goal, **QUIET).generations) == goal
-
-
-def test_a_run_stops_where_its_log_is_told_to(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    with pytest.raises(LogError, match="no such log"):
-        evo.stop(path)
-    handle = evo.start("mmd", generations=500, children=2, log=path, **QUIET)
-    assert handle.paths == [path]
-    while len(handle.log.generations) < 1:
-        time.sleep(0.05)
-    evo.stop(path)
-    stopped = handle.wait(30)
-    assert 1 <= len(stopped.generations) < 500
-    assert (stopped.ended, stopped.ends[-1].reason) == (True, "interrupted")
-    evo.stop(path)  # to nobody: the next session is not meant
-    goal = len(stopped.generations) + 1
-    assert len(evo.resume(path, generations=goal, **QUIET).generations) == goal
-    assert [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
 
 
 async def _wait(handle: evo.Handle) -> evo.Log:
@@ -163,7 +119,7 @@ async def _wait(handle: evo.Handle) -> evo.Log:
 def test_no_thread_is_left(tmp_path: Path) -> None:
     before = threading.active_count()
     evo.run("mmd", generations=1, children=8, log=tmp_path / "a.jsonl", **QUIET)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() <= before
@@ -230,11 +186,6 @@ def test_child_seeds_are_below_2_31(seed: int, children: int, generation: int, i
     assert 0 <= child_seed(seed, children, generation, index) < 2**31
 
 
-def test_child_seeds_are_all_different() -> None:
-    seeds = {child_seed(s, n, g, i) for s in (1, 2) for n in (3, 4) for g in (1, 2) for i in (0, 1)}
-    assert len(seeds) == 16
-
-
 def test_choice_needs_a_strict_improvement_and_ignores_last_bits() -> None:
     a, b, c = (sample_child(1, i, f) for i, f in enumerate((0.5, 0.5 + 1e-12, None)))
     assert choose_child([a, b, c], 0.4, 1e-9) is a
@@ -261,6 +212,8 @@ def test_resume_needs_a_goal_if_a_kill_left_only_the_header(short: evo.Log, tmp_
     path.write_bytes(short.path.read_bytes().splitlines(keepends=True)[0])
     with pytest.raises(ValueError, match="states no goal"):
         evo.resume(path, **QUIET)
+    with pytest.raises(ValueError, match="holds 3 generations already"):
+        evo.resume(short, generations=2, **QUIET)
 
 
 def test_a_log_is_never_without_its_goal(short: evo.Log, tmp_path: Path) -> None:
@@ -288,18 +241,8 @@ def test_a_log_with_a_missing_line_is_refused(short: evo.Log, tmp_path: Path) ->
 def test_start_refuses_a_log_that_exists(short: evo.Log) -> None:
     with pytest.raises(LogError, match="exists already"):
         evo.start("mmd", log=short.path, **QUIET)
-
-
-def test_numpy_integers_are_whole_numbers(short: evo.Log, tmp_path: Path) -> None:
-    (log,) = evo.run_many(
-        "mmd",
-        seeds=np.arange(5, 6),
-        generations=np.int64(1),
-        children=np.int64(4),
-        log_dir=tmp_path,
-        **QUIET,
-    )
-    assert timeless(log.children) == timeless(short.children[:4])
+    with pytest.raises(LogError, match="no such log"):
+        evo.stop(short.path.with_name("none.jsonl"))
 
 
 def test_going_on_with_a_compressed_finished_run_makes_nothing(

@@ -1,16 +1,12 @@
 """What runs keep, whatever their search: a new one joins by a line in SEARCHED."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from evo_runs import QUIET, timeless
+from test_kills import kill_after
 from tree import Tree
 
 import evo
@@ -270,27 +266,24 @@ def test_what_a_search_may_not_ask(requests: Any, message: str, task: Path, tmp_
     assert not evo.read_log(tmp_path / "a.jsonl").outcomes
 
 
-@pytest.mark.parametrize("name", ["population", "islands"])
-@pytest.mark.parametrize("kept", [1, 7])
-def test_it_goes_on_after_kill_9(name: str, kept: int, task: Path, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    command = [sys.executable, "-m", "evo"]
-    options = ["-T", "3", "-N", "3", "--seed", "3", "--search", name, "-q"]
-    if name == "population":
-        options += ["--search-set", "size=4"]
-    run = [*command, "run", str(task), *options]
-    with subprocess.Popen([*run, "--log", str(path), "--max-concurrent", "1"]) as process:
-        while process.poll() is None and (
-            not path.exists() or path.read_bytes().count(b'"child"') < kept
-        ):
-            time.sleep(0.01)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-    subprocess.run([*command, "resume", str(path), "-q"], check=True, stdout=subprocess.DEVNULL)
-    whole = tmp_path / "whole.jsonl"
-    subprocess.run([*run, "--log", str(whole)], check=True, stdout=subprocess.DEVNULL)
-    same(evo.read_log(path), evo.read_log(whole))
-    assert len(evo.read_log(path).children) == 9
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["greedy", "best_of_n", "population", "islands"])
+def test_it_goes_on_after_ten_times_kill_9(name: str, task: Path, tmp_path: Path) -> None:
+    path = tmp_path / "killed" / "a.jsonl"
+    path.parent.mkdir()
+    shape = ["-T", "100", "-N", "3", "--seed", "3", "--search", name, "--feedback", "-q"]
+    command = ["run", str(task), "--log", str(path), *shape]
+    for kill in range(10):  # at every kind of line, and between two of them
+        assert not kill_after(command, path.parent, 2 + kill, 0.01 * (kill % 3))
+        command = ["resume", str(path), "-q"]
+    goal = len(evo.read_log(path).generations) + 1
+    log = evo.resume(path, generations=goal, **QUIET)
+    options: dict[str, Any] = {"search": name, "feedback": True, "children": 3, "seed": 3, **QUIET}
+    whole = evo.run(task, generations=goal, log=tmp_path / "whole.jsonl", **options)
+    assert len(log.children) == len(whole.children) == 3 * goal
+    same(log, whole)
+    assert len({(c.generation, c.index) for c in log.outcomes}) == len(log.outcomes)
+    assert not evo.verify(log).faults
 
 
 NOISY = """\
