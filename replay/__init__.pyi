@@ -56,10 +56,10 @@ from .logs import (
 )
 from .reading import find_logs as find_logs
 from .saying import say as say
+from .shown import show as show
 from .simulation import POLICIES as POLICIES
 from .simulation import simulate as simulate
 from .simulation import simulate_many as simulate_many
-from .style import show as show
 from .sweeps import load_sweep as load_sweep
 from .sweeps import select as select
 from .verdict import judge as judge

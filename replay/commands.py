@@ -101,7 +101,7 @@ def report(
     from replay.logs import load_tables
     from replay.pages import Panel, best_construction, draw_page
     from replay.report import groups, policy_sections, sections
-    from replay.style import save
+    from replay.shown import save
     from replay.tables import FORMATS
 
     how = {
@@ -231,7 +231,7 @@ def plan(
     from replay.logs import load_tables
     from replay.plots import planner_card
     from replay.report import OFFLINE_NOTE, groups
-    from replay.style import save
+    from replay.shown import save
 
     output = _picture(output)
     parts = groups(load_tables(*logs))

@@ -38,14 +38,7 @@ KEY = ("task", "model", "children")
 
 
 class Allocations:
-    """All that the explorer needs of a frame: the pools of its tasks, models and N.
-
-    Args:
-        frame: Rows of `replay.load`.
-
-    Raises:
-        ValueError: No task, model and N has three runs with a complete generation.
-    """
+    """All that the explorer needs of a frame: the pools of its tasks, models and N."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._pools: dict[tuple[str, str, int], Pools] = {}
@@ -58,7 +51,7 @@ class Allocations:
                 reason = error
         if not self._pools:
             raise ValueError(f"there is nothing to allocate: {reason}")
-        # The one with the most pulls to give comes first.
+        # the one with the most pulls to give comes first.
         self.keys = sorted(self._pools, key=lambda key: -int(self._pools[key].lengths.sum()))
 
     def pools(self, now: Settings) -> Pools:

@@ -40,14 +40,7 @@ SHARE = 0.9
 
 
 class Pools:
-    """Runs of one task, model and N as arms.
-
-    Args:
-        frame: Rows of `replay.load`.
-
-    Raises:
-        ValueError: Fewer than three runs, or a run without a complete generation.
-    """
+    """Runs of one task, model and N as arms."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.fitness, self.lengths = pool_of(frame, "policies are compared")
@@ -117,29 +110,17 @@ def parameters_of(policy: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationView:
-    """What the explorer shows of one choice.
+    """What the explorer shows of one choice."""
 
-    Attributes:
-        pools: The runs.
-        arms: K.
-        rounds: Pulls of each replicate.
-        replicates: Number of replicates.
-        tau: The fitness to reach.
-        shown: Policy whose pulls are shown.
-        played: By policy, the baselines first.
-        times: Rounds to reach tau, by policy.
-        effects: The pool effect, and the allocation effect by policy.
-    """
-
-    pools: Pools
-    arms: int
-    rounds: int
-    replicates: int
-    tau: float
-    shown: str
-    played: dict[str, Played]
-    times: dict[str, ThresholdTime]
-    effects: dict[str, Interval]
+    pools: Pools  # the runs
+    arms: int  # K
+    rounds: int  # pulls of each replicate
+    replicates: int  # number of replicates
+    tau: float  # the fitness to reach
+    shown: str  # policy whose pulls are shown
+    played: dict[str, Played]  # by policy, the baselines first
+    times: dict[str, ThresholdTime]  # rounds to reach tau, by policy
+    effects: dict[str, Interval]  # the pool effect, and the allocation effect by policy
 
     @property
     def interval(self) -> str:

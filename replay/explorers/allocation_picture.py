@@ -22,11 +22,7 @@ FAIR = 3
 
 
 class AllocationPicture:
-    """Best fitness and pulls above, threshold times and effects below.
-
-    Args:
-        theme: Inks, see `replay.style`.
-    """
+    """Best fitness and pulls above, threshold times and effects below."""
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme

@@ -36,22 +36,7 @@ HELP = (
 
 
 class Budgets:
-    """All that the explorer needs of a frame: the outlooks of its tasks and models.
-
-    Args:
-        frame: Rows of `replay.load`.
-        children: Rows of `replay.children` of the same runs; None reads those of a task and model
-            from the logs that the frame names. Without them nothing is predicted.
-
-    Raises:
-        ValueError: The frame has no complete generation, or lacks a column.
-
-    Attributes:
-        pairs: Each task and model.
-        rows: Each N that any of them may show.
-        columns: Each T.
-        calls: Each budget.
-    """
+    """All that the explorer needs of a frame: the outlooks of its tasks and models."""
 
     def __init__(self, frame: pd.DataFrame, children: pd.DataFrame | None) -> None:
         if "generation" not in frame or not (frame["generation"] > 0).any():
@@ -62,16 +47,16 @@ class Budgets:
             for (task, model), part in frame.groupby(["task", "model"], sort=False)
             if (part["generation"] > 0).any()
         }
-        self.pairs = list(self._parts)
+        self.pairs = list(self._parts)  # each task and model
         self._known: dict[tuple[str, str], Outlook] = {}
         found = [
             axes_of(_deepest(part), predicted=self._holes(part)) for part in self._parts.values()
         ]
         self.rows = sorted({N for rows, *_ in found for N in rows})
-        self.columns = sorted({T for _, columns, _ in found for T in columns})
+        self.columns = sorted({T for _, columns, _ in found for T in columns})  # each T
         largest = max(most for *_, most in found)
         every = {T * N for T in self.columns for N in self.rows}
-        self.calls = sorted(calls for calls in every if calls <= largest)
+        self.calls = sorted(calls for calls in every if calls <= largest)  # each budget
 
     def outlook(self, now: Settings) -> Outlook:
         """What is known of a task and model; predictions are there after `predict`."""

@@ -50,23 +50,14 @@ UNITS: dict[CostAxis, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One quantity of one split by generation, with its interval.
+    """One quantity of one split by generation, with its interval."""
 
-    Attributes:
-        x: Cost so far, generations 1, 2, ..., T.
-        value: Same shape; NaN where some run has nothing ok yet.
-        low: Lower limit.
-        high: Upper limit.
-        logged: How many of the points were logged; the rest are predictions.
-        n: Runs that the last point rests on.
-    """
-
-    x: FloatArray
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
-    logged: int
-    n: int
+    x: FloatArray  # cost so far, generations 1, 2, ..., T
+    value: FloatArray  # same shape; NaN where some run has nothing ok yet
+    low: FloatArray  # lower limit
+    high: FloatArray  # upper limit
+    logged: int  # how many of the points were logged; the rest are predictions
+    n: int  # runs that the last point rests on
 
     def columns(self, name: str) -> dict[str, FloatArray]:
         """Value and limits as columns of a table."""
@@ -94,21 +85,13 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """One way to spend a budget.
+    """One way to spend a budget."""
 
-    Attributes:
-        generations: T.
-        children: N.
-        fitness: Mean over runs of the best fitness so far.
-        reached: Share of runs that have reached tau.
-        costs: What the split costs by unit, mean over runs; only what is known.
-    """
-
-    generations: int
-    children: int
-    fitness: Curve
-    reached: Curve
-    costs: dict[str, Interval]
+    generations: int  # T
+    children: int  # N
+    fitness: Curve  # mean over runs of the best fitness so far
+    reached: Curve  # share of runs that have reached tau
+    costs: dict[str, Interval]  # what the split costs by unit, mean over runs; only what is known
 
     @property
     def logged(self) -> bool:
@@ -136,13 +119,7 @@ class Cell:
 
 
 class Outlook:
-    """All splits of one task and model.
-
-    Args:
-        fitness: Best fitness so far of the runs.
-        costs: Costs of each generation, by unit, for units that every run knows.
-        kernel: The child-outcome kernel, or None: then nothing is predicted.
-    """
+    """All splits of one task and model."""
 
     def __init__(
         self, fitness: Sweep, costs: Mapping[str, Sweep], kernel: Kernel | None = None
@@ -316,15 +293,7 @@ _Band = tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]
 
 
 def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
-    """The splits of the runs of one task and model.
-
-    Args:
-        frame: Rows of `replay.load`.
-        children: The children of these runs, from `replay.children`; None predicts nothing.
-
-    Raises:
-        ValueError: The frame holds no complete generation.
-    """
+    """The splits of the runs of one task and model."""
     [fitness] = sweeps(frame)
     if not fitness.depth.max():
         raise ValueError("no run has a complete generation yet: there is no split to show")
@@ -345,12 +314,7 @@ def inside(sizes: NDArray[np.int64], depths: NDArray[np.int64], T: int, N: int) 
 
 
 def axes_of(depths: Mapping[int, int], *, predicted: bool) -> tuple[list[int], list[int], int]:
-    """Each N and each T of the heatmap, powers of two and any N that was logged; the budget's end.
-
-    Args:
-        depths: Generations logged, by N.
-        predicted: Whether splits that nobody ran may be predicted.
-    """
+    """Each N (any that was logged, too) and T of the heatmap, and the largest budget in calls."""
     largest = max(N * depth for N, depth in depths.items())
     if not predicted:
         return sorted(depths), [2**k for k in range(max(depths.values()).bit_length())], largest
@@ -383,19 +347,12 @@ def _curve(
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetView:
-    """What the explorer shows of one choice.
+    """What the explorer shows of one choice."""
 
-    Attributes:
-        outlook: The splits of the task and model.
-        axis: What curves are drawn against.
-        tau: The fitness to reach.
-        splits: The chosen one, and those twice as deep and twice as broad where they are known.
-    """
-
-    outlook: Outlook
-    axis: CostAxis
-    tau: float
-    splits: tuple[Split | None, ...]
+    outlook: Outlook  # the splits of the task and model
+    axis: CostAxis  # what curves are drawn against
+    tau: float  # the fitness to reach
+    splits: tuple[Split | None, ...]  # the chosen one, twice as deep, twice as broad
 
     @property
     def words(self) -> str:

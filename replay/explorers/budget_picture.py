@@ -26,11 +26,7 @@ _POINTS = 90  # most points of a curve
 
 
 class BudgetPicture:
-    """Heatmap on the left, fitness and the probability to reach tau on the right.
-
-    Args:
-        theme: Inks, see `replay.style`.
-    """
+    """Heatmap on the left, fitness and the probability to reach tau on the right."""
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme

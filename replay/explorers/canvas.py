@@ -31,15 +31,10 @@ DPI = 90
 
 
 class Picture(Protocol):
-    """A figure that can show one view after another.
+    """A figure that can show one view after another."""
 
-    Attributes:
-        figure: The figure, its canvas anything.
-        moving: Its animated artists, in drawing order.
-    """
-
-    figure: Figure
-    moving: Sequence[Artist]
+    figure: Figure  # the figure, its canvas anything
+    moving: Sequence[Artist]  # its animated artists, in drawing order
 
     def show(self, view: Any) -> bool:
         """Change the artists to a view; returns whether anything but the moving ones changed."""
@@ -49,13 +44,7 @@ class Picture(Protocol):
 
 
 class Canvas:
-    """Draws a picture into PNG bytes.
-
-    Args:
-        picture: What to draw. From the first drawing on, its layout stays as it is.
-        width: Of the figure, logical pixels.
-        ratio: Pixels per logical pixel.
-    """
+    """Draws a picture into PNG bytes."""
 
     def __init__(self, picture: Picture, *, width: float = 9.0 * DPI, ratio: float = 1.0) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -73,12 +62,7 @@ class Canvas:
         self._background = None
 
     def draw(self, view: Any, *, notes: Mapping[str, str]) -> bytes:
-        """Show a view.
-
-        Args:
-            view: What the picture's `show` takes.
-            notes: Texts by keyword that the PNG carries, such as `Description`.
-        """
+        """Show a view."""
         if self.picture.show(view):
             self._arrange()
         if self._background is None:
@@ -145,14 +129,7 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 
 
 class WholePicture:
-    """A picture on one pair of axes that is drawn as a whole for each view.
-
-    Args:
-        draw: Draws a view, and says what can be pointed at (`replay.plots.hits.hits_of`); where it
-            raises ValueError, that sentence is shown.
-        height: Of the figure, inches, by view.
-        theme: Inks, see `replay.style`.
-    """
+    """A picture on one pair of axes that is drawn as a whole for each view."""
 
     def __init__(
         self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Theme

@@ -34,13 +34,9 @@ SHARE = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Progress(RunView):
-    """The best program of a run in progress.
+    """The best program of a run in progress."""
 
-    Attributes:
-        seconds: Since the session began, up to its end.
-    """
-
-    seconds: float | None
+    seconds: float | None  # since the session began, up to its end
 
     @property
     def words(self) -> str:
@@ -71,14 +67,7 @@ class Progress(RunView):
 
 
 class LiveView(Explorer):
-    """The explorer of a run in progress; `follow` makes it.
-
-    Args:
-        paths: Logs, which may not exist yet.
-        stop: Asks the session that writes a log to stop.
-        every: Seconds between looks at the log, at least.
-        theme: Inks, see `replay.style`.
-    """
+    """The explorer of a run in progress; `follow` makes it."""
 
     def __init__(
         self, paths: Sequence[Path], stop: Callable[[Path], None], *, every: float, theme: Theme

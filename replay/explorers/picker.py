@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replay.explorers.tabs import explore
-from replay.explorers.widgets import button, close_previous, close_tree, row, spoken
+from replay.explorers.widgets import (
+    button,
+    close_previous,
+    close_tree,
+    page_script,
+    row,
+    spoken,
+)
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -23,14 +30,6 @@ SHOWN = (".jsonl", ".jsonl.gz", ".json", ".sqlite", ".db", ".pkl")
 
 RECENT: list[Path] = []
 """What was opened lately in this session, the latest first."""
-
-_KEYS = (
-    "<img alt='' hidden src='data:,' onerror=\"if(!window.replayPicker){window.replayPicker=1;"
-    "for(const kind of ['dblclick','keydown'])document.addEventListener(kind,e=>{"
-    "if(e.target.closest('.replay-picker select')&&(kind=='dblclick'||e.key=='Enter'))"
-    "e.target.closest('.replay-picker').querySelector('button').click()},true)}\">"
-)
-"""A double click or Enter on the list presses its first button."""
 
 
 class Picker:
@@ -64,7 +63,7 @@ class Picker:
             options=["", *map(str, RECENT)], description="Recent", layout=wide
         )
         self._recent.observe(lambda change: self.open(change["new"] or None), "value")
-        self.entries = ipywidgets.Select(rows=10, description="", layout=wide)
+        self.entries = ipywidgets.Select(rows=10, tooltip="Folders and files", layout=wide)
         self._below = ipywidgets.VBox()
         buttons = row(
             [
@@ -76,7 +75,7 @@ class Picker:
             [self._place, self._recent, self.entries, buttons, self._status, self._below],
             layout={"max_width": "100%"},
         )
-        self.widget.add_class("replay-picker")
+        self.widget.add_class("replay-picker").add_class("replay-explorer")
         self._list()
 
     def enter(self) -> None:
@@ -131,7 +130,7 @@ class Picker:
         ]
         up = [("../ (one up)", UP)] if self._where.parent != self._where else []
         self.entries.options = [("./ (this folder)", HERE), *up, *folders, *files]
-        self._place.value = f"<b>{html.escape(str(self._where))}</b>{_KEYS}"
+        self._place.value = f"<b>{html.escape(str(self._where))}</b>{page_script()}"
         self._status.value = ""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

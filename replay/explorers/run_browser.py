@@ -60,13 +60,7 @@ def browse_code(settings: Settings) -> str:
 
 
 class RunBrowser(Explorer):
-    """The explorer of runs; `browse` makes it.
-
-    Args:
-        paths: Logs, at least one.
-        theme: Inks, see `replay.style`.
-        begins: As of `browse`.
-    """
+    """The explorer of runs; `browse` makes it."""
 
     def __init__(self, paths: list[Path], *, theme: Theme, begins: Settings | None = None) -> None:
         import ipywidgets
@@ -79,7 +73,7 @@ class RunBrowser(Explorer):
             description="Search", placeholder="in programs and errors", continuous_update=False,
             **sized(),
         )  # fmt: skip
-        self._list = ipywidgets.Select(rows=12, description="", **sized())
+        self._list = ipywidgets.Select(rows=12, tooltip="Programs", **sized())
         self._listing = False
         subject = Subject(
             name="run",
@@ -104,11 +98,7 @@ class RunBrowser(Explorer):
         return self._settings["generation"], self._settings["index"]
 
     def hop(self, to: Hop, step: Literal[-1, 1] = 1) -> bool:
-        """Go to the next (step 1) or previous (-1) child, improvement or failure.
-
-        Returns:
-            Whether there was one.
-        """
+        """Go to the next (step 1) or previous (-1) child, improvement or failure."""
         with self._lock:
             if not isinstance(self._view, RunView):
                 return False

@@ -23,34 +23,18 @@ Hop = Literal["child", "improvement", "failure"]
 
 
 class RunData:
-    """The children of a log as arrays, the initial program first.
-
-    Args:
-        log: Read; what is appended to it later is not seen here.
-
-    Raises:
-        ValueError: Nothing was evaluated yet.
-
-    Attributes:
-        log: As given.
-        places: (generation, index) of each program, in order.
-        generation: Of each program.
-        fitness: NaN unless ok.
-        status: Number in `evo.records.STATUSES`.
-        improved: Whether it replaced its parent.
-        trajectory: Best fitness after each complete generation, shape (T + 1,).
-    """
+    """The children of a log as arrays, the initial program first."""
 
     def __init__(self, log: Log) -> None:
-        self.log = log
+        self.log = log  # as given
         found = {(each.generation, each.index): each.evaluation for each in log.outcomes}
         if log.initial is not None:
             found = {(0, 0): log.initial.evaluation, **found}
-        self.places: list[Place] = list(found)
+        self.places: list[Place] = list(found)  # (generation, index) of each program, in order
         if not self.places:
             raise ValueError(f"{log.path.name}: no program was evaluated yet")
         winners = {each.best for each in log.generations if each.improved}
-        self.generation = np.array([place[0] for place in self.places])
+        self.generation = np.array([place[0] for place in self.places])  # of each program
         self.index = np.array([place[1] for place in self.places])
         self.fitness = np.array(
             [np.nan if each.fitness is None else each.fitness for each in found.values()]
@@ -193,28 +177,15 @@ class RunData:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a program returned, or why there is nothing to draw.
+    """What a program returned, or why there is nothing to draw."""
 
-    Attributes:
-        picture: How it is drawn, see `replay.plots.construction`.
-        value: As nested lists, out of the log; None: nothing to draw.
-        reason: Why not.
-    """
-
-    picture: str = ""
-    value: Any = None
-    reason: str = ""
+    picture: str = ""  # how it is drawn, see `replay.plots.construction`
+    value: Any = None  # as nested lists, out of the log; None: nothing to draw
+    reason: str = ""  # why not
 
 
 def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: Any) -> Drawing:
-    """The construction that was kept of a program. Looking at a log runs nothing of it.
-
-    Args:
-        log: The run.
-        evaluation: Of the program.
-        program: Its text, if the log has it.
-        value: What the log keeps of what it returned.
-    """
+    """The construction that was kept of a program. Looking at a log runs nothing of it."""
     task = log.header.task
     if not task.picture:
         whose = "an imported log" if log.header.source != "evo" else task.name
@@ -233,25 +204,15 @@ def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: Any
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
-    """One program of a run.
+    """One program of a run."""
 
-    Attributes:
-        data: The run.
-        place: Of the program.
-        evaluation: Of the program.
-        child: With its texts; None for the initial program.
-        program: Its text, if the log has it.
-        parent: Place of what it rewrote; None: unknown or none.
-        drawing: What it returned.
-    """
-
-    data: RunData
-    place: Place
-    evaluation: Evaluation
-    child: Child | None
-    program: str | None
-    parent: Place | None
-    drawing: Drawing
+    data: RunData  # the run
+    place: Place  # of the program
+    evaluation: Evaluation  # of the program
+    child: Child | None  # with its texts; None for the initial program
+    program: str | None  # its text, if the log has it
+    parent: Place | None  # place of what it rewrote; None: unknown or none
+    drawing: Drawing  # what it returned
 
     @property
     def words(self) -> str:

@@ -41,11 +41,7 @@ LEFT = 0.67
 
 
 class RunPicture:
-    """A run on the left, what one of its programs returned on the right.
-
-    Args:
-        theme: Inks, see `replay.style`.
-    """
+    """A run on the left, what one of its programs returned on the right."""
 
     def __init__(self, theme: Theme) -> None:
         from matplotlib.figure import Figure

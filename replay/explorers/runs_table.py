@@ -15,7 +15,7 @@ from replay.explorers.run_browser import browse
 from replay.explorers.run_text import SHEET
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Subject
-from replay.explorers.widgets import close_previous, close_tree, name_of, spoken
+from replay.explorers.widgets import close_previous, close_tree, name_of, page_script, spoken
 from replay.frames import is_stand_in
 from replay.style import Theme, number
 
@@ -54,15 +54,10 @@ def _known(value: float) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunsView:
-    """Some runs.
+    """Some runs."""
 
-    Attributes:
-        rows: Their rows of `replay.load`.
-        summary: Their rows of the table.
-    """
-
-    rows: pd.DataFrame
-    summary: pd.DataFrame
+    rows: pd.DataFrame  # their rows of `replay.load`
+    summary: pd.DataFrame  # their rows of the table
 
     @property
     def words(self) -> str:
@@ -119,7 +114,10 @@ class Runs:
         self._below = ipywidgets.VBox(layout={"width": "100%"})
         self._shown: Explorer | None = None
         self._rows = _rows_widget(self.table, self.show)
-        self.widget = ipywidgets.VBox([ipywidgets.HTML(spoken(HELP)), self._rows, self._below])
+        self.widget = ipywidgets.VBox(
+            [ipywidgets.HTML(spoken(HELP) + page_script()), self._rows, self._below]
+        )
+        self.widget.add_class("replay-runs")
 
     def show(self, numbers: Sequence[int]) -> None:
         """Show the runs in these rows of the table."""

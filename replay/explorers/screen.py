@@ -32,12 +32,7 @@ def _widget() -> Any:
 
 
 def make_screen(told: Told, hears: str = "") -> Any:
-    """Returns a widget to `show` pictures in.
-
-    Args:
-        told: Is given what the browser says of it; never called where anywidget is missing.
-        hears: Keys that are told of, with spaces between.
-    """
+    """Returns a widget to `show` pictures in."""
     made = _widget()
     if made is None:
         import ipywidgets
@@ -50,14 +45,7 @@ def make_screen(told: Told, hears: str = "") -> Any:
 
 
 def show(screen: Any, png: bytes, hits: bytes, label: str) -> None:
-    """Shows a picture, and where everything lies in it.
-
-    Args:
-        screen: As `make_screen` made it.
-        png: The picture.
-        hits: As `replay.plots.hits.pack` made it; empty while the picture is moving.
-        label: What it shows, in words.
-    """
+    """Shows a picture, and where everything lies in it."""
     if not hasattr(screen, "png"):
         screen.value = png
         return

@@ -44,17 +44,11 @@ BATCHES = (1, 2, 5, 10, 20)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SelectionView:
-    """What the explorer shows of one choice.
+    """What the explorer shows of one choice."""
 
-    Attributes:
-        selection: The race.
-        rounds: How many of its rounds are shown.
-        notes: What is to be known of the samples.
-    """
-
-    selection: Selection
-    rounds: int
-    notes: tuple[str, ...] = ()
+    selection: Selection  # the race
+    rounds: int  # how many of its rounds are shown
+    notes: tuple[str, ...] = ()  # what is to be known of the samples
 
     @property
     def words(self) -> str:
@@ -112,15 +106,7 @@ def _outcome(found: Selection) -> str:
 
 
 class Race:
-    """A selection over samples for any choice of selector.
-
-    Args:
-        data: See `replay.select`.
-        given: Further arguments of it.
-
-    Raises:
-        ValueError: There is nothing to select from.
-    """
+    """A selection over samples for any choice of selector."""
 
     def __init__(self, data: pd.DataFrame | npt.ArrayLike, given: dict[str, Any]) -> None:
         self._data, self._given = data, given
@@ -132,13 +118,7 @@ class Race:
     def view(
         self, *, rounds: int | None = None, shuffled: bool = False, **chosen: Any
     ) -> SelectionView:
-        """The race after some rounds; None: all.
-
-        Args:
-            rounds: How many.
-            shuffled: Whether it is run under other orders of the samples too.
-            chosen: Selector, interval, delta, batch and threshold, where they are not the usual.
-        """
+        """The race after some rounds; None: all."""
         chosen = {**USUAL, **chosen}
         if chosen["selector"] != "threshold":
             chosen["threshold"] = None

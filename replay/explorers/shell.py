@@ -24,11 +24,16 @@ from replay.explorers.screen import make_screen, show
 from replay.explorers.subject import DEFAULT, Sentence, Settings, Subject, View
 from replay.explorers.widgets import (
     WIDE,
+    arranged,
+    begin,
     button,
     close_previous,
     close_tree,
-    grid,
+    copyable,
+    flip_book,
+    page_script,
     row,
+    short,
     spoken,
 )
 from replay.plots.hits import Hits, still
@@ -43,14 +48,6 @@ REST = 0.3
 
 AHEAD = 3
 """Steps of a slider on each side that are computed ahead at rest."""
-
-_ARROW_KEYS = (
-    "<img alt='' hidden src='data:,' onerror=\""
-    "window.replayLists||=document.addEventListener('focusin',e=>{"
-    "if(e.target.matches('.replay-explorer :is(select,.noUi-handle)'))"
-    "e.target.setAttribute('data-lm-suppress-shortcuts','true')})||true\">"
-)
-"""Keeps JupyterLab and Notebook from taking the arrow keys of lists and sliders as shortcuts."""
 
 
 class Explorer:
@@ -87,7 +84,8 @@ class Explorer:
         self.controls = dict(controls)
         self._subject = subject
         if begins:
-            self._begin(begins)
+            begin(self.controls, begins, subject.fit)
+            subject.view({name: each.value for name, each in self.controls.items()}, True)
         self._page = (_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
         self._canvas = Canvas(subject.picture(self._page[0]))
         self._hits, self._serial = Hits(), 0
@@ -107,8 +105,8 @@ class Explorer:
         self._scrubbed = ipywidgets.VBox()
         self.widget = ipywidgets.VBox(
             [
-                ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}{_ARROW_KEYS}</div>"),
-                self._arranged(),
+                ipywidgets.HTML(f"<div style='{WIDE}'>{html.escape(help)}{page_script()}</div>"),
+                arranged(self.controls, subject.folded),
                 self._screen,
                 self._words,
                 self._tools(),
@@ -122,24 +120,6 @@ class Explorer:
         self._update(coarse=True)
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
-
-    def _begin(self, settings: Settings) -> None:
-        """Put the controls where they are asked to begin."""
-        from traitlets import TraitError
-
-        now = {name: control.value for name, control in self.controls.items()}
-        if unknown := [name for name in settings if name not in now]:
-            raise ValueError(f"expected settings among {', '.join(now)}, got {unknown[0]!r}")
-        self._subject.fit(self.controls, now | settings)
-        for name, given in settings.items():
-            control, value = self.controls[name], tuple(given) if type(given) is list else given
-            with contextlib.suppress(TraitError):
-                control.value = value
-            if control.value != value:
-                known = getattr(control, "options", None)
-                known = known or f"{getattr(control, 'min', '')} to {getattr(control, 'max', '')}"
-                raise ValueError(f"{name}: expected a value out of {known}, got {value!r}")
-        self._subject.view(now | {n: self.controls[n].value for n in settings}, True)
 
     @property
     def settings(self) -> Settings:
@@ -184,7 +164,7 @@ class Explorer:
         Raises:
             ValueError: The name ends in anything else.
         """
-        from replay.style import save
+        from replay.shown import save
 
         with self._lock:
             self.settle()
@@ -234,23 +214,17 @@ class Explorer:
             )
         with self._lock:
             self.settle()
-            before = self.settings
-            chosen = list(scrubs[parameter](before) if values is None else values)
-            frames = [self._frame(parameter, value) for value in chosen]
+            now = self.settings
+            frames: dict[Any, tuple[bytes, str]] = {}
+            for value in scrubs[parameter](now) if values is None else values:
+                asked = self._subject.adjust(parameter, {**now, parameter: value})
+                view = self._subject.view(asked, False)
+                drawn = self._canvas.draw(view, notes={"Description": view.words})
+                frames[value] = drawn, view.words
             self._update(coarse=False)
-        at = chosen.index(before[parameter]) if before.get(parameter) in chosen else 0
-        slider = ipywidgets.SelectionSlider(
-            options=[(f"{value:g}", k) for k, value in enumerate(chosen)],
-            index=at,
-            description=parameter,
-            style={"description_width": "initial"},
-            layout={"width": "420px", "max_width": "100%"},
-        )
-        stack = ipywidgets.Stack([ipywidgets.VBox(frame) for frame in frames], selected_index=at)
-        link = ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
-        made = ipywidgets.VBox([slider, stack, ipywidgets.HTML(_ARROW_KEYS)])
-        made.add_class("replay-explorer")
-        self._made += [made, link]
+        made = flip_book(parameter, frames, now.get(parameter))
+        made.children = (*made.children, ipywidgets.HTML(page_script()))
+        self._made.append(made)
         return made
 
     def close(self) -> None:
@@ -265,18 +239,6 @@ class Explorer:
             self._hits = Hits()
             for name in ("_subject", "_canvas"):
                 self.__dict__.pop(name, None)
-
-    def _frame(self, parameter: str, value: Any) -> list[Any]:
-        """Picture and words of one value of a scrubbed parameter."""
-        import ipywidgets
-
-        settings = self._subject.adjust(parameter, {**self._settings, parameter: value})
-        view = self._subject.view(settings, False)
-        picture = self._canvas.draw(view, notes={"Description": view.words})
-        return [
-            ipywidgets.Image(value=picture, format="png", layout=_natural()),
-            ipywidgets.HTML(spoken(view.words)),
-        ]
 
     def choose(self, **settings: Any) -> None:
         """Set several controls at once, which draws once."""
@@ -409,7 +371,7 @@ class Explorer:
         self._draw(coarse=coarse)
         self._words.value = spoken(view.words)
         if not coarse and self.code:
-            self._code.value = _copyable(self.code)
+            self._code.value = copyable(self.code)
 
     def _draw(self, *, coarse: bool) -> None:
         """Show the view; at rest also say what can be pointed at."""
@@ -422,18 +384,6 @@ class Explorer:
             self._serial += 1
             self._hits, self._packed = self._canvas.hits(view, self._serial)
         show(self._screen, self._png, self._packed, view.words)
-
-    def _arranged(self) -> Any:
-        """The controls in their places."""
-        import ipywidgets
-
-        folded = [self.controls[name] for name in self._subject.folded]
-        seen = [control for control in self.controls.values() if control not in folded]
-        wide = [control for control in seen if isinstance(control, ipywidgets.Box)]
-        parts = [grid([control for control in seen if control not in wide]), *wide]
-        if folded:
-            parts.append(ipywidgets.Accordion([grid(folded)], titles=("Parameters",)))
-        return ipywidgets.VBox(parts, layout={"width": "100%"})
 
     def _tools(self) -> Any:
         """Buttons under the picture."""
@@ -460,7 +410,7 @@ class Explorer:
         self._status.value = f"<span role='status'>{html.escape(text)}</span>" if text else ""
 
     def _save_clicked(self, suffix: str) -> None:
-        stem = "-".join([self._subject.name, *map(_short, self._settings.values())])
+        stem = "-".join([self._subject.name, *map(short, self._settings.values())])
         path = self.save(f"{stem.strip('-')[:120]}.{suffix}")
         self._say(f"saved {path}")
 
@@ -492,25 +442,3 @@ def _inks(theme: Theme, *, dark: bool) -> Theme:
     if theme != "neutral":
         return theme
     return "dark" if dark else "light"
-
-
-def _natural() -> dict[str, str]:
-    """Layout of a picture: its own size, or less where the cell is narrower."""
-    return {"width": "auto", "max_width": "100%", "align_self": "flex-start", "margin": "0"}
-
-
-def _copyable(code: str) -> str:
-    """A call with a button that copies it."""
-    shown = html.escape(code, quote=True)
-    return (
-        f"<div style='{WIDE}'><button class='jupyter-button' "
-        f"data-code=\"{shown}\" onclick='navigator.clipboard.writeText(this.dataset.code)' "
-        f"title='Copy the call that gives this picture'>Copy as code</button> "
-        f"<code>{shown}</code></div>"
-    )
-
-
-def _short(value: Any) -> str:
-    """A setting in a file name."""
-    text = "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return "".join(c if c.isalnum() or c in "._+" else "_" for c in text)

@@ -42,21 +42,13 @@ KEPT = 32
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SweepView:
-    """What the explorer shows of one choice.
+    """What the explorer shows of one choice."""
 
-    Attributes:
-        whole: Rows of the sweep.
-        rows: Those that the filters leave.
-        figure: Name in `FIGURES`.
-        measure: What main effects are of.
-        cost: The cost that fitness is drawn against.
-    """
-
-    whole: pd.DataFrame
-    rows: pd.DataFrame
-    figure: str
-    measure: str
-    cost: str
+    whole: pd.DataFrame  # rows of the sweep
+    rows: pd.DataFrame  # those that the filters leave
+    figure: str  # name in `FIGURES`
+    measure: str  # what main effects are of
+    cost: str  # the cost that fitness is drawn against
 
     @functools.cached_property
     def words(self) -> str:
@@ -134,18 +126,7 @@ FIGURES: dict[str, tuple[Callable[..., object], Callable[[SweepView], pd.DataFra
 
 
 class Filters:
-    """The fields by which a sweep's rows can be chosen.
-
-    Args:
-        frame: Of `replay.load_sweep`.
-
-    Attributes:
-        labels: By field, and `seed`: the label of each row.
-        order: Likewise: the labels there are, in order.
-
-    Raises:
-        ValueError: Not the frame of a sweep, or no run is completed.
-    """
+    """The fields by which a sweep's rows can be chosen."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         fields = swept_fields(frame)
@@ -153,7 +134,7 @@ class Filters:
         self.frame = frame
         self._done = (frame["status"] == "completed").to_numpy()
         self.labels: dict[str, np.ndarray[Any, Any]] = {}
-        self.order: dict[str, list[str]] = {}
+        self.order: dict[str, list[str]] = {}  # likewise: the labels there are, in order
         for name in fields:
             labels, order = levels(frame[name])
             self.labels[name] = labels.to_numpy()

@@ -6,8 +6,11 @@ and the kernel would keep the widgets, figure and data of the one before: so the
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -89,6 +92,54 @@ def toggles(label: str, options: Sequence[str], *, most: int) -> Any:
     return made
 
 
+def begin(
+    controls: Mapping[str, Any], settings: Mapping[str, Any], fit: Callable[..., None]
+) -> None:
+    """Put controls where they are asked to begin; `fit` makes room for that first."""
+    from traitlets import TraitError
+
+    now = {name: control.value for name, control in controls.items()}
+    if unknown := [name for name in settings if name not in now]:
+        raise ValueError(f"expected settings among {', '.join(now)}, got {unknown[0]!r}")
+    fit(controls, {**now, **settings})
+    for name, given in settings.items():
+        control, value = controls[name], tuple(given) if type(given) is list else given
+        with contextlib.suppress(TraitError):
+            control.value = value
+        if control.value != value:
+            known = getattr(control, "options", None)
+            known = known or f"{getattr(control, 'min', '')} to {getattr(control, 'max', '')}"
+            raise ValueError(f"{name}: expected a value out of {known}, got {value!r}")
+
+
+def flip_book(name: str, frames: Mapping[Any, tuple[bytes, str]], now: Any) -> Any:
+    """A slider over pictures with their words, which are all in the page: it needs no kernel."""
+    import ipywidgets
+
+    natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start", "margin": "0"}
+    pages = [
+        ipywidgets.VBox([
+            ipywidgets.Image(value=png, format="png", layout=natural),
+            ipywidgets.HTML(spoken(words)),
+        ])
+        for png, words in frames.values()
+    ]  # fmt: skip
+    at = list(frames).index(now) if now in frames else 0
+    slider = ipywidgets.SelectionSlider(
+        options=[(f"{value:g}", k) for k, value in enumerate(frames)],
+        index=at,
+        description=name,
+        style={"description_width": "initial"},
+        layout={"width": "420px", "max_width": "100%"},
+    )
+    stack = ipywidgets.Stack(pages, selected_index=at)
+    link = ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
+    made = ipywidgets.VBox([slider, stack])
+    made.link = link  # lives and dies with it
+    made.add_class("replay-explorer")
+    return made
+
+
 def button(label: str, tip: str, work: Callable[[], object]) -> Any:
     """A button as wide as its words."""
     import ipywidgets
@@ -107,11 +158,33 @@ def grid(widgets: Sequence[Any]) -> Any:
     return ipywidgets.GridBox(list(widgets), layout=layout)
 
 
+def arranged(controls: Mapping[str, Any], folded: Sequence[str]) -> Any:
+    """The controls of an explorer in their places, some out of sight until one asks for them."""
+    import ipywidgets
+
+    seen = [control for name, control in controls.items() if name not in folded]
+    wide = [control for control in seen if isinstance(control, ipywidgets.Box)]
+    parts = [grid([control for control in seen if control not in wide]), *wide]
+    if folded:
+        hidden = grid([controls[name] for name in folded])
+        parts.append(ipywidgets.Accordion([hidden], titles=("Parameters",)))
+    return ipywidgets.VBox(parts, layout={"width": "100%"})
+
+
 def row(widgets: Sequence[Any]) -> Any:
     """Widgets side by side, in further lines where the page is narrow."""
     import ipywidgets
 
     return ipywidgets.Box(list(widgets), layout={"flex_flow": "row wrap", "max_width": "100%"})
+
+
+@functools.cache
+def page_script() -> str:
+    """HTML that runs `page.js`, once however often it stands in a page."""
+    script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
+    lines = (line for line in script.splitlines() if not line.strip().startswith("//"))
+    code = html.escape("\n".join(lines), quote=True)
+    return f"<img alt='' hidden src='data:,' onerror=\"{code}\">"
 
 
 def sized() -> dict[str, Any]:
@@ -147,6 +220,23 @@ def source_of(frame: pd.DataFrame) -> str:
         folders = dict.fromkeys(each.rpartition("/")[0] for each in sources)
         sources = [f"{folder}/*.jsonl*" for folder in folders]
     return f"replay.load({', '.join(map(repr, sources))})"
+
+
+def copyable(code: str) -> str:
+    """A call with a button that copies it."""
+    shown = html.escape(code, quote=True)
+    return (
+        f"<div style='{WIDE}'><button class='jupyter-button' "
+        f"data-code=\"{shown}\" onclick='navigator.clipboard.writeText(this.dataset.code)' "
+        f"title='Copy the call that gives this picture'>Copy as code</button> "
+        f"<code>{shown}</code></div>"
+    )
+
+
+def short(value: Any) -> str:
+    """A setting in a file name."""
+    text = "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return "".join(c if c.isalnum() or c in "._+" else "_" for c in text)
 
 
 class Closable(Protocol):
@@ -186,7 +276,7 @@ def close_tree(widget: Any) -> None:
     """Close a widget and all that belongs to it: its layout and style are widgets too."""
     for child in getattr(widget, "children", ()):
         close_tree(child)
-    for part in ("layout", "style"):
+    for part in ("layout", "style", "link"):
         if (own := getattr(widget, part, None)) is not None and hasattr(own, "close"):
             own.close()
     widget.close()

@@ -32,7 +32,8 @@ from replay.plots.sweeps import (
     main_effects,
     parallel_coordinates,
 )
-from replay.style import FITNESS, Theme, save, show, subplots
+from replay.shown import save, show
+from replay.style import FITNESS, Theme, subplots
 
 __all__ = [
     "COSTS",

@@ -7,6 +7,7 @@ from looks import contrast
 from matplotlib.text import Text
 
 from replay import style
+from replay.shown import save, show
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -44,7 +45,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path, suffix):
     def drawn(name):
         _, (ax,) = style.subplots()
         ax.fill_between([0, 1], [0, 0], [1, 2])
-        return style.save(ax, tmp_path / f"{name}{suffix}").read_bytes()
+        return save(ax, tmp_path / f"{name}{suffix}").read_bytes()
 
     first = drawn("first")
     assert len(first) > 1000
@@ -54,19 +55,19 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path, suffix):
 def test_an_unknown_suffix_is_refused(tmp_path):
     figure, _ = style.subplots()
     with pytest.raises(ValueError, match=r"ends in \.png, \.svg, \.pdf, got .*figure\.bmp"):
-        style.save(figure, tmp_path / "figure.bmp")
+        save(figure, tmp_path / "figure.bmp")
 
 
 def test_a_shown_figure_is_a_picture_with_its_titles_as_text():
     figure, axes = style.subplots(1, 2)
     for ax, title in zip(axes, ("Left", "Right"), strict=True):
         style.head(ax, "light", title, "a subtitle")
-    shown = style.show(axes)
-    png, size = shown._repr_png_()
+    found = show(axes)
+    png, size = found._repr_png_()
     assert png.startswith(b"\x89PNG")
     assert size == {"width": 900}
-    assert repr(shown) == "Left; Right"
-    assert repr(style.show(axes[1])) == repr(style.show(figure))
+    assert repr(found) == "Left; Right"
+    assert repr(show(axes[1])) == repr(show(figure))
 
 
 def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
@@ -76,11 +77,11 @@ def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
     style.prepare(ax, "light")
     style.head(ax, "light", "Title", "what is drawn")
     ax.plot([0, 1], [0, 1], color=style.PALETTE[0])
-    style.show(figure)
-    shown = style.show(figure)
+    show(figure)
+    found = show(figure)
     light, dark = (
         np.asarray(Image.open(io.BytesIO(each)).convert("RGB")).astype(int)
-        for each in (shown.png, shown.dark)
+        for each in (found.png, found.dark)
     )
     assert light[0, 0].tolist() == [255, 255, 255]
     assert dark[0, 0].tolist() == [0x11, 0x14, 0x18]
@@ -90,6 +91,6 @@ def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
     ink = (light == 0x22).all(axis=2)
     assert ink.sum() > 50
     assert (dark[ink] == 0xE6).all()
-    assert style.show(figure).png == shown.png
-    assert "data-dark=" in shown._repr_html_()
-    assert style.show(style.prepare(None, "dark"))._repr_html_() is None
+    assert show(figure).png == found.png
+    assert "data-dark=" in found._repr_html_()
+    assert show(style.prepare(None, "dark"))._repr_html_() is None

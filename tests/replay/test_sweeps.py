@@ -12,7 +12,7 @@ import replay
 from evo.journal import LogError
 from evo.llm.client import EndpointDown
 from replay import plots as figures
-from replay.style import save
+from replay.shown import save
 from replay.sweeps import by_configuration, main_effects, pareto_front, swept_fields
 
 FIGURES = [

@@ -1,0 +1,37 @@
+// What explorers need of the page: run once, however many of them there are.
+if (!window.replayPage) {
+  window.replayPage = true;
+  const all = (css, change) => document.querySelectorAll(css).forEach(change);
+  const controls = "select, .noUi-handle";
+  const rows = ".replay-runs tbody tr";
+
+  // Names for screen readers, and places for the Tab key, that the widgets do not give.
+  const mend = () => {
+    all(`.replay-explorer :is(${controls}):not([aria-label])`, (each) => {
+      const widget = each.closest(".jupyter-widgets:not(.slider-container)");
+      const label = widget?.querySelector(".widget-label")?.textContent;
+      each.setAttribute("aria-label", label || widget?.title || "value");
+    });
+    all(`.dt-scroll-body:not([tabindex]), ${rows}:not([tabindex])`, (each) => { each.tabIndex = 0; });
+  };
+  new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
+  mend();
+
+  // Arrow keys of lists and sliders are theirs, and no shortcuts of JupyterLab's or Notebook's.
+  document.addEventListener("focusin", (event) => {
+    if (event.target.matches(`.replay-explorer :is(${controls}), ${rows}`)) {
+      event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+    }
+  });
+
+  // Enter on a row chooses it; Enter or a double click on a list of files presses its first button.
+  for (const kind of ["dblclick", "keydown"]) {
+    document.addEventListener(kind, (event) => {
+      if (kind === "keydown" && event.key !== "Enter") return;
+      if (kind === "keydown" && event.target.matches(rows)) event.target.cells[0].click();
+      if (event.target.closest(".replay-picker select")) {
+        event.target.closest(".replay-picker").querySelector("button").click();
+      }
+    }, true);
+  }
+}
