@@ -98,5 +98,6 @@ def _rows(table: pd.DataFrame | Iterable[Mapping[str, Any]]) -> Iterable[Mapping
 
     if not isinstance(table, pd.DataFrame):
         return table
-    named = table.reset_index() if any(table.index.names) else table
+    new = [name for name in table.index.names if name is not None and name not in table]
+    named = table.reset_index() if new else table
     return [{str(key): row[key] for key in row} for row in named.to_dict("records")]

@@ -247,6 +247,7 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
     """
     from scipy.optimize import isotonic_regression
 
+    ends = [end for end in ends if end[1]]
     if not ends:
         return
     low, high = ax.get_ylim()

@@ -2,6 +2,9 @@
 
 import ast
 import hashlib
+import importlib
+import itertools
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -58,6 +61,64 @@ def test_it_is_short(path: Path) -> None:
     text = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
     assert sum(len(each.split()) for each in text) <= MOST_WORDS
     assert len(code_cells(path)) <= MOST_CELLS
+
+
+ROOMS = {"evo", "evo.parallel", "evo.policies", "evo.rewards", "evo.searches", "replay"}
+ROOMS |= {"replay.claims", "replay.explorers", "replay.importers", "replay.plots", "evo.protocol"}
+
+
+@every
+def test_only_the_public_interface_is_imported(path: Path) -> None:
+    for node in ast.walk(ast.parse("\n".join(cell.source for cell in code_cells(path)))):
+        if isinstance(node, ast.Import):
+            modules = {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules = {node.module or ""}
+            names = dir(importlib.import_module(node.module or ""))
+            assert {each.name for each in node.names} <= {*names}
+        else:
+            continue
+        assert {name for name in modules if name.split(".")[0] in {"evo", "replay"}} <= ROOMS
+
+
+SAID_BY_OTHERS = {"5 %", "0.93", "0.94", "0.03", "0.05"}
+"""Levels, and what the paper says."""
+
+
+@every
+def test_prose_states_no_result(path: Path) -> None:
+    for cell in read(path).cells:
+        if cell.cell_type == "markdown":
+            prose = re.sub("`[^`]*`", "", cell.source)
+            assert set(re.findall(r"\b0\.\d+|\d[\d.]* ?%", prose)) <= SAID_BY_OTHERS
+
+
+def test_sentences_follow_the_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import replay
+
+    path = ROOT / "notebooks" / "01_depth_breadth.ipynb"
+    said, make = [], replay.say
+    for first in (40, 45):
+        logs = tmp_path / str(first)
+        logs.mkdir()
+        for seed, size in itertools.product(range(first, first + 5), (64, 256)):
+            [log] = (ROOT / "logs/corpus/offline/min_max_distance").glob(f"*-N{size}-s{seed}.*")
+            (logs / log.name).symlink_to(log)
+        names: dict[str, Any] = {"LOGS": logs, "RESAMPLES": 20}
+        kept: list[str] = []
+        with monkeypatch.context() as context:
+            context.setattr(
+                replay, "say", lambda *a, made=kept, **k: made.append(make(*a, **k)), raising=False
+            )
+            for cell in code_cells(path):
+                if kept or "parameters" in cell.metadata.get("tags", ()):
+                    continue
+                if "explorers" not in cell.source:
+                    exec(cell.source, names)
+        said.append(kept[0])
+        best = replay.depth_breadth(replay.load(logs), resamples=20).best.iloc[-1]
+        assert replay.say("mean is {value}", value=best["value"]) in kept[0]
+    assert said[0] != said[1]
 
 
 @every

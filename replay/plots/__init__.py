@@ -2,7 +2,8 @@
 
 Two shapes, `lines` and `estimates`, serve any table; the others draw what this package computes.
 Each figure says what its intervals are and on how many runs it rests. It draws on `ax`, or on a
-figure of its own, in one of the themes of `replay.style`, and returns the Axes.
+figure of its own, in one of the themes of `replay.style`, and returns the Axes. `facets` draws the
+same for several names side by side.
 """
 
 from __future__ import annotations

@@ -38,16 +38,10 @@ def heatmap(
 ) -> Axes:
     """Draw fitness by depth and breadth; the splits of a budget lie on a diagonal.
 
-    A frame marks a split that may be the best of its budget, the heavier the likelier. With a fit,
-    its contours and the plateau of each budget take the place of numbers and frames.
-
-    Args:
-        grid: As `replay.depth_breadth` returns it.
-        task: Which task; None, here and below, if there is one.
-        model: Which model.
-        fit: Fit whose contours and, for each budget, plateau are drawn.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
+    A frame marks a split that may be the best of its budget, the heavier the likelier. With a
+    `fit`, its contours and the plateau of each budget take the place of numbers and frames.
+    `grid` is of `replay.depth_breadth`; `task` and `model` may be None, here and below, if there
+    is one.
     """
     table, task, model = _one(grid.cells, task, model)
     ax = style.prepare(style.subplots(height=5.4)[1][0] if ax is None else ax, theme)
@@ -119,10 +113,8 @@ def slices(
 ) -> Axes:
     """Draw fitness against N at fixed budgets (calls), with intervals.
 
-    `budgets` None takes up to four: the largest and every second doubling below.
-
-    Raises:
-        ValueError: If a budget has no cell.
+    `budgets` None takes up to four: the largest and every second doubling below. A budget that has
+    no cell is a ValueError.
     """
     table, task, model = _one(grid.cells, task, model)
     known = sorted(table.loc[table["p_best"].notna(), "calls"].unique().tolist())
@@ -225,12 +217,11 @@ def odds(
     seen = kernel.seen & np.isfinite(kernel.fitness)
     seen[0] = False  # the initial program is a state of its own
     shares = 100 * np.array([each.better[seen] for each in kernel.resampled(draws)])
-    low, middle, high = (
-        pd.DataFrame({"": part}, index=kernel.fitness[seen])
-        for part in np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
-    )
+    limits = np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
+    table = pd.DataFrame(limits.T, columns=["low", "value", "high"])
     return lines(
-        middle, low=low, high=high, title=f"Odds of a better child: {kernel.task}, {kernel.model}",
+        table.assign(x=kernel.fitness[seen], line=""), by="line",
+        title=f"Odds of a better child: {kernel.task}, {kernel.model}",
         about=f"Median and 90 % of {draws} kernels of resampled runs, {len(kernel.sizes)} runs.",
         x="fitness of the parent", y="better children (%)", ax=ax, theme=theme,
     )  # fmt: skip
@@ -239,8 +230,7 @@ def odds(
 def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
     """Draw a plan: the splits, and where it is forecast the fitness to expect and the way to tau.
 
-    Returns:
-        The axes of a figure of its own, from left to right.
+    Returns the axes of a figure of its own, from left to right.
     """
     count = 1 + plan.inside + (plan.inside and plan.tau is not None)
     _, axes = style.subplots(1, count, width=6.0 + 3.0 * (count - 1), height=4.0)
@@ -268,9 +258,8 @@ def _draw_splits(ax: Axes, plan: Plan, theme: Theme) -> None:
     ax.margins(x=0.05)
     style.label_axes(ax, theme, x="children per generation N", y="fitness ahead of T = N")
     text = (
-        f"{plan.task}, {plan.model}; pilot of {plan.pilot_runs} runs, {plan.pilot_calls} calls. "
-        "Simulated means, and what luck accounts for; the larger a disc, the likelier its split is "
-        f"the best; filled: the plan's N. Recommended: {plan.choice}"
+        f"{plan.task}, {plan.model}; pilot of {plan.pilot_runs} runs, {number(plan.pilot_calls)} "
+        f"calls. Bars: what luck accounts for; large: likelier the best; filled: {plan.choice}"
         + ("." if plan.inside else f". {NO_FORECAST}")
     )
     style.head(ax, theme, f"One run with a budget of {number(plan.budget)}", text)

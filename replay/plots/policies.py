@@ -125,7 +125,7 @@ def pool_vs_allocation(
         effects.assign(of=effects["effect"].map(EFFECTS)),
         title=_titled("Pool effect and allocation effect", of),
         about=f"{intervals(effects, 'Mean difference')}; {counted(effects['n'])}",
-        x="gain in best fitness", rows="policy", groups="of", bars=True, bound=0, ax=ax,
+        x="gain in best fitness", rows="policy", groups="of", bound=0, ax=ax,
         theme=theme,
     )  # fmt: skip
 
@@ -140,12 +140,8 @@ def race(
 ) -> Axes:
     """Draw a row per configuration in which its interval narrows from round to round, downwards.
 
-    Args:
-        selection: What `replay.select` or `evo.select_best` returns.
-        rounds: Draw the first so many; None: all. Rows and axes stay those of the whole race.
-        named: Rows at most: those that stay longest, best mean first.
-        ax: Axes to draw on.
-        theme: See `replay.style`.
+    `rounds` draws the first so many; rows and axes stay those of the whole race. Of many
+    configurations the `named` that stay longest are drawn, best mean first.
 
     Raises:
         ValueError: There are not so many rounds.
@@ -227,11 +223,7 @@ def verdicts(
 ) -> Axes:
     """Draw a ledger as a small matrix: a row per claim, a coloured cell per source and task.
 
-    Args:
-        ledger: Of `replay.claims.ledger`: claim, verdict, n and the `columns`.
-        columns: What tells the columns of the matrix apart.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
+    `ledger` is of `replay.claims.ledger`; `columns` tell the columns of the matrix apart.
     """
     from matplotlib.patches import Rectangle
 

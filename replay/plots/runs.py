@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,20 +48,18 @@ def trajectories(
     *,
     x: Cost = "generation",
     by: str | Sequence[str] | None = None,
+    references: Mapping[str, float] | None = None,
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw best fitness so far: median and 95 % interval over runs, and every run as a thin line.
+    """Draw best fitness so far: median and interval over runs, and every run as a thin line.
 
     The median is solid where all runs of a group have a value and dashed where only some do,
     because the others have ended or nothing of theirs is ok yet.
 
-    Args:
-        frame: Rows of `replay.load`: run, generation, best_fitness and the columns of `x`.
-        x: One of `COSTS`. Costs add up over generations.
-        by: Column or columns that make groups; None: those of task, model and children that vary.
-        ax: Axes to draw on.
-        theme: See `replay.style`.
+    `frame` has rows of `replay.load`. `x` is one of `COSTS`, which add up over generations. `by`
+    names the columns that make groups; None: those of task, model and children that vary.
+    `references` are fitness by name, such as of textbook rules, drawn as dotted lines.
 
     Raises:
         ValueError: A column is missing, or the cost of a run is unknown.
@@ -103,11 +101,14 @@ def trajectories(
         notes = [f"n = {len(curves)}"] if len(sizes) > 1 else []
         notes += ["nothing ok"] if math.isnan(height) else []
         ends.append((height, name + (f" ({', '.join(notes)})" if notes else ""), colour))
-    if keys:
-        style.label_ends(ax, theme, ends)
+    for name, fitness in (references or {}).items():
+        ax.axhline(fitness, color=THEMES[theme].text, lw=0.8, ls=":")
+        ends.append((fitness, name.replace("_", " "), THEMES[theme].text))
+    style.label_ends(ax, theme, ends)
     if x == "generation":
         style.whole_numbers(ax)
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
+    fixed = [each for each in fixed if each != "unknown"]
     about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed)
     style.head(ax, theme, f"Best so far: {', '.join(fixed)}".removesuffix(": "), about)
     return ax
@@ -124,13 +125,8 @@ def worth(
     """Draw what the next calls are worth from one state: the gain of its forks over it.
 
     Intervals are over the copies, so they hold given this state; `replay.judge` pairs copies.
-
-    Args:
-        frame: Rows of `replay.load`, of forks of one state; those of other runs are left out.
-        by: Column or columns that make groups, such as condition or search; see `trajectories`.
-        x: One of `COSTS`, counted from the fork on.
-        ax: Axes to draw on.
-        theme: See `replay.style`.
+    `frame` has rows of `replay.load`, of forks of one state; those of other runs are left out.
+    `by` and `x` are as in `trajectories`; costs count from the fork on.
 
     Raises:
         ValueError: There are no forks, or of several states.
@@ -187,11 +183,7 @@ def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, Float
 def _median(
     ax: Axes, curves: Sequence[tuple[FloatArray, FloatArray]], colour: str, dashes: str
 ) -> tuple[float, bool, pd.DataFrame]:
-    """Draw median and band of step functions.
-
-    Returns:
-        Where the median ends, whether every run has a value everywhere, and the band.
-    """
+    """Draw median and band; returns its end, whether all runs have values throughout, the band."""
     grid = np.unique(np.concatenate([position for position, _ in curves]))
     if len(grid) > MOST_POINTS:
         grid = grid[np.unique(np.linspace(0, len(grid) - 1, MOST_POINTS).astype(int))]
@@ -231,11 +223,8 @@ def construction(
 ) -> Axes:
     """Draw what a program returned.
 
-    Args:
-        picture: The task's `picture`: `circles`, `points` or `triangle`.
-        value: The returned value as plain data or arrays: (centers, radii, ...), or points (n, 2).
-        ax: Axes to draw on.
-        theme: See `replay.style`.
+    `picture` is the task's: `circles`, `points` or `triangle`. `value` is what was returned, as
+    plain data or arrays: (centers, radii, ...), or points (n, 2).
 
     Raises:
         ValueError: There is no such picture, or the value does not fit it.

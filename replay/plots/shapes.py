@@ -72,8 +72,6 @@ def lines(
     y: str,
     by: str | None = None,
     at: str = "x",
-    low: pd.DataFrame | None = None,
-    high: pd.DataFrame | None = None,
     limits: Literal["band", "bars"] = "band",
     scale: Literal["plain", "whole", "doublings"] = "plain",
     apart: float = 0.0,
@@ -83,16 +81,14 @@ def lines(
     """Draw lines with their intervals, each named where it ends.
 
     Args:
-        table: One column per line, drawn against the index; with `by`, one row per point: columns
-            `by`, `at`, value, low and high. NaN leaves a gap.
+        table: One column per line of exact numbers, drawn against the index; with `by`, one row
+            per point: columns `by`, `at`, value, low and high. NaN leaves a gap.
         title: A few words.
         about: What is drawn and from how many runs.
         x: Name of the horizontal axis, with its unit.
         y: Name of the values, with their unit.
         by: Column that names the line of a row; None: the columns are the lines.
         at: Horizontal column.
-        low: Without `by`: lower limits, of the shape of `table`; None: the numbers are exact.
-        high: Upper limits, likewise.
         limits: How intervals are drawn.
         scale: Of the horizontal axis; doublings have a tick at each power of two.
         apart: By how much lines are moved sideways so that bars do not hide each other, in units of
@@ -101,7 +97,8 @@ def lines(
         theme: Inks.
     """
     if by is None:
-        by, table = "line", _long(table, at, low, high)
+        wide = table.rename_axis(index=at, columns=None).reset_index()
+        by, table = "line", wide.melt(at, var_name="line").assign(low=math.nan, high=math.nan)
     style.require(table, by, at, "value", "low", "high")
     ax = style.prepare(ax, theme)
     if scale == "doublings":
@@ -133,27 +130,6 @@ def lines(
     return ax
 
 
-def _long(
-    table: pd.DataFrame, at: str, low: pd.DataFrame | None, high: pd.DataFrame | None
-) -> pd.DataFrame:
-    """One row per number of a table with a column per line."""
-    import pandas as pd
-
-    parts = [
-        pd.DataFrame(
-            {
-                "line": str(name),
-                at: table.index,
-                "value": table[name].to_numpy(),
-                "low": math.nan if low is None else low[name].to_numpy(),
-                "high": math.nan if high is None else high[name].to_numpy(),
-            }
-        )
-        for name in table.columns
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
 def estimates(
     table: pd.DataFrame,
     *,
@@ -162,7 +138,6 @@ def estimates(
     x: str,
     rows: str | None = None,
     groups: str | None = None,
-    bars: bool = False,
     bound: float | None = None,
     ax: Axes | None = None,
     theme: Theme = "light",
@@ -177,7 +152,6 @@ def estimates(
         x: Name of the values, with their unit.
         rows: Column that names the rows; None: the index does.
         groups: Column whose values share a row of the chart and differ in colour; None: none.
-        bars: Whether bars lead from 0 to the points.
         bound: Where to draw a line that intervals are to be compared with.
         ax: Axes to draw on; None makes a figure.
         theme: Inks.
@@ -203,8 +177,6 @@ def estimates(
         inside = 0.6 * ((order + 0.5) / len(labels) - 0.5)
         height = names.index(row[rows] if rows else name) + inside
         value, low, high = row["value"], row["low"], row["high"]
-        if bars:
-            ax.barh(height, value, height=0.5 / len(labels), color=colour, alpha=0.4)
         ax.hlines(height, min(low, edge), min(high, edge), color=colour, lw=2, alpha=0.7)
         if math.isinf(high):
             ax.plot(edge, height, marker=">", color=colour, ms=7, clip_on=False)
@@ -237,17 +209,8 @@ def draw_heat(
 ) -> Colorbar | None:
     """Draw splits (rows: N, columns: T) as coloured cells with their numbers, and a colour bar.
 
-    Args:
-        ax: Axes.
-        theme: Inks.
-        values: (rows, columns); NaN leaves a cell empty.
-        ticks: Each N, from below, and each T.
-        label: What the colours mean.
-        predicted: Cells that are drawn round.
-        written: Whether the numbers are written.
-
-    Returns:
-        The colour bar; None where nothing is known.
+    NaN leaves a cell empty. `ticks` are each N, from below, and each T; `label` says what colours
+    mean; `predicted` cells are round. Returns the colour bar; None where nothing is known.
     """
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable

@@ -39,14 +39,9 @@ def main_effects(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw main effects: the mean of all runs with one value of a field, with its interval.
+    """Draw main effects: the mean of `column` over all runs with one value of a field, by field.
 
-    Args:
-        frame: Of `replay.load_sweep`.
-        fields: Which; None: all that vary.
-        column: What the mean is of.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
+    `frame` is of `replay.load_sweep`, here and below; `fields` None takes all that vary.
     """
     table = sweeps.main_effects(frame, fields, column=column)
     if table.empty:
@@ -70,11 +65,6 @@ def parallel_coordinates(
     """Draw each configuration as a line through its values to its mean fitness.
 
     Lines are coloured by fitness; the best tenth, at least one, are thick.
-
-    Args:
-        frame: Of `replay.load_sweep`.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
     """
     from matplotlib import colormaps
 
@@ -163,15 +153,7 @@ def _tick(ax: Axes, x: float, y: float, text: str, ink: str) -> None:
 def depth_breadth_slice(
     frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
-    """Draw mean fitness by N, a line per T, with intervals.
-
-    Where other fields vary as well, the means are over all their configurations.
-
-    Args:
-        frame: Of `replay.load_sweep`, of a sweep over generations or children or both.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
-    """
+    """Draw mean fitness by N, a line per T, over all configurations where other fields vary too."""
     import pandas as pd
 
     rows = completed(frame).dropna(subset=["fitness"])
@@ -207,11 +189,7 @@ def cost_and_fitness(
 ) -> Axes:
     """Draw each configuration's cost and fitness, means with intervals, and the Pareto front.
 
-    Args:
-        frame: Of `replay.load_sweep`.
-        cost: One of the costs of a sweep's run: tokens, n_calls, flops, dollars or seconds.
-        ax: Axes to draw on; None makes a figure.
-        theme: Inks.
+    `cost` is one of the costs of a sweep's run: tokens, n_calls, flops, dollars or seconds.
 
     Raises:
         ValueError: An unknown cost, or one that is not known of any run.

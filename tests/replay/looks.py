@@ -32,11 +32,19 @@ def texts(ax):
     return [text for text in found if text.get_text() and text.get_visible()]
 
 
+def whole(figure):
+    """Texts of a figure that belong to no axes."""
+    found = [figure._suptitle, figure._supxlabel, *figure.texts]
+    found += [text for legend in figure.legends for text in legend.get_texts()]
+    return [text for text in dict.fromkeys(found) if text and text.get_text()]
+
+
 def complaints(figure):
     """Texts that overlap another, are cropped, or stand out by less than 4.5 to 1, in words."""
     figure.draw_without_rendering()
     found = []
     seen = [(ax, text) for ax in figure.axes if ax.get_visible() for text in texts(ax)]
+    seen += [(figure.axes[0], text) for text in whole(figure)]
     boxes = [(text.get_text(), Text.get_window_extent(text)) for _, text in seen]
     for (a, one), (b, other) in itertools.combinations(boxes, 2):
         if one.padded(-1).overlaps(other.padded(-1)):

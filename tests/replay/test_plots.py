@@ -1,20 +1,24 @@
 import dataclasses
+import itertools
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from looks import complaints, texts
 from matplotlib.colors import to_hex
-from synthetic_runs import bilinear_runs, chain_runs, sweep_runs
+from PIL import Image
+from synthetic_runs import as_frame, bilinear_runs, chain_runs, sweep_runs
 
 import replay
 from replay import plots
 from replay.bilinear import fit_bilinear
 from replay.intervals import curve_band
+from replay.plots.policies import EFFECTS, VERDICTS
 from replay.style import THEMES
 
 ROOT = Path(__file__).parents[2]
@@ -25,25 +29,13 @@ def made_runs(n=10, generations=16, *, model="offline", children=16, task="circl
     rng = np.random.default_rng(seed)
     steps = rng.uniform(0, 0.05, (n, generations + 1)) * (rng.random((n, generations + 1)) < 0.3)
     steps[:, 0] = 0.36
-    fitness = steps.cumsum(axis=1)
-    count = generations + 1
-    later = np.tile(np.arange(count) > 0, n)
-    return pd.DataFrame(
-        {
-            "run": np.repeat([f"{task}-{model}-{children}-{k}" for k in range(n)], count),
-            "task": task,
-            "model": model,
-            "children": children,
-            "generation": np.tile(np.arange(count), n),
-            "best_fitness": fitness.ravel(),
-            "n_calls": later * children,
-            "prompt_tokens": later * 700.0,
-            "completion_tokens": later * rng.uniform(200, 900, n * count).round(),
-            "flops": np.where(later, rng.uniform(1e12, 2e12, n * count), np.nan),
-            "dollars": np.nan,
-            "seconds": rng.uniform(1, 3, n * count),
-        }
+    frame = as_frame(
+        steps.cumsum(axis=1), children=children, seeds=range(n), task=task, model=model
     )
+    later = frame["generation"] > 0
+    flops = np.where(later, rng.uniform(1e12, 2e12, len(frame)), np.nan)
+    tokens = later * rng.uniform(200, 900, len(frame)).round()
+    return frame.assign(flops=flops, prompt_tokens=later * 700.0, completion_tokens=tokens)
 
 
 def made_curves():
@@ -51,47 +43,33 @@ def made_curves():
     for k, policy in enumerate(POLICIES):
         steps = np.random.default_rng(k).uniform(0, 0.02, (20, 50))
         band = curve_band(0.3 + steps.cumsum(axis=1), statistic="mean", first=1)
-        band = band.drop(columns="coverage")
-        parts.append(band.assign(policy=policy, round=band.index))
+        parts.append(band.drop(columns="coverage").assign(policy=policy, round=band.index))
     return pd.concat(parts, ignore_index=True)
 
 
 def made_pulls():
-    rows = [
-        {"policy": p, "rank": r, "value": v, "low": v * 0.8, "high": v * 1.2, "n": 25}
-        for k, p in enumerate(POLICIES)
-        for r, v in enumerate(np.full(10, 0.1) + np.linspace(0.02, -0.02, 10) * k, start=1)
-    ]
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(itertools.product(POLICIES, range(1, 11)), columns=["policy", "rank"])
+    value = 0.12 - 0.004 * table["rank"]
+    return table.assign(value=value, low=value * 0.8, high=value * 1.2, n=25)
 
 
 def made_times():
-    rows = []
-    for k, policy in enumerate(POLICIES):
-        for tau in (0.8, 0.9):
-            never = k == 0 and tau == 0.9
-            rows.append(
-                {
-                    "policy": policy,
-                    "tau": tau,
-                    "time": np.inf if never else 20.0 + 5 * k,
-                    "low": 15.0 + 4 * k,
-                    "high": np.inf if k < 2 else 40.0 + 5 * k,
-                    "share": 0.9,
-                    "share_reached": 0.62,
-                    "n": 25,
-                }
-            )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(itertools.product(POLICIES, (0.8, 0.9)), columns=["policy", "tau"])
+    table = table.assign(time=20.0, low=15.0, high=40.0, share=0.9, share_reached=0.62, n=25)
+    table.loc[:3, "high"] = np.inf
+    table.loc[1, "time"] = np.inf
+    return table
 
 
 def made_effects():
-    rows = [
-        {"policy": p, "effect": e, "value": v, "low": v - 0.02, "high": v + 0.03, "n": 25}
-        for k, p in enumerate(POLICIES)
-        for e, v in (("pool", 0.1), ("allocation", 0.04 - 0.02 * k))
-    ]
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(itertools.product(POLICIES, EFFECTS), columns=["policy", "effect"])
+    return table.assign(value=0.1, low=0.08, high=0.13, n=25)
+
+
+def made_ledger():
+    verdicts = ["holds", "fails", "undetermined", "does not apply"]
+    table = pd.DataFrame({"claim": ["one", "one", "two", "two"], "verdict": verdicts, "n": 10})
+    return table.assign(source="logs", task=["a", "b", "a", "b"])
 
 
 CONSTRUCTIONS = {
@@ -138,7 +116,6 @@ def drawn(runs, grid, planned):
     theme = "dark"
     models = pd.concat([made_runs(), made_runs(8, model="qwen3-8b"), made_runs(model="qwen3-14b")])
     table = pd.DataFrame({"deep": [0.1, 0.2, 0.4], "broad": [0.1, np.nan, 0.3]}, index=[1, 2, 4])
-    around = {"low": table - 0.1, "high": table + 0.1}
     in_flops = replay.envelope(pd.concat([runs, runs.assign(model="b", flops=1e12)]), axis="flops")
     return {
         "trajectories": plots.trajectories(made_runs(), theme=theme),
@@ -159,7 +136,9 @@ def drawn(runs, grid, planned):
         "depth_breadth_slice": plots.depth_breadth_slice(sweep_runs(), theme=theme),
         "cost_and_fitness": plots.cost_and_fitness(sweep_runs(), theme=theme),
         "race": plots.race(raced(), theme=theme),
-        "lines": plots.lines(table, y="fitness", scale="doublings", theme=theme, **around, **WORDS),
+        "verdicts": plots.verdicts(made_ledger(), theme=theme),
+        "odds": plots.odds(replay.fit_kernel(chain_runs(budget=16)[1]), draws=3, theme=theme),
+        "lines": plots.lines(table, y="fitness", scale="doublings", theme=theme, **WORDS),
         "estimates": plots.estimates(TABLE, groups="task", bound=0, theme=theme, **WORDS),
         **{
             name: plots.construction(name, value, theme=theme)
@@ -179,7 +158,10 @@ def test_all_that_is_written_can_be_read(drawn):
 
 def test_every_figure_of_runs_says_how_many(drawn):
     for name, ax in drawn.items():
-        if name not in {*CONSTRUCTIONS, "lines", "estimates", "regimes"} | {"plan 1", "plan 2"}:
+        if name not in {*CONSTRUCTIONS, "lines", "estimates", "regimes", "verdicts"} | {
+            "plan 1",
+            "plan 2",
+        }:
             assert "n = " in words(ax) or "runs" in words(ax) or "seeds" in words(ax), name
 
 
@@ -193,14 +175,71 @@ def test_too_few_runs_for_an_interval_are_said():
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_every_figure_can_be_saved(tmp_path, theme):
-    from PIL import Image
-
+def test_a_figure_has_a_ground_of_its_own(tmp_path, theme):
     ax = plots.policy_curves(made_curves(), theme=theme)
-    for suffix, begins in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
-        assert plots.save(ax, tmp_path / f"figure{suffix}").read_bytes().startswith(begins)
-    alpha = np.asarray(Image.open(tmp_path / "figure.png").convert("RGBA"))[..., 3]
-    assert alpha.min() == 255
+    path = plots.save(ax, tmp_path / "figure.png", dpi=50)
+    assert np.asarray(Image.open(path).convert("RGBA"))[..., 3].min() == 255
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_facets_say_once_what_all_say_and_give_a_name_one_colour(columns):
+    tasks = ["circle_packing", "min_max_distance", "third"]
+    frame = pd.concat([made_runs(4, task=t, model=m) for t in tasks for m in ("b", "a")])
+    parts = dict(list(frame.groupby("task")))
+    parts["third"] = parts["third"].query("model == 'a'")
+    figure = plots.facets(
+        tasks, lambda t, ax: plots.trajectories(parts[t], by="model", ax=ax), columns=columns
+    )
+    shown = replay.show(figure)
+    assert figure.get_suptitle() == "Best so far, N = 16"
+    assert repr(shown).startswith("Best so far, N = 16; circle_packing; min_max_distance; third")
+    assert "thin: every run" in figure.get_supxlabel()
+    ends = [ax.lines[-1] for ax in figure.axes]
+    names = [[text.get_text() for text in ax.texts if text.get_text()] for ax in figure.axes]
+    assert [each[-1].split(" (")[0] for each in names] == ["a", "a", "a"]
+    assert len({line.get_color() for line in ends}) == 1
+    assert not complaints(figure)
+
+
+def test_facets_of_rows_share_their_names_and_their_legend():
+    effects = made_effects()
+    draw = lambda name, ax: plots.pool_vs_allocation(effects, of=name, ax=ax)  # noqa: E731
+    figure = plots.facets(["one", "two"], draw)
+    replay.show(figure)
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["one", "two"]
+    assert [ax.get_legend() for ax in figure.axes] == [None, None]
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(EFFECTS.values())
+    seen = [ax.yaxis.get_major_ticks()[0].label1.get_visible() for ax in figure.axes]
+    assert seen == [True, False]
+
+
+def test_verdicts_are_coloured_and_only_those_that_apply():
+    ax = plots.verdicts(made_ledger(), columns=["task"])
+    places = {(p.get_x() + 0.48, p.get_y() + 0.44): to_hex(p.get_facecolor()) for p in ax.patches}
+    found = {tuple(np.round(place, 6)): colour.upper() for place, colour in places.items()}
+    kinds = ("holds", "fails", "undetermined")
+    assert found == dict(zip([(0, 0), (1, 0), (0, 1)], map(VERDICTS.get, kinds), strict=True))
+    assert [each.get_text() for each in ax.get_xticklabels()] == ["a", "b"]
+
+
+def test_pulls_and_references_lie_where_they_were_made():
+    made = SimpleNamespace(pulls=np.array([0, 2, 1, -1]), arms=[None] * 3)
+    points = plots.pulls(made).collections[0].get_offsets()
+    assert points.tolist() == [[1, 1], [2, 3], [3, 2]]
+    ax = plots.trajectories(made_runs(3), references={"nearest_neighbour": 0.5})
+    assert ax.lines[-1].get_ydata() == [0.5, 0.5]
+    assert "nearest neighbour" in words(ax)
+
+
+def test_odds_are_those_of_the_kernels_of_resampled_runs():
+    kernel = replay.fit_kernel(chain_runs(budget=16)[1])
+    [line] = [each for each in plots.odds(kernel, draws=5).lines if each.get_linewidth() > 1]
+    seen = kernel.seen & np.isfinite(kernel.fitness)
+    seen[0] = False
+    shares = [each.better[seen] for each in kernel.resampled(5)]
+    np.testing.assert_allclose(line.get_ydata(), 100 * np.median(shares, axis=0))
+    np.testing.assert_allclose(line.get_xdata(), kernel.fitness[seen])
 
 
 def test_figures_made_on_threads_are_those_made_one_by_one(tmp_path):
@@ -343,6 +382,7 @@ def test_bad_choices_list_the_good_ones():
 def test_an_unreached_threshold_says_how_many_do():
     said = words(plots.threshold_times(made_times()))
     assert "not reached by single: 62 % reach 0.9" in said
+    assert "Fitness 0.8" in words(plots.threshold_times(made_times().query("tau == 0.8")))
     never = made_times().assign(time=np.inf, low=np.inf, high=np.inf)
     assert words(plots.threshold_times(never)).count(": 62 %") == len(never)
 

@@ -31,6 +31,7 @@ def test_a_table_is_told_row_by_row_and_formats_are_kept():
     text = replay.say("{task}: {gain} of {of:.1%} at {at[0]}.", table, of=0.25, at=[7])
     assert text.splitlines() == ["a: 0.123 of 25.0% at 7.  ", "b: -2 of 25.0% at 7."]
     assert text._repr_markdown_() == text
+    assert replay.say("{task}", table.assign(task=["x", "y"])) == "x  \ny"
 
 
 @pytest.mark.parametrize("template", ["{none}", "{known.none}", "{}"])
