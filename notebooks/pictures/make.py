@@ -1,9 +1,9 @@
-"""Runs the notebooks, and keeps what they show: for the README, and in the notebooks themselves.
+"""Runs the notebooks that are named, keeps what they show, and takes the README's pictures out.
+
+python notebooks/pictures/make.py 01_depth_breadth    # what its cells show, in it
+python notebooks/pictures/make.py                     # the README's pictures alone
 
 Kept are pictures, and sentences that were made from the data (`replay.say`).
-
-python notebooks/pictures/make.py                     # the README's pictures
-python notebooks/pictures/make.py 01_depth_breadth    # the pictures of these notebooks, in them
 """
 
 import base64
@@ -27,20 +27,16 @@ SENTENCES = "text/markdown"
 
 def main() -> None:
     """Runs each notebook once."""
-    names = sys.argv[1:] or sorted({Path(notebook).stem for notebook, _ in WANTED.values()})
-    for name in names:
+    for name in sys.argv[1:]:
         path = HERE.parent / f"{name}.ipynb"
         notebook = nbformat.read(path, as_version=4)
         resources = {"metadata": {"path": str(HERE.parent)}}
         NotebookClient(notebook, timeout=600, resources=resources).execute()
-        if sys.argv[1:]:
-            path.write_text(json.dumps(kept(notebook), indent=1, ensure_ascii=False) + "\n")
-            continue
-        cells = {cell.id: cell for cell in notebook.cells}
-        for picture, (place, cell) in WANTED.items():
-            if place == path.name:
-                (HERE / picture).write_bytes(base64.b64decode(shown(cells[cell], "image/png")[0]))
-                sys.stdout.write(f"{picture} from {name}, cell {cell}\n")
+        path.write_text(json.dumps(kept(notebook), indent=1, ensure_ascii=False) + "\n")
+    for picture, (place, wanted) in WANTED.items():
+        for cell in nbformat.read(HERE.parent / place, as_version=4).cells:
+            if cell.id == wanted and (pngs := shown(cell, "image/png")):
+                (HERE / picture).write_bytes(base64.b64decode(pngs[0]))
 
 
 def shown(cell: Any, kind: str) -> list[str]:
