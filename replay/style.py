@@ -145,13 +145,15 @@ def head(
         """Wrap to the axes' width; says whether that changed anything."""
         width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
         lines = _wrapped(ax, said["subtitle"])
-        if note not in ax.texts or (lines and note.get_text() == "\n".join(lines)):
+        words = "\n".join(textwrap.wrap(said["title"], max(20, int(width / (TITLE_SIZE * 0.6)))))
+        before = note.get_text(), ax.get_title(loc="left")
+        if note not in ax.texts or before == ("\n".join(lines), words):
             return False
         note.set_text("\n".join(lines))
+        note.xyann = (0, said["base"])
         # An explicit y keeps matplotlib from moving the title after the layout.
-        words = textwrap.wrap(said["title"], max(20, int(width / (TITLE_SIZE * 0.6))))
         ax.set_title(
-            "\n".join(words), loc="left", y=1.0, pad=said["base"] + 3 + line * len(lines),
+            words, loc="left", y=1.0, pad=said["base"] + 3 + line * len(lines),
             color=ink, fontsize=TITLE_SIZE, fontweight="bold",
         )  # fmt: skip
         return True

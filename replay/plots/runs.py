@@ -54,7 +54,7 @@ def trajectories(
 ) -> Axes:
     """Draw best fitness so far: median and interval over runs, and every run as a thin line.
 
-    The median is solid where all runs of a group have a value and dashed where only some do,
+    The median is solid where all runs of a group have a value and dashed where half or more do,
     because the others have ended or nothing of theirs is ok yet.
 
     `frame` has rows of `replay.load`. `x` is one of `COSTS`, which add up over generations. `by`
@@ -107,6 +107,8 @@ def trajectories(
     style.label_ends(ax, theme, ends)
     if x == "generation":
         style.whole_numbers(ax)
+    else:
+        ax.xaxis.set_major_formatter(style.number)
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     fixed = [each for each in fixed if each != "unknown"]
     about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed)
@@ -143,6 +145,9 @@ def worth(
         best_fitness=after["best_fitness"] - start["best_fitness"],
     )
     ax = trajectories(moved, x=x, by=by, ax=ax, theme=theme)
+    said = vars(ax)["said"]
+    said["title"] = said["title"].replace("Best so far", "What the next calls are worth", 1)
+    vars(ax)["fit_head"]()
     ax.set_xlabel(f"{ax.get_xlabel()}, from the fork on")
     ax.set_ylabel("gain over the state, given it")
     return ax
@@ -193,6 +198,9 @@ def _median(
         known = (at >= 0) & (grid <= position[-1])
         row[known] = fitness[at[known]]
     band = curve_band(matrix)
+    few = 2 * band["n"] < len(curves)  # the median of those that go on would mislead
+    if not few[band["n"] > 0].all():
+        band.loc[few, ["value", "low", "high"]] = np.nan
     ax.fill_between(grid, band["low"], band["high"], step="post", color=colour, alpha=0.2, lw=0)
     everyone = (band["n"] == len(curves)).to_numpy()
     ax.step(grid, band["value"], where="post", color=colour, lw=1.2, ls=(0, (2, 2)))
