@@ -77,16 +77,19 @@ def parallel_coordinates(
     ink = THEMES[theme]
     columns = [_positions(ax, k, table[name], ink.text) for k, name in enumerate(fields)]
     limits = table[["fitness", "fitness_low", "fitness_high"]]
-    low, high = float(np.nanmin(limits)), float(np.nanmax(limits))
-    scaled = (limits - low) / ((high - low) or 1.0)
-    end = len(fields)
-    for value, place in ((low, 0.0), (high, 1.0)):
-        _tick(ax, end, place, f"{value:.4g}", ink.text)
     best, colours = max(1, len(table) // 10), colormaps["cividis" if theme != "dark" else "viridis"]
+    shown = [*limits["fitness"], *limits.iloc[:best].to_numpy().ravel()]
+    low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+    scaled = (limits - low) / ((high - low) or 1.0)
+    place = scaled["fitness"] - scaled["fitness"].min()
+    shade = 0.95 * place / (place.max() or 1.0)
+    end = len(fields)
+    for value, at in ((low, 0.0), (high, 1.0)):
+        _tick(ax, end, at, number(value), ink.text)
     for rank in reversed(range(len(table))):
         top = rank < best
         mean, below, above = scaled.iloc[rank]
-        colour = colours(0.95 * mean)
+        colour = colours(shade.iloc[rank])
         heights = [column[rank] for column in columns]
         ax.plot(
             range(end + 1), [*heights, mean], color=colour, lw=1.8 if top else 0.8,
@@ -101,10 +104,10 @@ def parallel_coordinates(
     ax.set(xlim=(-0.3, end + 0.45), ylim=(-0.06, 1.06))
     ax.spines["left"].set_visible(False)
     ax.grid(visible=True, axis="x", color=ink.faint)
-    shown = "the best one" if best == 1 else f"the best {best}"
+    thick = "the best one" if best == 1 else f"the best {best}"
     style.head(
         ax, theme, "Configurations of the sweep",
-        f"{len(table)} configurations coloured by fitness, {shown} thick; at the right the mean "
+        f"{len(table)} configurations coloured by fitness, {thick} thick; at the right the mean "
         "over seeds and "
         f"{_intervals(int(table['n'].max()))}. The best of many look better than they are.",
     )  # fmt: skip

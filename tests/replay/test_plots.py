@@ -193,8 +193,7 @@ def test_facets_say_once_what_all_say_and_give_a_name_one_colour():
     assert not complaints(figure)
     parts["third"] = parts["third"].query("model == 'a'")
     figure = plots.facets(tasks, draw)
-    names = [[text.get_text() for text in ax.texts if text.get_text()] for ax in figure.axes]
-    assert [each[-1] for each in names] == ["a"] * 3
+    assert all("a" in [text.get_text() for text in ax.texts] for ax in figure.axes)
     assert len({ax.lines[-1].get_color() for ax in figure.axes}) == 1
 
 
