@@ -12,6 +12,7 @@ from samples import make_log_bytes, sample_header, write_sample
 
 from evo.journal import BODY, LogBusyError, LogError, Writer, encode_line
 from evo.log import Log, read_log
+from evo.records import Generation, Line
 from evo.upkeep import compact, verify
 
 
@@ -136,6 +137,25 @@ def test_verify_finds_a_missing_child(tmp_path: Path) -> None:
     lines.pop(next(i for i, line in enumerate(lines) if b'"kind":"child"' in line))
     path.write_bytes(b"".join(lines))
     assert "generation 1" in verify(path).faults[0]
+
+
+def test_verify_finds_a_best_that_the_children_do_not_give(tmp_path: Path) -> None:
+    decoder = msgspec.json.Decoder(Line)
+    lines = [decoder.decode(line) for line in make_log_bytes(generations=1).splitlines()]
+    (last,) = (line for line in lines if isinstance(line, Generation))
+    assert last.best_fitness is not None
+    for number, wrong in enumerate((last.best_fitness - 0.1, last.best_fitness + 0.1, None)):
+        told = msgspec.structs.replace(last, best_fitness=wrong)
+        path = tmp_path / f"{number}.jsonl"
+        path.write_bytes(b"".join(encode_line(told if x is last else x) for x in lines))
+        assert any("states best fitness" in fault for fault in verify(path).faults)
+
+
+def test_a_second_header_is_refused(tmp_path: Path) -> None:
+    path = write_sample(tmp_path / "a.jsonl")
+    path.write_bytes(path.read_bytes() + encode_line(sample_header()))
+    with pytest.raises(LogError, match="expected one header, on line 1; got a header here"):
+        read_log(path)
 
 
 @settings(max_examples=40)

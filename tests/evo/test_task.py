@@ -84,6 +84,20 @@ def test_large_files_are_left_out_aloud(tmp_path: Path) -> None:
     assert set(record.encoded) == {"small.bin"}
 
 
+def test_all_files_together_have_a_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_task(tmp_path / "t", a_dot_txt="1" * 60, b_dot_txt="2" * 60)
+    monkeypatch.setattr("evo.folder.TOTAL_CAP", 190)
+    with pytest.warns(UserWarning, match=r"b\.txt \(too large: .* a task 190\)"):
+        record = load_task(folder).record
+    assert record.omitted == ("b.txt",)
+    assert "a.txt" in record.files
+
+
+def test_a_name_in_code_is_no_key(tmp_path: Path) -> None:
+    code = "token = token_of_the_user_number_1234\n"
+    assert "own.py" in load_task(folder_task(tmp_path / "t", own_dot_py=code)).record.files
+
+
 @pytest.mark.parametrize("name", ["../evil", "a/b", "a\\b", ".hidden", "a\nb"])
 def test_a_name_cannot_lead_out_of_the_folder_of_logs(tmp_path: Path, name: str) -> None:
     toml = f"name = {msgspec.json.encode(name).decode()}\n"
