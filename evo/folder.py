@@ -180,7 +180,8 @@ def read_config(folder: Path) -> TaskConfig:
 
 def _foreign(folder: Path) -> tuple[str | None, float | None]:
     """The system message and the evaluator's time limit of an OpenEvolve config.yaml."""
-    path = next((path for path in sorted(folder.glob("config*.y*ml")) if path.is_file()), None)
+    paths = sorted(folder.glob("config*.y*ml"), key=lambda path: (path.stem != "config", path.name))
+    path = next((path for path in paths if path.is_file()), None)
     if path is None:
         return None, None
     import yaml

@@ -61,7 +61,9 @@ def test_other_layouts(tmp_path: Path) -> None:
 
 def test_statement_and_time_limit_of_a_foreign_config(tmp_path: Path) -> None:
     config = "prompt:\n  system_message: |\n    Make it round.\nevaluator:\n  timeout: 7\n"
-    task = load_task(folder_task(tmp_path / "t", config_dot_yaml=config))
+    folder = folder_task(tmp_path / "t", config_dot_yaml=config)
+    (folder / "config-fast.yaml").write_text("system_message: not this one\n")
+    task = load_task(folder)
     assert task.statement == "Make it round."
     assert task.limits.seconds == 7
 

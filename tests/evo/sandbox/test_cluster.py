@@ -19,7 +19,7 @@ import evo
 from evo.cli import main
 from evo.llm.server import OfflineServer
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.sandbox.cluster import ClusterEvaluator, active_backend, carry_backend, open_evaluator
+from evo.sandbox.cluster import ClusterEvaluator, open_evaluator
 
 pytestmark = pytest.mark.slow
 
@@ -203,25 +203,3 @@ def test_workers_without_this_package_or_none_at_all_are_said(
     monkeypatch.setattr("evo.sandbox.cluster.version", lambda _: "9.9")
     with pytest.raises(SandboxError, match=r"expected 9\.9 as here"):
         _ = evaluator.protections
-
-
-def test_which_backend_is_a_cluster(cluster: Cluster) -> None:
-    assert active_backend() is None
-    for local in ("loky", "threading", "multiprocessing", "sequential"):
-        with joblib.parallel_config(backend=local):
-            assert active_backend() is None
-    with joblib.parallel_config(backend="dask", client=cluster.client):
-        assert active_backend() is not None
-        carried = carry_backend()
-        seen: list[object] = []
-
-        def look() -> None:
-            seen.append(active_backend())
-            with carried():
-                seen.append(active_backend())
-
-        thread = threading.Thread(target=look)
-        thread.start()
-        thread.join()
-    assert seen[0] is None
-    assert seen[1] is not None

@@ -96,16 +96,6 @@ def test_a_negative_radius_is_refused(cp):
         cp.score((centers, radii))
 
 
-@pytest.mark.parametrize("huge", [1e308, -1e308, 1e17])
-def test_huge_numbers_leave_the_square(cp, huge):
-    centers, radii = grid()
-    centers[3, 1] = huge
-    with pytest.raises(ValueError, match="circle 3 leaves the unit square"):
-        cp.score((centers, radii))
-    with pytest.raises(ValueError, match="circle 0 leaves the unit square"):
-        cp.score((centers, np.full(26, abs(huge))))
-
-
 @pytest.mark.parametrize("reported", [(), (99.0,), ("many",), (None,), (float("nan"),)])
 def test_the_reported_sum_is_ignored(cp, reported):
     centers, radii = grid()
