@@ -102,7 +102,8 @@ def _plan_allocation(
     """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
 
     Called again with the same arguments and folder, it goes on where it was killed: no logged
-    call is made twice.
+    call is made twice. Where a text is checked on instances held out, no arm is tested at the end:
+    `evo.resume(arm, generations=T)` with the one you choose tests it, once.
 
     Args:
         task: Name, alias, folder or Task.
