@@ -57,10 +57,14 @@ def run(
     several = seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None
     if log is not None and several:
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
-    plan = make(seeds=seeds or [seed]) if log is None else plan_run(seed=seed, log=log, **given)
-    print(outlook(plan.runs, given.get("budget")), flush=True)
-    made = plan.do()
-    print_logs(made if log is None else [made])
+    if log is None:
+        plan = make(seeds=seeds or [seed])
+        print(outlook(plan.runs, given.get("budget")), flush=True)
+        print_logs(plan.do())
+    else:
+        alone = plan_run(seed=seed, log=log, **given)
+        print(outlook(alone.runs, given.get("budget")), flush=True)
+        print_logs([alone.do()])
     return 0
 
 

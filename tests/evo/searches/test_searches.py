@@ -149,6 +149,8 @@ def test_elite_survives_worse_children_and_selection_keeps_the_best() -> None:
     state = search.start(Member((0, 0), 0.9), 1e-9)
     state = search.fold(state, archive_of([[0.1, 0.2, 0.3, 0.4]])[0])
     assert [m.place for m in state.members] == [(0, 0), (1, 3), (1, 2)]
+    state = search.fold(state, [Member((2, 0), 0.2), Member((2, 1), None)])
+    assert [m.place for m in state.members] == [(0, 0), (1, 3), (2, 0)]  # children before older
 
 
 def test_crossover_takes_two_parents_and_its_rate_is_kept() -> None:
