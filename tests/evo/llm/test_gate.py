@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import math
 import os
 import signal
 import socket
@@ -512,7 +513,8 @@ def test_what_was_under_way_counts_at_its_worst_and_the_last_minute_again() -> N
             assert [post(max_tokens=10)[0] for _ in range(3)] == [200, 200, 429]
             _, content, headers = post(max_tokens=10)
             assert b"rate_limit_exceeded" in content
-            assert 0 < float(headers["retry-after-ms"]) / 1000 <= 60
+            wait = float(headers["retry-after-ms"]) / 1000
+            assert 0 < wait <= math.ceil(wait) == int(headers["retry-after"]) <= 60
         assert [line["number"] for line in logged(path)["sent"]] == [0, 1, 2]
         other = Model(name="other", base_url=upstream.model.base_url)
         with (

@@ -217,8 +217,14 @@ def test_the_load_adds_up():
     load = slots.load
     assert 0.2 <= load.busy <= 2 * load.open
     assert load.utilisation == load.busy / (2 * load.open)
-    assert load.queued > 0
     assert load.limited == 0
+    slots = Slots(1)
+    with slots.slot():
+        threads, _ = waiters(slots, [None] * 3)
+        time.sleep(0.2)
+        assert slots.load.queued >= 3 * 0.2
+    for thread in threads:
+        thread.join()
 
 
 @pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
