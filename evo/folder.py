@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import base64
-import difflib
 import gzip
 import os
 import re
@@ -24,6 +23,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec.structs import replace
 
+from evo.plugins import meant
 from evo.records import Evolves, Isolation, Limits
 
 Picture = Literal["", "circles", "points", "triangle"]
@@ -160,8 +160,7 @@ def read_config(folder: Path) -> TaskConfig:
         ("limits.", limits, Limits.__struct_fields__),
     ):
         for key in (key for key in table if key not in names):
-            close = difflib.get_close_matches(key, names, n=1)
-            hint = f"; did you mean {prefix + close[0]!r}?" if close else ""
+            hint = meant(key, names, prefix)
             allowed = ", ".join(prefix + name for name in names)
             raise TaskError(f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed})")
     try:

@@ -11,13 +11,20 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 Made = TypeVar("Made")
+
+
+def meant(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """Returns the question whether another name was meant, where one is close; else nothing."""
+    close = difflib.get_close_matches(name, [*known], n=1)
+    return f"; did you mean {prefix + close[0]!r}?" if close else ""
 
 
 @functools.cache

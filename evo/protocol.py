@@ -8,7 +8,6 @@ it is.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import math
@@ -31,6 +30,7 @@ from evo.configuration import (
 from evo.cost import price_of_tokens
 from evo.handle import Control, read_begun
 from evo.log import Log, Logs
+from evo.plugins import meant
 from evo.records import Header
 from evo.runs.fork import changed, copies_of
 from evo.runs.resources import open_resources
@@ -167,10 +167,9 @@ def load_protocol(file: str | os.PathLike[str]) -> Protocol:
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Protocol)
     except OSError:
-        close = difflib.get_close_matches(os.fspath(file), shipped, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        name, known = os.fspath(file), ", ".join(shipped)
         raise ProtocolError(
-            f"no protocol {os.fspath(file)!r}: expected a file or one of {', '.join(shipped)}{hint}"
+            f"no protocol {name!r}: expected a file or one of {known}{meant(name, shipped)}"
         ) from None
     except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
         raise ProtocolError(f"{path}: {error}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -24,7 +23,7 @@ from evo.folder import (
     read_folder,
     relative,
 )
-from evo.plugins import plugged_in
+from evo.plugins import meant, plugged_in
 from evo.records import Isolation, Limits, TaskRecord
 
 SHIPPED = Path(__file__).with_name("tasks")
@@ -342,8 +341,7 @@ def _find_folder(task: str | os.PathLike[str]) -> Path:
         return folder
     if folder.exists():
         raise TaskError(f"{text}: expected a task's folder, got a file; give the folder it is in")
-    close = difflib.get_close_matches(text, names, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = meant(text, names)
     known = ", ".join(
         f"{name} ({', '.join(config.aliases)})" if config.aliases else name
         for name, config in shipped.items()

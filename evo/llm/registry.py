@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import shlex
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from evo.plugins import plugged_in
+from evo.plugins import meant, plugged_in
 from evo.records import Header, Model, Sampling
 
 FILE_VARIABLE = "EVO_MODELS"
@@ -53,10 +52,8 @@ def find_model(model: str | Model) -> Model:
     known = load_models()
     if model in known:
         return known[model]
-    close = difflib.get_close_matches(model, known, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else ""
     raise ModelError(
-        f"unknown model {model!r}{meant}\n"
+        f"unknown model {model!r}{meant(model, known)}\n"
         f"known: {', '.join(known)}\n"
         f"To add it, put this into {USER_FILE} (or a file that {FILE_VARIABLE} names):\n"
         f'    ["{model}"]\n'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import hashlib
 import inspect
 import textwrap
@@ -15,7 +14,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from evo.plugins import plugged_in
+from evo.plugins import meant, plugged_in
 from evo.records import Header, SearchRecord
 from evo.searches.base import Search
 from evo.searches.greedy import BestOfN, Greedy
@@ -45,8 +44,7 @@ def find_search(search: str | Mapping[str, Any] | Search) -> Search:
         name = fields.pop("name", None)
         known = {**plugged_in("evo.searches"), **SEARCHES}
         if name not in known:
-            close = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = meant(str(name), known)
             raise ValueError(f"unknown search {name!r}: one of {', '.join(known)}{hint}")
         return _made(name, known[name], fields)
     if not is_search(search):

@@ -14,7 +14,6 @@ field's does not depend on the others.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import random
@@ -24,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from evo.plugins import meant
 from evo.sweeping.fields import canonical, known_fields
 
 DIGITS = 4  # significant ones of a drawn number
@@ -203,9 +203,8 @@ def check_field(name: str) -> None:
     if name in ("seed", "seeds"):
         raise SpaceError("seed: is no field of a space; give seeds=[...], which all share")
     if name not in fields:
-        close = difflib.get_close_matches(name, fields, n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else ""
-        raise SpaceError(f"unknown field {name!r}{meant} (known: {', '.join(fields)})")
+        known = ", ".join(fields)
+        raise SpaceError(f"unknown field {name!r}{meant(name, fields)} (known: {known})")
 
 
 def _dimension(name: str, spec: Any) -> Dimension:
