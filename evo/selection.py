@@ -144,7 +144,10 @@ def plan_selection(
             choices, task=task, samples=samples, seeds=seeds, seed=seed, generations=generations,
             base=base, **shared,
         )  # fmt: skip
-    limits = _limits(budget, found)
+    units = ("samples", "cost", "seconds") if found.kind == "rows" else ("samples", *UNITS)
+    if wrong := [unit for unit in budget or {} if unit not in units]:
+        raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
+    limits = check_budget(budget, found.headers, more=("samples", "cost"))
     low, high = _bounds_of(found) if bounds is None else bounds
     varied = [_varied(each, found.values) for each in found.values]
     terms = Terms(
@@ -187,14 +190,6 @@ def plan_selection(
 
 select_best = in_foreground("select_best", plan_selection)
 start_selection = in_background("start_selection", plan_selection)
-
-
-def _limits(budget: Mapping[str, float] | None, found: Choices) -> dict[str, float]:
-    """Returns the limits of a budget, whose units have to be known for all choices."""
-    units = ("samples", "cost", "seconds") if found.kind == "rows" else ("samples", *UNITS)
-    if wrong := [unit for unit in budget or {} if unit not in units]:
-        raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
-    return check_budget(budget, found.headers, more=("samples", "cost"))
 
 
 def _play(found: Choices, session: Session, chooser: BaseSelector, **named: Any) -> Selection:

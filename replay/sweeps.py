@@ -72,11 +72,10 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     Returns:
         Columns: configuration (a short hash), trial (the first that proposed it), seed, task,
         model, status (completed, failed, cancelled or pending), done (generations so far),
-        generations (of an allocation its rounds), children; each field of the space by its own
-        name, NaN or None where its condition does not hold; `FIGURES`, NaN unless completed, and
-        `tokens`; log (path) and error. `attrs["fields"]` names the fields of the space,
-        `attrs["folder"]` the folder. The figures are those of the configuration's own T, though the
-        log may hold more.
+        generations (an allocation's rounds), children; each field of the space by its own name, NaN
+        or None where its condition does not hold; `FIGURES` at the configuration's own T, NaN
+        unless completed, and `tokens`; log (path) and error. `attrs["fields"]` names the fields of
+        the space, `attrs["folder"]` the folder.
 
     Raises:
         LogError: Not the folder of a sweep, or damaged.
@@ -236,7 +235,8 @@ def levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
     if numbers and numeric.nunique() > MOST_LEVELS:
         edges = np.unique(np.nanquantile(numeric, [0, 0.25, 0.5, 0.75, 1]))
         cut = np.clip(np.searchsorted(edges, numeric, side="right") - 1, 0, len(edges) - 2)
-        names = [f"{_brief(a)} to {_brief(b)}" for a, b in itertools.pairwise(edges)]
+        brief = [f"{edge:,.0f}" if abs(edge) >= 100 else f"{edge:.3g}" for edge in edges]
+        names = [f"{low} to {high}" for low, high in itertools.pairwise(brief)]
         labels = pd.Series([names[k] for k in cut], index=values.index)
     elif numbers:
         names = [f"{value:g}" for value in np.sort(numeric.dropna().unique())]
@@ -246,10 +246,6 @@ def levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
         labels = values.map(str, na_action="ignore")
     labels = labels.where(values.notna(), "not asked")
     return labels, [*names, "not asked"]
-
-
-def _brief(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def pareto_front(table: pd.DataFrame, cost: str, fitness: str = "fitness") -> pd.DataFrame:
@@ -293,7 +289,6 @@ def select(
     failure_value: float | None = None,
     interval: Kind = "anytime",
     c: float = 1.0,
-    budget: Mapping[str, float] | None = None,
     fields: Sequence[str] | None = None,
     value: str | None = None,
     sample: str = "seed",
@@ -321,7 +316,6 @@ def select(
         failure_value: What a failure counts; None: the lower bound.
         interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
         c: Standard errors, for `compat`.
-        budget: Limits by unit: samples, and calls where a frame states them.
         fields: Columns that name a configuration; None: all that vary and are no measure.
         value: Column of the reward; None: best_fitness, else fitness.
         sample: Column that pairs samples.
@@ -356,7 +350,7 @@ def select(
         chooser = build(ordered.shape[:2], terms, rng=Draws(seed + first, len(ordered)))
         races = race(
             chooser,
-            LoggedSamples(ordered, sizes=sizes, costs=costs, budget=budget),
+            LoggedSamples(ordered, sizes=sizes, costs=costs),
             watcher=None if first else rounds.append,
         )
         parts.append(races)

@@ -10,7 +10,7 @@ import itertools
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +26,8 @@ from evo.cost import cost_of_calls
 from evo.handle import Control
 from evo.journal import Reader, Writer
 from evo.llm.client import CallCancelled, EndpointRefused
-from evo.log import Log, read_log
-from evo.records import End, Initial, Record
+from evo.log import Log, LogWriter, read_log
+from evo.records import End, Header, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
 from evo.runs.resources import Resources, open_resources
@@ -191,56 +191,11 @@ class RunSamples(LiveSamples):
         return self.session.folder / f"{owner:03}-{run}-s{self._seeds[i]}.jsonl"
 
 
-class _Text:
-    """A text and its log: that of a run whose initial text is being evaluated."""
-
-    def __init__(
-        self, path: Path, configuration: Configuration, session: Session, resources: Resources
-    ) -> None:
-        self._header, self._resources = configuration.header, resources
-        task = self._header.task
-        self._text = task.files[task.program_file]
-        self.writer, log = open_log(path, self._header, session_line(resources, Goal(0)))
-        session.stack.callback(self._close)
-        self._evaluator = InstanceEvaluator(self._header, resources, self.writer.append)
-        # What failed may do better now, as in a run.
-        calls = [*log.instance_calls, *log.critic_calls] if log else []
-        self._evaluator.learn([call for call in calls if call.reply is not None])
-        self._evaluated = log is not None and log.initial is not None
-
-    def _close(self) -> None:
-        stopped = self._resources.stopping.is_set()
-        self.writer.append(End(reason="interrupted" if stopped else "completed"))
-        self.writer.close()
-
-    def ask(self, problems: Sequence[int], *, last: bool) -> list[Sample]:
-        """Returns how the text does on some problems; after the last it is evaluated on all."""
-        header = self._header
-        tried = self._evaluator.attempt(self._text, problems, header.limits)
-        if all(each.calls[0].reply is None for each in tried):
-            reason = last_error([each.calls[0] for each in tried])
-            raise EndpointRefused(
-                f"{reason}; the same arguments and folder go on once that is mended"
-            )
-        if last and not self._evaluated:
-            whole = self._evaluator.evaluate(header.task, self._text, header.limits)
-            if whole.status != "no_reply":
-                self.writer.append(Initial(evaluation=whole))
-            self._evaluated = True
-        made = []
-        for each in tried:
-            cost = cost_of_calls(each.calls, header)
-            score = math.nan if each.instance.score is None else each.instance.score
-            made.append(Sample(score, cost.by_unit(cost.seconds), 1.0))
-        return made
-
-
 class ProblemSamples(LiveSamples):
     """A sample is a call on one problem of a data set, and its outcome the score of the reply.
 
-    Each configuration has a log: its calls go there, and once its text was tried on every problem,
-    the evaluation. So `evo.resume` goes on with a log by evolving its text, and makes none of these
-    calls again.
+    Each configuration has a log, that of a run whose initial text is being evaluated: `evo.resume`
+    goes on with it by evolving its text, and makes none of these calls again.
     """
 
     unit = "problem"
@@ -250,25 +205,42 @@ class ProblemSamples(LiveSamples):
     ) -> None:
         super().__init__(len(configurations), session)
         self._order, resources = order, session.open_resources()
-        scored = any(each.header.task.score == "critic" for each in configurations)
-        self._most = 2 if scored else 1
-        self._texts = [
-            _Text(session.folder / f"{k:03}-{each.run}.jsonl", each, session, resources)
-            for k, each in enumerate(configurations)
-        ]
+        self._texts: list[tuple[Header, LogWriter, InstanceEvaluator]] = []
+        for k, each in enumerate(configurations):
+            path, header = session.folder / f"{k:03}-{each.run}.jsonl", each.header
+            writer, log = open_log(path, header, session_line(resources, Goal(0)))
+            session.stack.callback(self._close, writer)
+            evaluator = InstanceEvaluator(
+                header,
+                resources.evaluator.evaluate,
+                resources.caller(header),
+                max_concurrent=resources.max_concurrent,
+                stopping=resources.stopping,
+                on_call=writer.append,
+                scorer=resources.scorer(header, writer.append),
+            )
+            known = [*log.instance_calls, *log.critic_calls] if log else []
+            # What failed may do better now, as in a run.
+            evaluator.learn([call for call in known if call.reply is not None])
+            self._texts.append((header, writer, evaluator))
+
+    def _close(self, writer: LogWriter) -> None:
+        stopped = self.session.control.stopping.is_set()
+        writer.append(End(reason="interrupted" if stopped else "completed"))
+        writer.close()
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
         """Returns the one log of each configuration that was sampled."""
         return tuple(
-            (read_log(text.writer.path),) if count else ()
-            for text, count in zip(self._texts, counts.tolist(), strict=True)
+            (read_log(writer.path),) if count else ()
+            for (_, writer, _), count in zip(self._texts, counts.tolist(), strict=True)
         )
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
         """Asks the problems: of several configurations at once, unless a budget counts tokens."""
-        if "calls" in self.ledger.limits:  # each sample is one, or two with its critic's
+        if "calls" in self.ledger.limits:  # each sample is one
             left = self.ledger.limits["calls"] - self.ledger.total.get("calls", 0.0)
-            wanted = wanted[: max(0, math.ceil(left / self._most))]
+            wanted = wanted[: max(0, math.ceil(left))]
         found: dict[Place, Sample] = {}
         if self.ledger.limits.keys() - {"calls"}:
             for place in wanted:
@@ -291,13 +263,23 @@ class ProblemSamples(LiveSamples):
 
     def _ask(self, places: Sequence[Place]) -> dict[Place, Sample]:
         """Asks the problems of one configuration; none once a stop was asked for."""
-        problems = [self._order[i] for _, i in places]
-        k, i = places[-1]
+        header, _, evaluator = self._texts[places[0][0]]
+        text = header.task.files[header.task.program_file]
         try:
-            made = self._texts[k].ask(problems, last=i == len(self._order) - 1)
+            tried = evaluator.attempt(text, [self._order[i] for _, i in places], header.limits)
         except CallCancelled:
             return {}
-        return dict(zip(places, made, strict=True))
+        if all(call.reply is None for _, call in tried):
+            reason = last_error([call for _, call in tried])
+            raise EndpointRefused(
+                f"{reason}; the same arguments and folder go on once that is mended"
+            )
+        made = {}
+        for place, (instance, call) in zip(places, tried, strict=True):
+            cost = cost_of_calls([call], header)
+            score = math.nan if instance.score is None else instance.score
+            made[place] = Sample(score, cost.by_unit(cost.seconds), 1.0)
+        return made
 
 
 Agent = Callable[..., Any]
@@ -348,13 +330,12 @@ class RowSamples(LiveSamples):
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
         """Calls the agent, several times at once; under a budget as if one after another."""
-        from joblib import Parallel, delayed
-
         worst = Worst({"cost": math.inf}, {"cost": 0.0}, generations=0)
         turns = Turns(self.ledger, [(place, worst) for place in wanted])
         stopped = self.session.control.stopping.is_set
 
-        def one(place: int, sample: Place) -> Sample | None:
+        def one(turn: tuple[int, Place]) -> Sample | None:
+            place, sample = turn
             try:
                 if not turns.may_begin(place, stopped):
                     return None
@@ -365,9 +346,8 @@ class RowSamples(LiveSamples):
                 turns.finish(place)
 
         jobs = min(len(wanted), self.session.settings.max_concurrent)
-        threads = Parallel(n_jobs=jobs, backend="threading", batch_size=1, pre_dispatch="all")
         with contextlib.closing(turns):
-            found = threads(delayed(one)(*each) for each in enumerate(wanted))
+            found = parallel.map(one, enumerate(wanted), max_workers=jobs)
         return list(itertools.takewhile(lambda each: each is not None, found))
 
     def _sample(self, k: int, i: int) -> Sample:
@@ -375,8 +355,8 @@ class RowSamples(LiveSamples):
         if (line := self._known.get((k, row))) is None:
             began = time.monotonic()
             said = self._agent(self._rows[row], **self._choices[k])
-            if inspect.isawaitable(said):
-                said = asyncio.run(_await(said))
+            if inspect.iscoroutine(said):
+                said = asyncio.run(said)
             score, cost = said if isinstance(said, tuple) else (said, 0.0)
             line = Scored(
                 choice=k,
@@ -388,7 +368,3 @@ class RowSamples(LiveSamples):
             self._writer.append(line)
         score = math.nan if line.score is None else line.score - self._weight * line.cost
         return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)
-
-
-async def _await(said: Awaitable[Any]) -> Any:
-    return await said

@@ -139,10 +139,6 @@ class LoggedSamples:
         rewards: (replicates, configurations, samples), or without the first for all replicates.
         sizes: (configurations,), how many samples there are of each; None: as many as columns.
         costs: By unit, (configurations, samples) or what is broadcast to it.
-        budget: Limits by unit: samples, or one of `costs`.
-
-    Raises:
-        ValueError: A limit is not positive, or in a unit in which nothing is counted or unknown.
     """
 
     def __init__(
@@ -151,60 +147,26 @@ class LoggedSamples:
         *,
         sizes: Ints | None = None,
         costs: Mapping[str, Floats] | None = None,
-        budget: Mapping[str, float] | None = None,
     ) -> None:
         self._rewards = rewards if rewards.ndim == 3 else rewards[None]
-        self.shape = (self._rewards.shape[0], self._rewards.shape[1])
-        size = self._rewards.shape[2]
-        self.sizes = np.full(self.shape[1], size) if sizes is None else sizes
-        self._costs = {
-            unit: np.broadcast_to(cost, (self.shape[1], size))
-            for unit, cost in {**(costs or {}), "samples": np.ones(1)}.items()
-        }
-        self._budget = dict(budget or {})
-        for unit, limit in self._budget.items():
-            if not limit > 0:
-                raise ValueError(f"budget: expected a positive number of {unit}, got {limit!r}")
-            if unit not in self._costs:
-                known = ", ".join(sorted(self._costs))
-                raise ValueError(f"budget: nothing is counted in {unit!r} here (known: {known})")
-            if np.isnan(self._costs[unit]).any():
-                raise ValueError(
-                    f"budget: what a sample cost in {unit} is unknown; use another unit"
-                )
-        self._spent = {unit: np.zeros(self.shape[0]) for unit in self._budget}
+        replicates, arms, size = self._rewards.shape
+        self.shape = (replicates, arms)
+        self.sizes = np.full(arms, size) if sizes is None else sizes
+        counted = costs or {"samples": np.ones(1)}
+        self._costs = {unit: np.broadcast_to(cost, (arms, size)) for unit, cost in counted.items()}
 
     def take(self, first: Ints, number: Ints) -> Taken:
-        """The next samples of each row, as far as the budget goes."""
+        """The next samples of each row."""
         step = np.arange(int(number.max()))
         at = np.minimum(first[:, :, None] + step, self._rewards.shape[2] - 1)
-        number = self._within(at, number)
         given = step < number[:, :, None]
         values = np.where(given, np.take_along_axis(self._rewards, at, axis=2), 0.0)
+        row = np.arange(self.shape[1])[:, None]
         costs = {
-            unit: np.where(given, self._each(unit, at), 0.0).sum(axis=2)
-            for unit in self._costs
-            if unit != "samples" or len(self._costs) == 1
+            unit: np.where(given, cost[row, at], 0.0).sum(axis=2)
+            for unit, cost in self._costs.items()
         }
-        for unit in self._spent:
-            self._spent[unit] += np.where(given, self._each(unit, at), 0.0).sum(axis=(1, 2))
         return Taken(number, values, costs, next(iter(costs.values())))
-
-    def _each(self, unit: str, at: Ints) -> Floats:
-        found: Floats = self._costs[unit][np.arange(self.shape[1])[:, None], at]
-        return found
-
-    def _within(self, at: Ints, number: Ints) -> Ints:
-        """How many of the samples at these places begin below every limit."""
-        asked = np.arange(at.shape[2]) < number[:, :, None]
-        begins = asked.copy()
-        for unit, limit in self._budget.items():
-            cost = np.where(asked, self._each(unit, at), 0.0).swapaxes(1, 2)
-            flat = cost.reshape(len(cost), -1)
-            before = self._spent[unit][:, None] + np.cumsum(flat, axis=1) - flat
-            begins &= (before < limit).reshape(cost.shape).swapaxes(1, 2)
-        within: Ints = begins.sum(axis=2)
-        return within
 
 
 def rewards_of(

@@ -22,7 +22,6 @@ def play(
     values: np.ndarray,
     selector: Any,
     *,
-    budget: dict[str, float] | None = None,
     seed: int = 0,
     parameters: dict[str, Any] | None = None,
     costs: dict[str, np.ndarray] | None = None,
@@ -33,7 +32,7 @@ def play(
     chosen = find_selector(selector, **own)(
         values.shape[:2], Terms(size=values.shape[2], **terms), rng=Draws(seed, len(values))
     )
-    return race(chosen, LoggedSamples(values, costs=costs, budget=budget))
+    return race(chosen, LoggedSamples(values, costs=costs))
 
 
 def bernoulli(means: list[float], size: int, *, replicates: int = 1, seed: int = 0) -> np.ndarray:
@@ -133,23 +132,6 @@ def test_ties_go_by_lower_bound_then_cost_then_order() -> None:
     costs = {"calls": np.array([[1.0], [3.0], [2.0], [2.0]])}
     assert play(values, "brute_force", costs=costs).winner == 2
     assert play(values, "brute_force").winner == 1
-
-
-@pytest.mark.parametrize("selector", sorted(SELECTORS))
-def test_budget(selector: str) -> None:
-    values = np.random.default_rng(1).random((6, 5, 40))
-    exact = play(values, selector, budget={"samples": 37})
-    assert (exact.spent["samples"].sum(axis=1) <= 37).all()
-    equal = exact.standing.count
-    if selector in ("brute_force", "successive_halving"):  # served sample by sample, not row by row
-        assert (equal.max(axis=1) - equal.min(axis=1) <= 1).all()
-    assert (exact.end != ENDS.index("exhausted")).all() or selector == "successive_halving"
-    costs = {"calls": np.full((5, 40), 4.0)}
-    calls = play(values, selector, budget={"calls": 50}, costs=costs)
-    assert (calls.spent["calls"].sum(axis=1) == 52).all(), "one sample overshoots at most"
-    for wrong, why in (({"dollars": 1}, "nothing is counted"), ({"samples": 0}, "positive number")):
-        with pytest.raises(ValueError, match=why):
-            play(values, selector, budget=wrong)
 
 
 def test_random_search_tries_so_many() -> None:
