@@ -77,32 +77,18 @@ def find_choices(
     """Returns choices of which a sample is a run or a problem; see `evo.select_best`."""
     depth = {} if generations is None else {"generations": generations}
     shared = {**depth, **(base or {}), **options}
-    if samples not in ("seeds", "problems"):
-        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     if samples == "problems":
-        return problem_choices(choices, shared, task, at_least("seed", seed, 0))
-    return run_choices(choices, shared, task, seeds_of(seeds))
-
-
-def run_choices(
-    choices: Given,
-    shared: Values,
-    task: str | os.PathLike[str] | Task | None,
-    seeds: Sequence[int],
-) -> Choices:
-    """Choices of which a sample is a run."""
+        return _problem_choices(choices, shared, task, at_least("seed", seed, 0))
+    if samples != "seeds":
+        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     listed = parse_space(choices).grid() if isinstance(choices, Mapping) else choices
     values, known = _configured([{**shared, **each} for each in listed], task)
-    return _of_configurations(
-        values, known, "seeds", seeds, lambda session: RunSamples(known, seeds, session)
-    )
+    ids, name, run = [each.id for each in known], known[0].header.task.name, seeds_of(seeds)
+    return Choices(values, ids, "seeds", run, name, lambda s: RunSamples(known, run, s), known)
 
 
-def problem_choices(
-    choices: Given,
-    shared: Values,
-    task: str | os.PathLike[str] | Task | None,
-    seed: int,
+def _problem_choices(
+    choices: Given, shared: Values, task: str | os.PathLike[str] | Task | None, seed: int
 ) -> Choices:
     """Choices of which a sample is a problem of a data set, texts in their tasks."""
     if isinstance(choices, Mapping):
@@ -117,14 +103,15 @@ def problem_choices(
         if any(name in each for each in told):
             raise ValueError(f"{name}: nothing evolves where samples are problems; leave it out")
     values, plain = _configured(told, task)
-    known = [_with_text(each, text) for each, text in zip(plain, texts, strict=True)]
+    known = [_with_text(each.header, text) for each, text in zip(plain, texts, strict=True)]
+    first = known[0].header.task
     if len({each.header.task.files[each.header.task.instances_file] for each in known}) > 1:
         raise ValueError("choices: samples can be problems only if all share one data set")
     for each, text in zip(values, texts, strict=True):
         each.update({} if text is None else {"text": text})
-    order = _shuffled(len(read_instances(known[0].header.task)), seed)
-    return _of_configurations(
-        values, known, "problems", order, lambda session: ProblemSamples(known, order, session)
+    ids, order = [each.id for each in known], _shuffled(len(read_instances(first)), seed)
+    return Choices(
+        values, ids, "problems", order, first.name, lambda s: ProblemSamples(known, order, s), known
     )
 
 
@@ -163,17 +150,6 @@ def row_choices(
     )
 
 
-def _of_configurations(
-    values: list[dict[str, Any]],
-    known: Sequence[Configuration],
-    kind: Literal["seeds", "problems"],
-    sampled: Sequence[int],
-    samples: Callable[[Session], LiveSamples],
-) -> Choices:
-    ids, name = [each.id for each in known], known[0].header.task.name
-    return Choices(values, ids, kind, sampled, name, samples, known)
-
-
 def _configured(
     values: list[dict[str, Any]], task: str | os.PathLike[str] | Task | None
 ) -> tuple[list[dict[str, Any]], list[Configuration]]:
@@ -195,9 +171,8 @@ def _configured(
     return values, [configure(each, tasks) for each in values]
 
 
-def _with_text(configuration: Configuration, text: str | None) -> Configuration:
+def _with_text(header: Header, text: str | None) -> Configuration:
     """Returns a configuration of which a sample is a problem: its text, and no generations."""
-    header = configuration.header
     task = header.task
     if not (task.asks_model and task.instances_file):
         raise ValueError(
