@@ -24,27 +24,16 @@ from evo.task import calls_of_evaluation
 
 @dataclass
 class LiveArm:
-    """An arm that plays its log as far as it reaches and asks the model beyond.
+    """An arm that plays its log as far as it reaches and asks the model beyond."""
 
-    Attributes:
-        fitness: Best so far after each generation that is logged, NaN while nothing is ok.
-        costs: By generation from 0, what it cost by unit.
-        free: Generations, generation 0 included, that were paid for before the allocation.
-        run: The run; None for a compact log, which ends where it ends.
-        log: What it goes on from, until it has begun; None: nothing.
-        begun: Whether generation 0 is known: where it costs calls, not before the first pull.
-        most: Calls that generation 0 and each other generation cost at most.
-        played: Generations that this allocation has pulled.
-    """
-
-    fitness: list[float]
-    costs: list[dict[str, float]]
-    free: int
-    run: Arm | None
-    log: Log | None
-    begun: bool
-    most: tuple[int, int]
-    played: int = 0
+    fitness: list[float]  # best so far after each logged generation, NaN while nothing is ok
+    costs: list[dict[str, float]]  # by unit, of each generation from 0 on
+    free: int  # generations, 0 included, that were paid for before the allocation
+    run: Arm | None  # None for a compact log, which ends where it ends
+    log: Log | None  # what it goes on from, until it has begun
+    begun: bool  # whether generation 0 is known: where it costs calls, not before the first pull
+    most: tuple[int, int]  # calls that generation 0 and each other one cost at most
+    played: int = 0  # generations that this allocation has pulled
 
     @property
     def open(self) -> bool:
@@ -80,19 +69,13 @@ class LiveArm:
 
 @dataclass
 class LiveArms:
-    """Live runs as the arms of one replicate; see `evo.allocation.Arms`.
-
-    Attributes:
-        cap: Generations of an arm at most; None: no cap.
-        initial: Whether generation 0 is charged, at an arm's first pull.
-        stopped: Whether an arm gave up its generation because the control says so.
-    """
+    """Live runs as the arms of one replicate; see `evo.allocation.Arms`."""
 
     arms: list[LiveArm]
-    cap: int | None
-    initial: bool
+    cap: int | None  # generations of an arm at most
+    initial: bool  # whether generation 0 is charged, at an arm's first pull
     control: Control
-    stopped: bool = False
+    stopped: bool = False  # whether an arm gave up its generation because the control says so
 
     @property
     def shape(self) -> tuple[int, int]:

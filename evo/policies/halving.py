@@ -16,22 +16,16 @@ class SuccessiveHalving(BasePolicy):
     reward in place of the mean as in Jamieson & Talwalkar, Non-stochastic best arm identification
     and hyperparameter optimization, 2016. Each of the ceil(log2 K) phases gets an equal share of
     the rounds. While no arm that has pulls left is open, the best open one is pulled.
-
-    Attributes:
-        last: (replicates, arms), the arm's last reward; the lowest float before its first.
-        alive: (replicates, arms), arms still in the race.
-        due: (replicates, arms), pulls left to each of them in this phase.
-        left: (replicates,), pulls left in this phase.
     """
 
     tries_each_arm = 1
 
     def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
-        self.last: Floats = np.full(shape, np.finfo(np.float64).min)
-        self.alive: Bools = np.ones(shape, dtype=bool)
-        self.due: Floats = np.empty(shape)
-        self.left: Floats = np.empty(self.replicates)
+        self.last: Floats = np.full(shape, np.finfo(np.float64).min)  # the arm's last reward
+        self.alive: Bools = np.ones(shape, dtype=bool)  # still in the race
+        self.due: Floats = np.empty(shape)  # pulls left to each of them in this phase
+        self.left: Floats = np.empty(self.replicates)  # and to all of them
         self._begin_phase(np.arange(self.replicates))
 
     def ask(self, open_arms: Bools) -> Ints:

@@ -19,10 +19,6 @@ class Thompson(IndexPolicy):
         prior_mean: Expected reward of an arm not yet pulled.
         prior_std: Spread of that expectation.
         noise_std: Spread of an arm's rewards around its mean.
-
-    Attributes:
-        mean: (replicates, arms), posterior mean.
-        std: (replicates, arms), posterior standard deviation.
     """
 
     def __init__(
@@ -74,10 +70,6 @@ class ThompsonNIG(IndexPolicy):
         prior_pulls: How many pulls that expectation is worth.
         prior_shape: Half the number of pulls that the expected spread is worth.
         prior_std: Expected spread of an arm's rewards.
-
-    Attributes:
-        mean: (replicates, arms), posterior mean.
-        scale: (replicates, arms), posterior scale of the variance (beta).
     """
 
     def __init__(
@@ -95,6 +87,7 @@ class ThompsonNIG(IndexPolicy):
         self.prior_pulls = positive("prior_pulls", prior_pulls)
         self.prior_shape = positive("prior_shape", prior_shape)
         self.mean: Floats = np.full(shape, float(prior_mean))
+        # The posterior scale of the variance (beta).
         self.scale: Floats = np.full(shape, prior_shape * positive("prior_std", prior_std) ** 2)
 
     def index(self) -> Floats:

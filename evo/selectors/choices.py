@@ -30,27 +30,16 @@ Given = Sequence[Values] | Values
 
 @dataclass(frozen=True)
 class Choices:
-    """What is compared, and what a sample of it is.
+    """What is compared, and what a sample of it is."""
 
-    Attributes:
-        values: Fields of each choice.
-        ids: What identifies each.
-        kind: What a sample is called in selection.json.
-        sampled: The samples of each choice, in order: seeds, or positions of problems or rows.
-        name: Of a folder for it.
-        samples: Makes the samples of a session.
-        configurations: Of each choice, where calls of a model are made.
-        more: What else identifies the selection.
-    """
-
-    values: list[dict[str, Any]]
-    ids: list[str]
-    kind: Literal["seeds", "problems", "rows"]
-    sampled: Sequence[int]
-    name: str
-    samples: Callable[[Session], LiveSamples]
-    configurations: Sequence[Configuration] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
+    values: list[dict[str, Any]]  # fields of each choice
+    ids: list[str]  # what identifies each
+    kind: Literal["seeds", "problems", "rows"]  # what a sample is called in selection.json
+    sampled: Sequence[int]  # in order: seeds, or positions of problems or rows
+    name: str  # of a folder for it
+    samples: Callable[[Session], LiveSamples]  # makes those of a session
+    configurations: Sequence[Configuration] = ()  # where calls of a model are made
+    more: Mapping[str, Any] = field(default_factory=dict)  # what else identifies the selection
 
     def __post_init__(self) -> None:
         for k, id_ in enumerate(self.ids):

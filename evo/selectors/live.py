@@ -45,37 +45,25 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sample:
-    """What a sample came to.
+    """What a sample came to."""
 
-    Attributes:
-        outcome: NaN for a failure.
-        costs: By unit, what was not paid before for another configuration.
-        price: What it would have cost by itself, which breaks ties.
-    """
-
-    outcome: float
-    costs: Mapping[str, float]
-    price: float
+    outcome: float  # NaN for a failure
+    costs: Mapping[str, float]  # by unit, what was not paid before for another configuration
+    price: float  # what it would have cost by itself, which breaks ties
 
 
 @dataclass(frozen=True)
 class Session:
-    """What all samples of a live selection share; see `evo.selection.plan_selection`.
-
-    Attributes:
-        stated: Whether the bounds were given; if not, most outcomes have to lie in [0, 1].
-        control: Says when no further call may begin.
-        stack: Closes what is opened.
-    """
+    """What all samples of a live selection share; see `evo.selection.plan_selection`."""
 
     folder: Path
     terms: Terms
     failure_value: float | None
-    stated: bool
+    stated: bool  # whether the bounds were given; if not, most outcomes have to lie in [0, 1]
     budget: Mapping[str, float]
     settings: Settings
-    control: Control
-    stack: ExitStack
+    control: Control  # says when no further call may begin
+    stack: ExitStack  # closes what is opened
 
     def open_resources(self) -> Resources:
         """Opens what calls need; the selection has a progress bar of its own."""

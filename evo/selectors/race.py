@@ -24,21 +24,12 @@ ENDS: tuple[End, ...] = ("certain", "exhausted", "budget")
 
 @dataclass(frozen=True)
 class Taken:
-    """Samples of one round.
+    """Samples of one round; arrays are (replicates, configurations) unless said otherwise."""
 
-    Attributes:
-        number: (replicates, configurations), how many there are: fewer than asked for where the
-            budget ended.
-        values: (replicates, configurations, width), rewards, failures included at their value;
-            the first `number` of each configuration count.
-        costs: By unit, (replicates, configurations): what two configurations share counts once.
-        prices: (replicates, configurations), what each would cost by itself; breaks ties.
-    """
-
-    number: Ints
-    values: Floats
-    costs: Mapping[str, Floats]
-    prices: Floats
+    number: Ints  # how many there are, fewer than asked for where the budget ended
+    values: Floats  # (replicates, configurations, width), of which the first `number` count
+    costs: Mapping[str, Floats]  # by unit; what two configurations share counts once
+    prices: Floats  # what each would cost by itself; breaks ties
 
 
 class Samples(Protocol):
@@ -71,21 +62,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class Races:
-    """How the races of all replicates ended.
+    """How the races of all replicates ended."""
 
-    Attributes:
-        winner: (replicates,), the winning configuration; -1 if none is left.
-        standing: After the last round.
-        spent: By unit, (replicates, configurations); `samples` among them.
-        end: (replicates,), place in `ENDS`.
-        rounds: Rounds of the longest race.
-    """
-
-    winner: Ints
-    standing: Standing
-    spent: dict[str, Floats]
-    end: Ints
-    rounds: int
+    winner: Ints  # (replicates,), the winning configuration; -1 if none is left
+    standing: Standing  # after the last round
+    spent: dict[str, Floats]  # by unit, `samples` among them, (replicates, configurations)
+    end: Ints  # (replicates,), place in `ENDS`
+    rounds: int  # of the longest race
 
     @property
     def survivors(self) -> Bools:

@@ -62,28 +62,18 @@ ENDS: dict[str, Kind] = {
 
 
 class Event(Record, frozen=True, kw_only=True):
-    """A change of state.
-
-    Attributes:
-        event: What happened.
-        time: Seconds since 1970, UTC.
-        worker: Host and process.
-        trial: Number of a trial, from 0; `values` are its own, by field of the space.
-        configuration: Hash of a configuration.
-        log: Of a run, relative to the folder of the sweep.
-        data: Figures: of a run what `measure` returns, of a beginning the budget.
-    """
+    """A change of state."""
 
     event: Kind
-    time: float
-    worker: str
-    trial: int | None = None
-    configuration: str | None = None
+    time: float  # seconds since 1970, UTC
+    worker: str  # host and process
+    trial: int | None = None  # its number, from 0; `values` are its own, by field of the space
+    configuration: str | None = None  # its hash
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     seed: int | None = None
-    log: str | None = None
+    log: str | None = None  # of a run, relative to the folder of the sweep
     message: str | None = None
-    data: dict[str, float | None] = msgspec.field(default_factory=dict)
+    data: dict[str, float | None] = msgspec.field(default_factory=dict)  # `measure`, or the budget
 
 
 _decoder = msgspec.json.Decoder(Event)
@@ -94,25 +84,15 @@ Run = tuple[str, int]
 
 @dataclass
 class State:
-    """What the events so far come to.
+    """What the events so far come to."""
 
-    Attributes:
-        trials: Values and configuration of each trial, in order.
-        completed: Last figures of each run that is over.
-        failed: Why each run failed that nobody has tried again since.
-        logs: Of each run that was begun, relative to the folder of the sweep.
-        budget: Limits by unit of the session that began last.
-        ended: Why the session that ended last did; None while one goes on.
-        seconds: Wall time of all sessions.
-    """
-
-    trials: list[tuple[dict[str, Any], str]] = field(default_factory=list)
-    completed: dict[Run, Event] = field(default_factory=dict)
-    failed: dict[Run, str] = field(default_factory=dict)
-    logs: dict[Run, str] = field(default_factory=dict)
-    budget: dict[str, float] = field(default_factory=dict)
-    ended: str | None = None
-    seconds: float = 0.0
+    trials: list[tuple[dict[str, Any], str]] = field(default_factory=list)  # and configurations
+    completed: dict[Run, Event] = field(default_factory=dict)  # last figures of what is over
+    failed: dict[Run, str] = field(default_factory=dict)  # why; until a session tries them again
+    logs: dict[Run, str] = field(default_factory=dict)  # of what was begun, in the sweep's folder
+    budget: dict[str, float] = field(default_factory=dict)  # of the session that began last
+    ended: str | None = None  # why the last session did; None while one goes on
+    seconds: float = 0.0  # of wall time of all sessions
     _latest: dict[str, float] = field(default_factory=dict)  # last event of each open session
 
     @property

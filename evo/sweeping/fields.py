@@ -58,20 +58,15 @@ def canonical(name: str) -> str:
 class Configuration:
     """What one set of values comes to.
 
-    Attributes:
-        header: Of its runs, with seed 0.
-        generations: T; of an allocation its rounds.
-        run: Hash of what identifies its runs but the seed; configurations that differ in T alone
-            share it, and by the prefix property their logs.
-        id: Hash of all.
-        pool: Of an allocation `policy`, `arms`, `rounds` and `reward`; empty of a run.
+    `run` is the hash of what identifies its runs but the seed: configurations that differ in T
+    alone share it, and by the prefix property their logs.
     """
 
-    header: Header
-    generations: int
+    header: Header  # of its runs, with seed 0
+    generations: int  # T; of an allocation its rounds
     run: str
-    id: str
-    pool: Mapping[str, Any] = field(default_factory=dict)
+    id: str  # hash of all
+    pool: Mapping[str, Any] = field(default_factory=dict)  # of an allocation: the fields of POOL
 
     def arms(self, seed: int) -> list[Header]:
         """Returns the runs of an allocation: seeds that no other one of as many arms has."""

@@ -52,27 +52,16 @@ class _Range(_Spec, kw_only=True):
 
 @dataclass(frozen=True)
 class Dimension:
-    """One field of a space.
-
-    Attributes:
-        name: Of the field.
-        values: All that it may take, in order; None: any number from `low` to `high`.
-        low: Lower end of the range.
-        high: Upper end.
-        log: Whether equal ratios are equally likely, rather than equal differences.
-        whole: Whether the range is one of whole numbers.
-        ordered: Whether neighbours among `values` are alike.
-        when: The values of other fields for which it is asked for.
-    """
+    """One field of a space."""
 
     name: str
-    values: tuple[Any, ...] | None = None
+    values: tuple[Any, ...] | None = None  # all, in order; None: any number from `low` to `high`
     low: float = 0.0
     high: float = 0.0
-    log: bool = False
-    whole: bool = False
-    ordered: bool = False
-    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    log: bool = False  # whether equal ratios are equally likely, rather than equal differences
+    whole: bool = False  # whether the range is one of whole numbers
+    ordered: bool = False  # whether neighbours among `values` are alike
+    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # values of other fields
 
     def draw(self, draws: random.Random) -> Any:
         """Returns a value at random."""

@@ -21,25 +21,16 @@ from evo.sweeping.events import read_events
 class Summary:
     """How a sweep stands.
 
-    Attributes:
-        total: Runs in all; of trials not proposed yet, as many as there may be.
-        completed: Runs that are over.
-        failed: Runs that cannot be made; going on tries them again.
-        cancelled: Runs left out because the sweep was stopped.
-        pending: Runs still to be made.
-        prompt_tokens: Of all calls in the logs; None: unknown, as the next.
-        completion_tokens: Likewise.
-        ended: Why the last session did: completed, stopped, paused, budget, interrupted (by an
-            error); running: it goes on, or was killed.
-        folder: Of the sweep.
+    `ended` says why the last session did: completed, stopped, paused, budget, interrupted (by an
+    error); running: it goes on, or was killed.
     """
 
-    total: int
+    total: int  # runs in all; of trials not proposed yet, as many as there may be
     completed: int
-    failed: int
-    cancelled: int
-    pending: int
-    prompt_tokens: float | None
+    failed: int  # runs that cannot be made; going on tries them again
+    cancelled: int  # runs left out because the sweep was stopped
+    pending: int  # runs still to be made
+    prompt_tokens: float | None  # of all calls in the logs; None: unknown, as the next
     completion_tokens: float | None
     ended: str
     folder: Path
@@ -56,13 +47,9 @@ class Summary:
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """A sweep; also its path, for `os.fspath`.
+    """A sweep; also its path, for `os.fspath`."""
 
-    Attributes:
-        folder: Where it is: sweep.json, events.jsonl and the logs.
-    """
-
-    folder: Path
+    folder: Path  # of sweep.json, events.jsonl and the logs
 
     @property
     def summary(self) -> Summary:

@@ -340,7 +340,7 @@ def test_a_pause_from_another_process_lets_calls_finish_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests, folder = tmp_path / "requests.jsonl", tmp_path / "s"
-    space = {"temperature": [0.2, 0.9], "generations": [40]}
+    space = {"temperature": [0.2, 0.9], "generations": [400]}
     with OfflineServer(request_log=requests, latency=Latency(0.3, 0.3)) as server:
         serve_as_model(server, tmp_path, monkeypatch)
         handle = evo.start_sweep(space, model="served", log_dir=folder, **COMMON)
