@@ -54,14 +54,6 @@ def policy(name="ucb1", arms=2, rounds=20, **parameters):
     return POLICIES[name]((1, arms), rounds=rounds, rng=Draws(0, 1), **parameters)
 
 
-def test_rounds_end_an_allocation():
-    result = allocate(policy("round_robin"), Steps([0.1, 0.2], [1.0, 1.0]), rounds=5)
-    assert result.pulls.tolist() == [[0, 1, 0, 1, 0]]
-    np.testing.assert_allclose(result.best_fitness, [[0.1, 0.2, 0.2, 0.4, 0.4]])
-    np.testing.assert_allclose(result.rewards, [[0.1, 0.2, 0.2, 0.4, 0.3]])
-    assert result.spent["calls"].tolist() == [[1, 2, 3, 4, 5]]
-
-
 @pytest.mark.parametrize(("limit", "pulls"), [(10.0, 2), (10.5, 3), (11.0, 3), (1e9, 6), (0.1, 1)])
 def test_no_pull_once_what_is_spent_has_reached_the_budget(limit, pulls):
     arms = Steps([0.1, 0.2], [4.0, 6.0])

@@ -315,13 +315,3 @@ def test_a_killed_allocation_repeats_its_journal_and_goes_on(
         assert again.pulls.tolist() == live.pulls.tolist()
     lines = (tmp_path / "allocation.jsonl").read_bytes().splitlines(keepends=True)
     assert lines[:kept] == journal[:kept]
-
-
-def test_one_in_flight_leaves_the_journal_as_it_was(task: evo.Task, tmp_path: Path) -> None:
-    setting = {**LIVE, "rounds": 4, "in_flight": 1}
-    evo.allocate_live(task, "ucb1", log_dir=tmp_path, **setting)
-    assert b"in_flight" not in (tmp_path / "allocation.jsonl").read_bytes()
-    kinds = [kind for kind, *_ in interleaving(tmp_path)]
-    assert kinds == ["asked", "told"] * 4
-    with pytest.raises(ValueError, match="in_flight 1, not 2"):
-        evo.allocate_live(task, "ucb1", log_dir=tmp_path, **{**setting, "in_flight": 2})
