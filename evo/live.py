@@ -24,7 +24,8 @@ from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import unused
 from evo.llm.registry import own_models
 from evo.log import Log, read_log
-from evo.policies import Draws, Policy, PolicyClass, class_name, find_policy, name_of
+from evo.plugins import name_in
+from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
 from evo.records import Header, TaskRecord
 from evo.rewards import default_reward, find_reward
 from evo.rounds import (
@@ -175,7 +176,7 @@ def describe(
         task = _header_of(sources[0]).task
         reward = default_reward(task) if known is None else known.reward
     find_reward(reward)
-    if known is not None and known.policy == class_name(build):  # as it was once called
+    if known is not None and known.policy == name_in({}, build).lower():  # as it was once called
         name = known.policy
     header = AllocationHeader(
         policy=name,

@@ -33,6 +33,46 @@ def plugged_in(group: str) -> Mapping[str, Any]:
     return {entry.name: entry.load() for entry in entry_points(group=group)}
 
 
+def find_named(
+    what: str,
+    given: str | Callable[..., Made],
+    known: Mapping[str, Callable[..., Made]],
+    parameters: Mapping[str, Any],
+    common: Sequence[str],
+) -> Callable[..., Made]:
+    """Returns what a name stands for, or what can be called as it is, with parameters set.
+
+    Args:
+        what: What messages call it.
+        given: A name, or what is called with `common`.
+        known: What names stand for.
+        parameters: Of it, by name.
+        common: Arguments that whoever calls it gives.
+
+    Raises:
+        ValueError: Nothing has that name.
+        TypeError: Neither a name nor callable, or a parameter that it does not have or needs.
+    """
+    if not isinstance(given, str) and not callable(given):
+        raise TypeError(
+            f"expected the name of a {what} or a callable ({', '.join(common)}) -> {what}, got "
+            f"{given!r}"
+        )
+    if isinstance(given, str) and given not in known:
+        raise ValueError(f"expected a {what} out of {sorted(known)}, got {given!r}")
+    build = known[given] if isinstance(given, str) else given
+    if isinstance(given, str) or parameters or isinstance(build, functools.partial):
+        return with_parameters(f"{what} {name_in(known, build)}", build, parameters, common)
+    return build
+
+
+def name_in(known: Mapping[str, Callable[..., Any]], build: Callable[..., Any]) -> str:
+    """Returns the name of what builds, or of a partial of it; of a stranger its own."""
+    kind = getattr(build, "func", build)
+    own = str(getattr(kind, "__name__", type(kind).__name__))
+    return next((name for name, each in known.items() if each is kind), own)
+
+
 def with_parameters(
     name: str, build: Callable[..., Made], parameters: Mapping[str, Any], common: Sequence[str]
 ) -> Callable[..., Made]:

@@ -10,10 +10,9 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from evo.plugins import plugged_in, with_parameters
+from evo.plugins import find_named, name_in, plugged_in
 from evo.policies.base import BasePolicy, IndexPolicy, Policy, PolicyClass, PolicyWarning, Rng
 from evo.policies.draws import Draws
 from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
@@ -44,44 +43,18 @@ ALIASES = {"ucb": "ucb1"}
 
 
 def find_policy(policy: str | PolicyClass, **parameters: Any) -> PolicyClass:
-    """The policy class of a name, with parameters set; what can be called is taken as it is.
-
-    Raises:
-        ValueError: No policy has that name.
-        TypeError: Neither a name nor callable, or a parameter that it does not have.
-    """
-    if not isinstance(policy, str) and not callable(policy):
-        raise TypeError(
-            f"expected the name of a policy or a callable (shape, *, rounds, rng) -> policy, "
-            f"got {policy!r}"
-        )
-    if isinstance(policy, str):
-        name = ALIASES.get(policy, policy)
-        known = POLICIES if name in POLICIES else plugged_in("evo.policies")
-        if name not in known:
-            names = sorted({**POLICIES, **known})
-            raise ValueError(f"expected a policy out of {names}, got {policy!r}")
-    build: PolicyClass = known[name] if isinstance(policy, str) else policy
-    if parameters or isinstance(build, functools.partial):
-        common = ("shape", "rounds", "rng")
-        return with_parameters(f"policy {name_of(build)}", build, parameters, common)
-    return build
+    """The policy class of a name, or as it is, with parameters set; `evo.plugins.find_named`."""
+    name = ALIASES.get(policy, policy) if isinstance(policy, str) else policy
+    own = not isinstance(name, str) or name in POLICIES
+    known = POLICIES if own else {**plugged_in("evo.policies"), **POLICIES}
+    return find_named("policy", name, known, parameters, ("shape", "rounds", "rng"))
 
 
 def name_of(build: PolicyClass) -> str:
     """The name of a policy as journals state it."""
-    kind = getattr(build, "func", build)
-    for group in (POLICIES, plugged_in("evo.policies")):
-        for name, known in group.items():
-            if known is kind:
-                return name
-    return class_name(build)
-
-
-def class_name(build: PolicyClass) -> str:
-    """The name of its class or function, as journals once stated it."""
-    kind = getattr(build, "func", build)
-    return str(getattr(kind, "__name__", type(kind).__name__)).lower()
+    known = {**plugged_in("evo.policies"), **POLICIES}
+    found = name_in(known, build)
+    return found if found in known else found.lower()
 
 
 __all__ = [
@@ -107,7 +80,6 @@ __all__ = [
     "SuccessiveHalving",
     "Thompson",
     "ThompsonNIG",
-    "class_name",
     "find_policy",
     "name_of",
 ]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evo.plugins import with_parameters
+from evo.plugins import find_named, name_in
 from evo.selectors.adaptive import EpsilonLUCB, HillClimbing, TopTwo, neighbours
 from evo.selectors.base import BaseSelector, Kind, SelectorClass, Terms
 from evo.selectors.elimination import ArmElimination, BruteForce, Halving, RandomSearch, Threshold
@@ -32,28 +32,13 @@ SELECTORS: dict[str, type[BaseSelector]] = {
 
 
 def find_selector(selector: str | SelectorClass, **parameters: Any) -> SelectorClass:
-    """The selector of a name, with parameters set; anything that can be called is taken as it is.
-
-    Raises:
-        ValueError: No selector has that name.
-        TypeError: Neither a name nor callable, or a parameter that it does not have or needs.
-    """
-    if not isinstance(selector, str) and not callable(selector):
-        raise TypeError(
-            f"expected the name of a selector or a callable (shape, terms, *, rng) -> selector, "
-            f"got {selector!r}"
-        )
-    if isinstance(selector, str) and selector not in SELECTORS:
-        raise ValueError(f"expected a selector out of {sorted(SELECTORS)}, got {selector!r}")
-    build: SelectorClass = SELECTORS[selector] if isinstance(selector, str) else selector
-    return with_parameters(selector_name(build), build, parameters, ("shape", "terms", "rng"))
+    """The selector of a name, or as it is, with parameters set; see `evo.plugins.find_named`."""
+    return find_named("selector", selector, SELECTORS, parameters, ("shape", "terms", "rng"))
 
 
 def selector_name(build: SelectorClass) -> str:
     """The name of a selector as results state it."""
-    kind = getattr(build, "func", build)
-    named: dict[Any, str] = {known: name for name, known in SELECTORS.items()}
-    return named.get(kind) or str(getattr(kind, "__name__", type(kind).__name__))
+    return name_in(SELECTORS, build)
 
 
 __all__ = [

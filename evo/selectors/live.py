@@ -26,7 +26,7 @@ from evo.cost import cost_of_calls
 from evo.handle import Control
 from evo.journal import Reader, Writer
 from evo.llm.client import CallCancelled, EndpointRefused
-from evo.log import Log, LogWriter, read_log
+from evo.log import Log, read_log
 from evo.records import End, Header, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
@@ -193,7 +193,7 @@ class ProblemSamples(LiveSamples):
     ) -> None:
         super().__init__(len(configurations), session)
         self._order, resources = order, session.open_resources()
-        self._texts: list[tuple[Header, LogWriter, InstanceEvaluator]] = []
+        self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
         for k, each in enumerate(configurations):
             path, header = session.folder / f"{k:03}-{each.run}.jsonl", each.header
             writer, log = open_log(path, header, session_line(resources, Goal(0)))
@@ -212,7 +212,7 @@ class ProblemSamples(LiveSamples):
             evaluator.learn([call for call in known if call.reply is not None])
             self._texts.append((header, writer, evaluator))
 
-    def _close(self, writer: LogWriter) -> None:
+    def _close(self, writer: Writer) -> None:
         stopped = self.session.control.stopping.is_set()
         writer.append(End(reason="interrupted" if stopped else "completed"))
         writer.close()
