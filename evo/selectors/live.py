@@ -27,7 +27,7 @@ from evo.handle import Control
 from evo.journal import Reader, Writer
 from evo.llm.client import CallCancelled, EndpointRefused
 from evo.log import Log, read_log
-from evo.records import End, Header, Record
+from evo.records import End, Header, Initial, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
 from evo.runs.resources import Resources, open_resources
@@ -182,8 +182,9 @@ class RunSamples(LiveSamples):
 class ProblemSamples(LiveSamples):
     """A sample is a call on one problem of a data set, and its outcome the score of the reply.
 
-    Each configuration has a log, that of a run whose initial text is being evaluated: `evo.resume`
-    goes on with it by evolving its text, and makes none of these calls again.
+    Each configuration has a log, that of a run whose initial text is being evaluated, which is
+    complete once it was tried on every problem. So `evo.resume` goes on with it by evolving its
+    text, and makes none of these calls again.
     """
 
     unit = "problem"
@@ -194,6 +195,7 @@ class ProblemSamples(LiveSamples):
         super().__init__(len(configurations), session)
         self._order, resources = order, session.open_resources()
         self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
+        self._evaluated: set[int] = set()
         for k, each in enumerate(configurations):
             path, header = session.folder / f"{k:03}-{each.run}.jsonl", each.header
             writer, log = open_log(path, header, session_line(resources, Goal(0)))
@@ -211,6 +213,8 @@ class ProblemSamples(LiveSamples):
             # What failed may do better now, as in a run.
             evaluator.learn([call for call in known if call.reply is not None])
             self._texts.append((header, writer, evaluator))
+            if log is not None and log.initial is not None:
+                self._evaluated.add(k)
 
     def _close(self, writer: Writer) -> None:
         stopped = self.session.control.stopping.is_set()
@@ -251,7 +255,8 @@ class ProblemSamples(LiveSamples):
 
     def _ask(self, places: Sequence[Place]) -> dict[Place, Sample]:
         """Asks the problems of one configuration; none once a stop was asked for."""
-        header, _, evaluator = self._texts[places[0][0]]
+        k, last = places[-1]
+        header, writer, evaluator = self._texts[k]
         text = header.task.files[header.task.program_file]
         try:
             tried = evaluator.attempt(text, [self._order[i] for _, i in places], header.limits)
@@ -262,6 +267,11 @@ class ProblemSamples(LiveSamples):
             raise EndpointRefused(
                 f"{reason}; the same arguments and folder go on once that is mended"
             )
+        if last == len(self._order) - 1 and k not in self._evaluated:
+            whole = evaluator.evaluate(header.task, text, header.limits)
+            if whole.status != "no_reply":
+                writer.append(Initial(evaluation=whole))
+            self._evaluated.add(k)
         made = {}
         for place, (instance, call) in zip(places, tried, strict=True):
             cost = cost_of_calls([call], header)

@@ -145,7 +145,8 @@ def test_a_sample_may_be_the_score_on_a_problem(asked: Selection, tmp_path: Path
     scores = np.array([[each.score for each in of.instances] for of in whole])
     matrix = scores[:, order_of(asked)]
     np.testing.assert_array_equal(asked.outcomes, matrix)
-    assert asked.mean.tolist() == pytest.approx([alone.fitness for alone in whole])
+    for (log,), alone, mean in zip(asked.logs, whole, asked.mean, strict=True):
+        assert log.initial.evaluation.fitness == alone.fitness == pytest.approx(mean)
     assert asked.winner == int(np.argmax(asked.mean))
     assert asked.labels[0] == "text=Answer the question."
     live = evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "s")
