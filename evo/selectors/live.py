@@ -194,21 +194,15 @@ class ProblemSamples(LiveSamples):
     ) -> None:
         super().__init__(len(configurations), session)
         self._order, resources = order, session.open_resources()
+        scored = any(each.header.task.score == "critic" for each in configurations)
+        self._most = 2 if scored else 1
         self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
         self._evaluated: set[int] = set()
         for k, each in enumerate(configurations):
             path, header = session.folder / f"{k:03}-{each.run}.jsonl", each.header
             writer, log = open_log(path, header, session_line(resources, Goal(0)))
             session.stack.callback(self._close, writer)
-            evaluator = InstanceEvaluator(
-                header,
-                resources.evaluator.evaluate,
-                resources.caller(header),
-                max_concurrent=resources.max_concurrent,
-                stopping=resources.stopping,
-                on_call=writer.append,
-                scorer=resources.scorer(header, writer.append),
-            )
+            evaluator = InstanceEvaluator(header, resources, writer.append)
             known = [*log.instance_calls, *log.critic_calls] if log else []
             # What failed may do better now, as in a run.
             evaluator.learn([call for call in known if call.reply is not None])
@@ -230,9 +224,9 @@ class ProblemSamples(LiveSamples):
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
         """Asks the problems: of several configurations at once, unless a budget counts tokens."""
-        if "calls" in self.ledger.limits:  # each sample is one
+        if "calls" in self.ledger.limits:  # each sample is one, or two with its critic's
             left = self.ledger.limits["calls"] - self.ledger.total.get("calls", 0.0)
-            wanted = wanted[: max(0, math.ceil(left))]
+            wanted = wanted[: max(0, math.ceil(left / self._most))]
         found: dict[Place, Sample] = {}
         if self.ledger.limits.keys() - {"calls"}:
             for place in wanted:
@@ -262,8 +256,8 @@ class ProblemSamples(LiveSamples):
             tried = evaluator.attempt(text, [self._order[i] for _, i in places], header.limits)
         except CallCancelled:
             return {}
-        if all(call.reply is None for _, call in tried):
-            reason = last_error([call for _, call in tried])
+        if all(each.calls[0].reply is None for each in tried):
+            reason = last_error([each.calls[0] for each in tried])
             raise EndpointRefused(
                 f"{reason}; the same arguments and folder go on once that is mended"
             )
@@ -273,9 +267,9 @@ class ProblemSamples(LiveSamples):
                 writer.append(Initial(evaluation=whole))
             self._evaluated.add(k)
         made = {}
-        for place, (instance, call) in zip(places, tried, strict=True):
-            cost = cost_of_calls([call], header)
-            score = math.nan if instance.score is None else instance.score
+        for place, each in zip(places, tried, strict=True):
+            cost = cost_of_calls(each.calls, header)
+            score = math.nan if each.instance.score is None else each.instance.score
             made[place] = Sample(score, cost.by_unit(cost.seconds), 1.0)
         return made
 

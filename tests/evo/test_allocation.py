@@ -1,5 +1,7 @@
 """The loop: what ends it, what it tells whom, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,22 @@ class Fixed:
 
     def tell(self, arm, reward, cost):
         self.costs.append(float(cost[0]))
+
+
+def test_an_arm_without_fitness_tells_the_lowest_generation_0_that_is_known():
+    class Hidden(Steps):
+        """Generation 0 is known with the first pull, and the last arm never has a fitness."""
+
+        start = np.array([0.5, 0.25, np.nan])
+
+        def fitness(self):
+            return np.where(self.depth > 0, self.start, np.nan)[None, :]
+
+        def pull(self, arm, active):
+            return replace(super().pull(arm, active), before=self.start[arm])
+
+    result = allocate(policy("round_robin", arms=3), Hidden([0.0] * 3, [1.0] * 3), rounds=3)
+    assert result.rewards.tolist() == [[0.5, 0.25, 0.25]]
 
 
 def test_a_policy_is_told_the_cost_in_the_unit_of_the_budget():
