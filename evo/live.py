@@ -83,7 +83,7 @@ class Allocation:
 
 
 @takes_options()
-def _plan_allocation(
+def plan_allocation(
     task: str | os.PathLike[str] | Task,
     policy: str | PolicyClass,
     *,
@@ -140,6 +140,9 @@ def _plan_allocation(
     stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
     folder = Path(log_dir) if log_dir is not None else unused(LOCAL, stem)
     limits = check_budget(budget, [_header_of(source) for source in sources])
+    # Rounds are spread over the arms: at most as dear as all of them to the dearest one.
+    first, *others = sorted(map(_header_of, sources), key=lambda each: -each.children)
+    runs = [(first, rounds), *((each, 0) for each in others)]
     header, chosen = describe(
         folder, build, sources, rounds=rounds, seed=seed, reward=reward, cap=cap, budget=limits,
         in_flight=in_flight,
@@ -149,11 +152,11 @@ def _plan_allocation(
         with open_resources(settings, control) as resources:
             return play(folder, header, chosen, sources, resources)
 
-    return Plan([folder / record.log for record in header.arms], work, many=True)
+    return Plan([folder / record.log for record in header.arms], work, many=True, runs=runs)
 
 
-allocate_live = in_foreground("allocate_live", _plan_allocation)
-start_allocation = in_background("start_allocation", _plan_allocation)
+allocate_live = in_foreground("allocate_live", plan_allocation)
+start_allocation = in_background("start_allocation", plan_allocation)
 
 
 def describe(

@@ -185,7 +185,7 @@ def plan_selection(
             labels = tuple(labelled(mine) for mine in varied)
             return _play(found, session, chooser, labels=labels, selector=name)
 
-    return Plan([folder], work, many=True)
+    return Plan([folder], work, many=True, runs=found.runs)
 
 
 select_best = in_foreground("select_best", plan_selection)

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from evo.commands.options import Arms, Count, Flag, Making, Number, Parameters, Varied, made_from
-from evo.commands.outlook import header_of, outlook, outlook_of_selection, outlook_of_sweep
+from evo.commands.outlook import outlook, outlook_of_sweep
 from evo.commands.tables import FAILURE, read_text, table
-from evo.configuration import make_header
-from evo.live import allocate_live
-from evo.selection import select_best
-from evo.selectors.choices import find_choices
+from evo.live import plan_allocation
+from evo.selection import plan_selection
 from evo.sweeping.design import read_design
 from evo.sweeping.driver import plan_sweep
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from evo.sweeping.summary import Sweep
 
 
-@made_from(allocate_live, without=["arms"])
+@made_from(plan_allocation, without=["arms"])
 def allocate(
     make: Making,
     *,
@@ -49,13 +47,9 @@ def allocate(
         raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
     known: Any = find_policy(policy)
     build = functools.partial(known, **parameters) if parameters else policy
-    given, count = make.keywords, arms or 10
-    if not own_arms:
-        # Rounds are spread over the arms: as long, together, as one run of all of them.
-        first = header_of(given)
-        runs = [(first, given.get("rounds", 64)), *[(first, 0)] * (count - 1)]
-        print(outlook(runs, given.get("budget")), flush=True)
-    allocation = make(policy=build, arms=own_arms or count)
+    plan = make(policy=build, arms=own_arms or arms or 10)
+    print(outlook(plan.runs, make.keywords.get("budget")), flush=True)
+    allocation = plan.do()
     pulls = allocation.pulls.tolist()
     rows = []
     for k, log in enumerate(allocation.arms):
@@ -113,7 +107,7 @@ def print_sweep(done: Sweep) -> int:
 IN_PYTHON = ("choices", "evaluate", "data", "cost_weight", "samples", "bounds", "orders", "base")
 
 
-@made_from(select_best, without=[*IN_PYTHON, "c"])
+@made_from(plan_selection, without=[*IN_PYTHON, "c"])
 def select(
     make: Making,
     *,
@@ -148,10 +142,9 @@ def select(
     what = "problems" if problems else "runs"
     given = {name: value for name, value in make.keywords.items() if name not in varied}
     samples: Literal["problems", "seeds"] = "problems" if problems else "seeds"
-    own = {*(make_header.__kwdefaults__ or {}), "task", "seeds", "generations"}
-    tried = find_choices(varied, samples=samples, **{n: v for n, v in given.items() if n in own})
-    print(outlook_of_selection(tried, given.get("budget")), flush=True)
-    found = select_best(varied, samples=samples, bounds=bounds, **given)
+    plan = plan_selection(varied, samples=samples, bounds=bounds, **given)
+    print(outlook(plan.runs, given.get("budget")), flush=True)
+    found = plan.do()
     rows = []
     for k in found.frame().index:
         left = "yes" if k in found.survivors else "no"

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
-from evo.configuration import make_header
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evo.records import Header
-    from evo.selectors.choices import Choices
     from evo.sweeping.design import Design
     from evo.sweeping.fields import Configuration
 
 FEWEST = 5
 """Runs below which no interval is shown, see `replay.interval`."""
-
-
-def header_of(given: Mapping[str, Any], **more: Any) -> Header:
-    """Returns what the options of a command say of its runs; raises as the verb itself would."""
-    known = make_header.__kwdefaults__ or {}
-    plain = {name: value for name, value in given.items() if name in known}
-    return make_header(given["task"], **{**plain, **more})
 
 
 def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
@@ -74,16 +64,6 @@ def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
     others = configuration.pool.get("arms", 1) - 1
     first = (configuration.header, configuration.generations)
     return [first, *[(configuration.header, 0)] * others]
-
-
-def outlook_of_selection(found: Choices, budget: object = None) -> str:
-    """Returns the same of a selection that takes every sample; runs that differ in T are shared."""
-    deepest: dict[str, Configuration] = {}
-    for each in found.configurations:
-        if each.run not in deepest or each.generations > deepest[each.run].generations:
-            deepest[each.run] = each
-    runs = [(each.header, each.generations) for each in deepest.values()]
-    return outlook(runs * (len(found.sampled) if found.kind == "seeds" else 1), budget)
 
 
 def too_few(seeds: int, calls_a_seed: int, budget: object) -> str | None:

@@ -51,6 +51,15 @@ class Choices:
         """Of each choice, where calls of a model are made."""
         return [each.header for each in self.configurations]
 
+    @property
+    def runs(self) -> list[tuple[Header, int]]:
+        """Header and T of each run where every sample is taken; the deepest of a log's."""
+        deepest: dict[str, Configuration] = {}
+        for each in sorted(self.configurations, key=lambda each: each.generations):
+            deepest[each.run] = each
+        runs = [(each.header, each.generations) for each in deepest.values()]
+        return runs * (len(self.sampled) if self.kind == "seeds" else 1)
+
 
 def find_choices(
     choices: Given,
