@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ORACLES = {"oracle_arm": "best fitness at the end, against all pulls on the best arm"}
 """What regret to each hindsight baseline is measured in."""
 
+SHARES = "ok: mean over runs of the share of children"
 FRESH = (
     "gain: final less initial fitness, means over the runs whose final program was measured on "
     "draws that no decision saw; false acceptances: what the error rates of all tests allow"
@@ -83,22 +84,14 @@ def groups(tables: Tables) -> list[Group]:
 def sections(group: Group, *, tau: float | None = None) -> list[Section]:
     """Tables of a group's runs; of `tau` the time to reach it."""
     unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
+    summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
+    tested = (group.tables.runs["n_tests"] > 0).any()
     made: list[tuple[str, Callable[[Group], list[Cell]], tuple[str, ...]]] = [
         ("Fitness", lambda part: _fitness(part, tau), tuple(_notes(group))),
-        (
-            "Children by status",
-            _statuses,
-            ("ok: mean over runs of the share of children", FAILURES, *_dropped(group)),
-        ),
-        ("Gain on fresh draws", _confirmed, (FRESH,)),
-        (
-            "Cost",
-            _costs,
-            (f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}",),
-        ),
+        ("Children by status", _statuses, (SHARES, FAILURES, *_dropped(group))),
+        *([("Gain on fresh draws", _confirmed, (FRESH,))] if tested else []),
+        ("Cost", _costs, (summed,)),
     ]
-    if not (group.tables.runs["n_tests"] > 0).any():
-        del made[2]
     return [
         Section(
             title=title,
