@@ -1,10 +1,5 @@
 """Other tools under a stated budget: started behind a gate, on one of our tasks, then imported.
 
-| module | the tool |
-|---|---|
-| `openevolve` | OpenEvolve |
-| `shinka` | ShinkaEvolve |
-
 A tool runs at its own defaults, with what it needs to be told: the model, the task and where to
 leave its records. Programs are judged here, in our sandbox, by the task's own evaluator.
 """

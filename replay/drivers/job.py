@@ -58,7 +58,7 @@ def judge(program_path):
 
 
 def in_block(program: str) -> str:
-    """Returns a program with marks of what may be rewritten: its own, or around all of it."""
+    """A program with marks of what may be rewritten: its own, or around all of it."""
     if "EVOLVE-BLOCK-START" in program:
         return program
     return f"# EVOLVE-BLOCK-START\n{program.rstrip()}\n# EVOLVE-BLOCK-END\n"

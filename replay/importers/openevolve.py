@@ -362,7 +362,7 @@ def _child(
     for _ in found.copies:
         parent = found.copies.get(parent, parent)
     root = parent in found.programs and found.programs[parent].is_initial
-    asked = foreign.mapping(next(iter((program.prompts or {}).values()), None))
+    asked = next((p for p in (program.prompts or {}).values() if isinstance(p, Mapping)), {})
     prompt = foreign.mapping(trace.prompt if trace else None) or asked
     answers = asked.get("responses")
     reply = trace.llm_response if trace else None
