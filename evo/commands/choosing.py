@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -45,9 +44,7 @@ def allocate(
 
     if own_arms and arms is not None:
         raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
-    known: Any = find_policy(policy)
-    build = functools.partial(known, **parameters) if parameters else policy
-    plan = make(policy=build, arms=own_arms or arms or 10)
+    plan = make(policy=find_policy(policy, **(parameters or {})), arms=own_arms or arms or 10)
     print(outlook(plan.runs, make.keywords.get("budget")), flush=True)
     allocation = plan.do()
     pulls = allocation.pulls.tolist()
