@@ -245,6 +245,14 @@ def test_successive_halving_gives_each_phase_its_share():
     assert pulls[16:] == [1, 1]
 
 
+def test_successive_halving_keeps_the_larger_half_of_an_odd_number():
+    tops = np.array([[0.2], [0.9], [0.4], [0.6], [0.1]])
+    (pulls,) = pulls_of("successive_halving", (tops * np.linspace(0, 1, 40)).tolist(), 30)
+    phases = [pulls[:10], pulls[10:19], pulls[19:29]]
+    assert [sorted(set(phase)) for phase in phases] == [[0, 1, 2, 3, 4], [1, 2, 3], [1, 3]]
+    assert pulls[29:] == [1]
+
+
 def test_successive_halving_pulls_the_best_open_arm_once_the_kept_are_closed():
     arms = [[0.1] * 20, [0.0, *[0.9] * 3], [0.0] * 20, [0.0, *[0.8] * 3]]
     (pulls,) = pulls_of("successive_halving", arms, 16)
