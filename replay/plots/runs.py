@@ -101,9 +101,9 @@ def trajectories(
         notes = [f"n = {len(curves)}"] if len(sizes) > 1 else []
         notes += ["nothing ok"] if math.isnan(height) else []
         ends.append((height, name + (f" ({', '.join(notes)})" if notes else ""), colour))
-    for name, fitness in (references or {}).items():
-        ax.axhline(fitness, color=THEMES[theme].text, lw=0.8, ls=":")
-        ends.append((fitness, name.replace("_", " "), THEMES[theme].text))
+    for name, known in (references or {}).items():
+        ax.axhline(known, color=THEMES[theme].text, lw=0.8, ls=":")
+        ends.append((known, name.replace("_", " "), THEMES[theme].text))
     style.label_ends(ax, theme, ends)
     if x == "generation":
         style.whole_numbers(ax)

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from looks import complaints, texts
 from matplotlib.colors import to_hex
-from PIL import Image
 from synthetic_runs import as_frame, bilinear_runs, chain_runs, sweep_runs
 
 import replay
@@ -19,7 +18,6 @@ from replay import plots
 from replay.bilinear import fit_bilinear
 from replay.intervals import curve_band
 from replay.plots.policies import EFFECTS, VERDICTS
-from replay.style import THEMES
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ["single", "random", "ucb1 (c = 0.1)", "thompson", "successive_halving"]
@@ -172,13 +170,6 @@ def test_too_few_runs_for_an_interval_are_said():
     assert "Mean and 91.7 % interval over runs" in words(plots.policy_curves(measured))
     few = curves.assign(low=np.nan, high=np.nan, n=3)
     assert "too few runs for an interval; n = 3 runs" in words(plots.policy_curves(few))
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_a_figure_has_a_ground_of_its_own(tmp_path, theme):
-    ax = plots.policy_curves(made_curves(), theme=theme)
-    path = plots.save(ax, tmp_path / "figure.png", dpi=50)
-    assert np.asarray(Image.open(path).convert("RGBA"))[..., 3].min() == 255
 
 
 def test_facets_say_once_what_all_say_and_give_a_name_one_colour():
@@ -338,16 +329,6 @@ def test_the_median_is_dashed_where_some_runs_have_no_value():
     assert "dashed" not in words(plots.trajectories(made_runs(5)))
 
 
-@pytest.mark.parametrize("frame", [
-    made_runs()[:0],
-    made_runs().assign(best_fitness=np.nan),
-])  # fmt: skip
-def test_nothing_to_draw_is_said_in_a_sentence(frame, tmp_path):
-    ax = plots.trajectories(frame)
-    assert "No run has a program that is ok." in words(ax)
-    plots.save(ax, tmp_path / "empty.png")
-
-
 @pytest.mark.parametrize(
     ("function", "table"),
     [
@@ -362,6 +343,11 @@ def test_empty_tables_give_a_sentence_and_missing_columns_an_error(function, tab
     for column in table.columns:
         with pytest.raises(ValueError, match=f"{column} missing"):
             function(table.drop(columns=column))
+
+
+def test_runs_without_a_program_that_is_ok_are_a_sentence():
+    for frame in (made_runs()[:0], made_runs().assign(best_fitness=np.nan)):
+        assert "No run has a program that is ok." in words(plots.trajectories(frame))
 
 
 def test_bad_choices_list_the_good_ones():
@@ -392,17 +378,9 @@ def test_constructions_say_what_they_are_worth():
     ax = plots.construction("points", square)
     assert f"{1 / np.sqrt(18):.6f}" in words(ax)
     assert len(ax.lines) == 2 + 24 + 1  # diagonals, sides of the unit squares, points
+    assert "undefined" in words(plots.construction("points", [[1.0, 2.0]] * 16))
     ax = plots.construction("triangle", [[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
     assert "1.000000" in words(ax)
-
-
-@pytest.mark.parametrize(("picture", "value"), [
-    ("circles", ([[0.5, 0.5]] * 26, [0.0] * 26)),
-    ("points", [[1.0, 2.0]] * 16),
-    ("triangle", [[0.0, 0.0]] * 11),
-])  # fmt: skip
-def test_degenerate_constructions_are_drawn(picture, value, tmp_path):
-    plots.save(plots.construction(picture, value), tmp_path / "picture.png")
 
 
 def test_the_heatmap_shows_each_cell_once_and_frames_what_may_be_best(grid):
@@ -449,6 +427,24 @@ def test_regimes_add_up_to_one_at_every_budget(runs):
     ax = plots.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
     drawn = np.array([line.get_ydata() for line in ax.lines if line.get_marker() == "o"])
     np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
+
+
+@pytest.mark.parametrize(("scale", "places"), [
+    ("plain", [[0.75, 3.75], [1.25, 4.25]]),
+    ("doublings", [[2**-0.25, 2**1.75], [2**0.25, 2**2.25]]),
+])  # fmt: skip
+def test_lines_are_moved_apart_in_the_units_of_their_axis_with_their_bars(scale, places):
+    rows = [("a", 1, 0.5, 0.2, 0.9), ("a", 4, 0.6, 0.3, 1.0)]
+    rows += [("b", *row[1:]) for row in rows]
+    table = pd.DataFrame(rows, columns=["line", "x", "value", "low", "high"])
+    drawn = {"by": "line", "limits": "bars", "apart": 0.5, "scale": scale}
+    ax = plots.lines(table, y="fitness", **drawn, **WORDS)
+    found = [line.get_xdata().tolist() for line in ax.lines]
+    assert found == [pytest.approx(each) for each in places]
+    for bars, each in zip(ax.collections, places, strict=True):
+        segments = np.array(bars.get_segments())
+        np.testing.assert_allclose(segments[:, 0], [[each[0], 0.2], [each[1], 0.3]])
+        np.testing.assert_allclose(segments[:, 1, 1], [0.9, 1.0])
 
 
 def test_each_estimate_has_its_row_and_each_group_its_colour():
