@@ -35,6 +35,7 @@ def test_copy_0_is_the_continuation_and_copies_differ(run: evo.Log, tmp_path: Pa
     forks = evo.fork(run, at=2, copies=3, log_dir=tmp_path, **QUIET)
     assert timeless(forks[0].children) == timeless(run.children)
     assert [log.header.seed for log in forks] == [4, fork_seed(4, 2, 1), fork_seed(4, 2, 2)]
+    assert len({fork_seed(s, at, k) for s in (4, 5) for at in (1, 2) for k in (1, 2)}) == 8
     assert timeless(forks[1].children[6:]) != timeless(forks[2].children[6:])
     for log in forks:
         assert timeless(log.children[:6]) == timeless(run.children[:6])

@@ -107,6 +107,10 @@ def test_it_plans_before_it_calls_and_parents_are_as_planned(
         for place in outcome.parents:
             assert place[0] < outcome.generation
             assert fitness[place] is not None
+    texts = {(c.generation, c.index): c.program for c in log.children} | {(0, 0): PROGRAM}
+    for request in (each for plan in log.plans.values() for each in plan.requests):
+        shown = {(texts[place] or "").strip() for place in request.inspirations}
+        assert shown.isdisjoint((texts[place] or "").strip() for place in request.parents)
     assert (log.trajectory[1:] >= log.trajectory[:-1]).all()
 
 
