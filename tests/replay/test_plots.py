@@ -186,6 +186,8 @@ def test_facets_say_once_what_all_say_and_give_a_name_one_colour():
     figure = plots.facets(tasks, draw)
     assert all("a" in [text.get_text() for text in ax.texts] for ax in figure.axes)
     assert len({ax.lines[-1].get_color() for ax in figure.axes}) == 1
+    colours = [len({line.get_color() for line in ax.lines}) for ax in figure.axes]
+    assert colours == [2, 2, 1]
 
 
 def test_facets_of_rows_share_their_names_and_their_legend():
