@@ -24,14 +24,22 @@ class UnsendableError(ValueError):
 
 def encode(value: object, *, max_bytes: int) -> bytes:
     """A returned value in MessagePack; `UnsendableError` where it is too large or not plain."""
+
+    def hook(part: object) -> object:
+        if type(part) is np.ndarray and part.nbytes > max_bytes:  # perhaps a view of one number
+            raise _too_large(max_bytes)
+        return _from_numpy(part)
+
     try:
-        data = msgspec.msgpack.encode(value, enc_hook=_from_numpy)
+        data = msgspec.msgpack.encode(value, enc_hook=hook)
+    except UnsendableError:
+        raise
     except OverflowError:
         raise _not_plain("an integer of more than 64 bits") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise _not_plain(f"what cannot be sent ({error})") from None
     if len(data) > max_bytes:
-        raise UnsendableError(f"the returned value is larger than {max_bytes} bytes")
+        raise _too_large(max_bytes)
     return data
 
 
@@ -55,6 +63,10 @@ def _from_numpy(value: object) -> object:
 def _places(shape: tuple[int, ...]) -> int:
     """How many lists or numbers an array becomes as nested lists; an empty one may be many."""
     return prod(max(length, 1) for length in shape)
+
+
+def _too_large(max_bytes: int) -> UnsendableError:
+    return UnsendableError(f"the returned value is larger than {max_bytes} bytes")
 
 
 def _not_plain(what: str) -> UnsendableError:

@@ -111,6 +111,8 @@ def test_size_is_capped(value: Any) -> None:
     encode(value, max_bytes=20_000)
     with pytest.raises(UnsendableError, match="larger than 1000 bytes"):
         encode(value, max_bytes=1000)
+    with pytest.raises(UnsendableError, match="larger than 1000 bytes"):
+        encode([np.broadcast_to(0.5, (10**9, 10**9))], max_bytes=1000)
 
 
 def test_nested_lists() -> None:
