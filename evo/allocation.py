@@ -275,16 +275,18 @@ def _tell(game: _Game, index: int) -> None:
     if game.seen is not None:
         _see(game, arm, made, outcome.before)
     value = game.reward(replace(outcome, lowest=game.lowest))
-    game.ledger.settle(outcome.costs, made)
+    everyone = bool(made.all())
+    game.ledger.settle(outcome.costs, None if everyone else made)
     game.tell(arm, value, outcome.costs[game.unit] if game.unit else np.ones(len(made)))
     game.best = np.fmax(game.best, outcome.after)
-    everyone = bool(made.all())
     game.pulls[index] = arm if everyone else np.where(made, arm, -1)
     game.rewards[index] = value if everyone else np.where(made, value, np.nan)
     row = len(game.told)
     game.bests[row] = game.best
     for unit, amount in game.ledger.spent.items():
-        game.spent.setdefault(unit, np.empty(game.bests.shape))[row] = amount
+        if unit not in game.spent:
+            game.spent[unit] = np.empty(game.bests.shape)
+        game.spent[unit][row] = amount
     game.told.append(index)
     if game.watcher:
         game.watcher.told(index, value, outcome)

@@ -126,7 +126,7 @@ class Ledger:
         """Adds what something cost."""
         self.check(costs, made)
         for unit, cost in costs.items():
-            paid = np.where(True if made is None else made, cost, 0.0)
+            paid = cost if made is None else np.where(made, cost, 0.0)
             before = self.spent.get(unit)
             self.spent[unit] = np.full(self.replicates, paid) if before is None else before + paid
 

@@ -7,6 +7,7 @@ from . import plots as plots
 from .ancestry import lineage as lineage
 from .arms import HINDSIGHT as HINDSIGHT
 from .bilinear import fit_bilinear as fit_bilinear
+from .claims import ledger as ledger
 from .contest import compete as compete
 from .depth import depth_breadth as depth_breadth
 from .depth import envelope as envelope

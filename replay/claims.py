@@ -23,19 +23,19 @@ should.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from replay.frames import distinct_runs, fitness_matrix, run_lengths
-from replay.verdict import POWER, judge
+from replay.cells import Cells, FloatArray, IntArray, cells, sweeps
+from replay.frames import distinct_runs, run_lengths
+from replay.pools import Pools
+from replay.verdict import POWER, judge_pools
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    FloatArray = NDArray[np.float64]
 
 REGIMES = {
     "circle_packing": "corner",
@@ -52,37 +52,47 @@ _COLUMNS = (
     "detectable", "verdict", "why",
 )  # fmt: skip
 
+Row = dict[str, Any]
+
 
 def ledger(
-    sources: Mapping[str, pd.DataFrame],
+    sources: Mapping[str, pd.DataFrame | str | os.PathLike[str]],
     *,
     regimes: Mapping[str, str] = REGIMES,
     policies: Sequence[str] = ("ucb1", "exp3p", "thompson"),
     seed: int = 0,
 ) -> pd.DataFrame:
-    """All claims on several sources of logs.
+    """All claims on several sources of logs; `replay.plots.ledger` draws it.
+
+    Generations from which on a run took programs of others (column `mixed`) do not count.
 
     Args:
-        sources: Frames of `replay.load` by name.
+        sources: By name, frames of `replay.load`, or what `replay.importers.load` reads: logs of
+            ours or of another tool.
         regimes: By task, `interior` or `corner`; other tasks have no such claim.
         policies: Names out of `POLICIES`.
         seed: Key of all draws.
 
     Returns:
-        One row per claim: source, task, model, claim, measure (what `value` is), value, low and
-        high (NaN where the null alone decides), n (runs), p (one-sided), p_holm, detectable,
-        verdict, and why it does not apply.
+        One row per source, task, model and claim: measure (what `value` is), value, low and high
+        (NaN where the null alone decides), n (runs), p (one-sided), p_holm (over all rows),
+        detectable, verdict, and why it does not apply.
     """
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
-    for source, frame in sources.items():
-        for (task, model), part in distinct_runs(frame).groupby(["task", "model"], sort=False):
+    from replay.importers import load
+
+    rows: list[Row] = []
+    for source, logs in sources.items():
+        frame = distinct_runs(logs if isinstance(logs, pd.DataFrame) else load(logs))
+        if "mixed" in frame:
+            frame = frame[~(frame["generation"] >= frame["mixed"])]
+        for (task, model), part in frame.groupby(["task", "model"], sort=False):
             found = [*_sweep_claims(part, regimes.get(str(task)), seed)]
             found += _pool_claims(part, policies, seed)
-            rows += [{"source": source, "task": task, "model": model, **each} for each in found]
+            head = {"source": source, "task": task, "model": model, "why": ""}
+            rows += [{**head, **each} for each in found]
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
-    table["why"] = table["why"].fillna("")
     table["p_holm"] = holm(table["p"].to_numpy(np.float64))
     opposite = holm(np.array([row["p_opposite"] for row in rows], dtype=np.float64))
     holds, fails = table["p_holm"] <= ALPHA, (opposite <= ALPHA) | (table["high"] < 0)
@@ -102,289 +112,261 @@ def holm(p: FloatArray) -> FloatArray:
     return adjusted
 
 
-def _sweep_claims(
-    frame: pd.DataFrame, regime: str | None, seed: int
-) -> Iterator[dict[str, object]]:
+def _sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator[Row]:
     """Of runs of several N: where the best split is, and how the best rises."""
-    n, values, sizes = frame["run"].nunique(), _values(frame), _sizes(frame)
-    depths = run_lengths(frame)
+    [sweep] = sweeps(frame)
+    grid = cells(sweep)
+    n, half = len(sweep.runs), halves(grid, seed)
+    budgets = budgets_of(grid, half)
     if regime is not None:
         claim = f"the best split is {regime}"
-        C, rows = _largest_budget(sizes, depths)
-        if len(np.unique(sizes[rows])) < LEAST_SPLITS:
+        splits, C = max(((len(among), C) for C, among in budgets.items()), default=(0, 0))
+        if splits < LEAST_SPLITS:
             why = f"needs {LEAST_SPLITS} N with {LEAST_RUNS} runs each of one budget"
             yield _idle(claim, n, why)
         else:
-            ends = values[rows, C // sizes[rows]]
             sign = 1.0 if regime == "interior" else -1.0
-            yield {
-                "claim": claim,
-                "measure": f"best {regime} split less the best other at C = {C}",
-                **regime_test(ends, sizes[rows], sign, seed),
-            }
+            measure = f"best {regime} split less the best other at C = {C}"
+            found = regime_test(grid.values[:, budgets[C]], sign, seed)
+            yield {"claim": claim, "measure": measure, **found}
     claims = {
         "the best in sweep rises with the budget": ("gain of the held-out best by doubling C", 1),
         "it follows a smooth curve": ("spread of a quadratic through the held-out best", 2),
     }
-    budgets = [C for C, _ in _spent(values, sizes, depths)]
     for claim, (measure, degree) in claims.items():
         if len(budgets) < LEAST_BUDGETS:
             why = f"needs {LEAST_BUDGETS} budgets of {LEAST_RUNS} runs each, has {len(budgets)}"
             yield _idle(claim, n, why)
         else:
-            found = envelope_test(values, sizes, depths, degree, seed)
-            yield {"claim": claim, "measure": measure, **found}
+            found = envelope_test(grid, half, degree, seed)
+            yield {"claim": claim, "measure": measure, **found, "n": n}
 
 
-def regime_test(
-    ends: FloatArray, sizes: NDArray[np.int64], sign: float, seed: int, *, detect: bool = True
-) -> dict[str, float]:
-    """Best interior cell less the best corner, times `sign`; runs exchanged among the N.
+def regime_test(values: FloatArray, sign: float, seed: int, *, detect: bool = True) -> Row:
+    """Best interior cell less the best corner, times `sign`; runs exchanged among the cells.
 
     Args:
-        ends: Value of each run at one budget, (runs,).
-        sizes: N of each run, (runs,); the smallest and the largest are the corners.
+        values: Of the runs of each cell of one budget, the first and the last being the corners,
+            (runs, cells); NaN where a cell has fewer.
         sign: 1 for interior, -1 for a corner.
         seed: Key of the exchanges.
-        detect: Find out which effect would be detected; takes a thousand times as long.
+        detect: Find out which effect would be detected; takes longer.
 
     Returns:
-        value, low and high (NaN), n, p, detectable.
+        value, low and high (NaN), n, p, p_opposite, detectable.
     """
-    labels, place = np.unique(sizes, return_inverse=True)
-    weights = (place[:, None] == np.arange(len(labels))) / np.bincount(place)
+    known, means = ~np.isnan(values), np.nanmean(values, axis=0)
+    ends, place = values[known], np.nonzero(known)[1]
+    weights = (place[:, None] == np.arange(values.shape[1])) / known.sum(axis=0)
 
-    def advantage(values: FloatArray) -> FloatArray:
-        means = values @ weights
+    def advantage(means: FloatArray) -> FloatArray:
         corner = np.maximum(means[..., 0], means[..., -1])
         return np.asarray(sign * (means[..., 1:-1].max(axis=-1) - corner))
 
     order = np.random.default_rng([seed, 1]).random((DRAWS, len(ends))).argsort(axis=1)
-    means = ends @ weights
-    kind = np.isin(np.arange(len(labels)), (0, len(labels) - 1)) == (sign < 0)
-    lifted = place == np.where(kind, means, -np.inf).argmax()
-
-    def passes(effect: float, rng: np.random.Generator) -> bool:
-        drawn = (ends - means[place])[_again(sizes, rng)] + effect * lifted
-        return _p(advantage(drawn), advantage(drawn[order])) <= ALPHA
-
-    null = advantage(ends[order])
-    return _against(float(advantage(ends)), null, len(ends), passes if detect else None)
+    kind = np.isin(np.arange(len(means)), (0, len(means) - 1)) == (sign < 0)
+    lifted = (place == np.where(kind, means, -np.inf).argmax()).astype(np.float64)
+    each = np.arange(values.shape[1])
+    worlds = _again(values - means, each, np.zeros_like(values))[:, known] if detect else None
+    return _tested(ends, worlds, lifted, order, weights, advantage)
 
 
 def envelope_test(
-    values: FloatArray,
-    sizes: NDArray[np.int64],
-    depths: NDArray[np.int64],
-    degree: int,
-    seed: int,
-    *,
-    detect: bool = True,
-) -> dict[str, float]:
+    grid: Cells, half: FloatArray, degree: int, seed: int, *, detect: bool = True
+) -> Row:
     """The held-out best over the logarithm of C against the same with C permuted.
 
     Args:
-        values: Best so far by run and generation, (runs, generations + 1).
-        sizes: N of each run, (runs,).
-        depths: Generations of each run, (runs,).
+        grid: Cells of a sweep.
+        half: See `halves`.
         degree: 1: what is gained with each doubling of C; 2: the standard deviation of a quadratic
             fitted to it.
-        seed: Key of the halves and of the permutations.
+        seed: Key of the permutations.
         detect: As for `regime_test`.
 
     Returns:
         As `regime_test`.
     """
-    half, spent = _halves(sizes, seed), _spent(values, sizes, depths)
-    best, logs = _envelope(values, sizes, spent, half), np.log2([C for C, _ in spent])
-    order = np.random.default_rng([seed, 2]).random((DRAWS, len(best))).argsort(axis=1)
-    basis = np.linalg.qr(np.vander(logs - logs.mean(), degree + 1))[0]
-    away = logs - logs.mean()
-
-    def statistic(curves: FloatArray) -> FloatArray:
-        centred = curves - curves.mean(axis=-1, keepdims=True)
-        if degree == 1:
-            return np.asarray(centred @ away / (away @ away))
-        return np.asarray(np.sqrt(((centred @ basis) ** 2).sum(axis=-1) / len(logs)))
-
-    level = np.full_like(values, np.nan)
-    for N in np.unique(sizes):
-        level[sizes == N] = values[sizes == N].mean(axis=0)
-    calls = np.log2(np.maximum(np.outer(sizes, np.arange(values.shape[1])), 1))
+    budgets = budgets_of(grid, half)
+    away = np.log2([*budgets]) - np.log2([*budgets]).mean()
+    order = np.random.default_rng([seed, 2]).random((DRAWS, len(away))).argsort(axis=1)
+    best = held_out(grid.values, budgets, half)
+    basis = np.linalg.qr(np.vander(away, degree + 1))[0]
     unit = 1.0 if degree == 1 else float(away.std())
+    weights = (away / (away @ away))[:, None] if degree == 1 else basis / np.sqrt(len(away))
+    weights -= weights.mean(axis=0)  # of curves about their mean
 
-    def passes(effect: float, rng: np.random.Generator) -> bool:
-        rows = _again(sizes + len(sizes) * half * (1 + sizes.max()), rng)  # halves stay apart
+    def size(parts: FloatArray) -> FloatArray:
+        return np.asarray(parts[..., 0] if degree == 1 else np.sqrt((parts**2).sum(axis=-1)))
+
+    worlds = None
+    if detect:
         with np.errstate(invalid="ignore"):
-            world = (values - level)[rows] + effect / unit * calls
-        curve = _envelope(world, sizes, spent, half)
-        known = bool(np.isfinite(curve).all())
-        return known and _p(statistic(curve), statistic(curve[order])) <= ALPHA
-
-    return _against(
-        float(statistic(best)), statistic(best[order]), len(sizes), passes if detect else None
-    )
+            noise = grid.values - grid.means
+        worlds = held_out(_again(noise, grid.children, half), budgets, half)
+    return _tested(best, worlds, away / unit, order, weights, size)
 
 
-def _p(value: FloatArray | float, drawn: FloatArray) -> float:
-    """Share of draws, the value itself included, that do at least as well, up to rounding."""
-    slack = 1e-12 * (np.abs(drawn).max() + abs(value))
-    return float((1 + (drawn >= value - slack).sum()) / (1 + len(drawn)))
-
-
-def _again(strata: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Rows drawn with replacement within each stratum, (runs,)."""
-    rows = np.empty(len(strata), dtype=np.int64)
-    for label in np.unique(strata):
-        members = np.flatnonzero(strata == label)
-        rows[members] = rng.choice(members, len(members))
-    return rows
-
-
-def _against(
-    value: float,
-    drawn: FloatArray,
-    n: int,
-    passes: Callable[[float, np.random.Generator], bool] | None,
-) -> dict[str, float]:
-    return {
-        "value": value, "low": np.nan, "high": np.nan, "n": n, "p": _p(value, drawn),
-        "p_opposite": _p(-value, -drawn),
-        "detectable": _detectable(passes, float(drawn.std())) if passes else np.nan,
-    }  # fmt: skip
-
-
-def _detectable(passes: Callable[[float, np.random.Generator], bool], unit: float) -> float:
-    """Least effect, from `unit` on, with which POWER of bootstrapped data sets pass."""
-
-    def power(effect: float) -> float:
-        found = [passes(effect, np.random.default_rng([5, k])) for k in range(BOOTSTRAPS)]
-        return float(np.mean(found))
-
-    low, high = 0.0, unit
-    while unit > 0 and power(high) < POWER:
-        low, high = high, 2 * high
-        if high > 2**10 * unit:
-            return float("inf")
-    for _ in range(3 if unit > 0 else 0):
-        middle = (low + high) / 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
-    return high if unit > 0 else float("nan")
-
-
-def _pool_claims(
-    frame: pd.DataFrame, policies: Sequence[str], seed: int
-) -> Iterator[dict[str, object]]:
-    """Of the N with the most runs: what a pool and a choice among its arms are worth."""
-    pairs = [("a pool beats one run", "random", "single")]
-    pairs += [(f"{name} beats random allocation", name, "random") for name in policies]
-    pairs += [(f"{name} beats one run", name, "single") for name in policies]
-    counts = frame.groupby("children")["run"].nunique()
-    N = int(counts.index[int(counts.to_numpy().argmax())])
-    part, n = frame[frame["children"] == N], int(counts.max())
-    rounds = int(run_lengths(part).min())
-    why = ""
-    if n < 2 * LEAST_RUNS or rounds < 4:
-        why = f"needs {2 * LEAST_RUNS} runs of one N of 4 or more generations, has {n} of {rounds}"
-    elif not np.isfinite(_values(part)[:, -1]).all():
-        why = "a run found nothing ok, which has no mean"
-    for claim, a, b in pairs:
-        if why:
-            yield _idle(claim, n, why)
-            continue
-        found = judge(part, a, b, 0.0, seed=seed)
-        yield {
-            "claim": claim,
-            "measure": f"{a} less {b}, N = {N}, {found.setting}",
-            "value": found.effect,
-            "low": found.interval.low,
-            "high": found.interval.high,
-            "n": n,
-            "p": found.p,
-            "p_opposite": found.p_opposite,
-            "detectable": found.detectable,
-            "why": "",
-        }
-
-
-def _values(frame: pd.DataFrame) -> FloatArray:
-    """Best so far by run and generation; minus infinity while nothing is ok, NaN after the end."""
-    matrix = fitness_matrix(frame)
-    inside = np.arange(matrix.shape[1]) <= run_lengths(frame)[:, None]
-    return np.where(inside & np.isnan(matrix), -np.inf, matrix)
-
-
-def _sizes(frame: pd.DataFrame) -> NDArray[np.int64]:
-    return frame.groupby("run", sort=False)["children"].first().to_numpy(np.int64)
-
-
-def _at(sizes: NDArray[np.int64], depths: NDArray[np.int64], C: int) -> NDArray[np.int64]:
-    """Runs whose N divides C and that are deep enough for it, where their N has enough of them."""
-    rows = np.flatnonzero((C % sizes == 0) & (C // sizes <= depths) & (C // sizes > 0))
-    labels, counts = np.unique(sizes[rows], return_counts=True)
-    return rows[np.isin(sizes[rows], labels[counts >= LEAST_RUNS])]
-
-
-def _largest_budget(
-    sizes: NDArray[np.int64], depths: NDArray[np.int64]
-) -> tuple[int, NDArray[np.int64]]:
-    """The largest budget that most N can spend, and the runs that did."""
-    found = [(len(np.unique(sizes[_at(sizes, depths, C)])), C) for C in _budgets(sizes, depths)]
-    C = max(found)[1] if found else 1
-    return C, _at(sizes, depths, C)
-
-
-def _budgets(sizes: NDArray[np.int64], depths: NDArray[np.int64]) -> list[int]:
-    """Powers of two times the smallest N, up to what the longest run spent."""
-    most = int((sizes * depths).max(initial=0))
-    return [int(sizes.min()) * 2**k for k in range(40) if int(sizes.min()) * 2**k <= most]
-
-
-def _halves(sizes: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:
-    """Half the runs of each N."""
-    order = np.random.default_rng([seed, 3]).permutation(len(sizes))
-    half = np.zeros(len(sizes), dtype=bool)
-    for N in np.unique(sizes):
-        half[order[sizes[order] == N][::2]] = True
+def halves(grid: Cells, seed: int) -> FloatArray:
+    """Which half each run of a cell is in, 0 or 1, the same in all cells of its N, as `values`."""
+    half, rng = np.zeros(grid.values.shape), np.random.default_rng([seed, 3])
+    for N, part in grid.sweep.strata():
+        order = rng.permutation(part.stop - part.start)
+        half[np.ix_(order[::2], grid.children == N)] = 1
     return half
 
 
-def _spent(
-    values: FloatArray, sizes: NDArray[np.int64], depths: NDArray[np.int64]
-) -> list[tuple[int, NDArray[np.int64]]]:
-    """Budgets that enough runs spent, each with a fitness by then, and these runs."""
-    found = [(C, _at(sizes, depths, C)) for C in _budgets(sizes, depths)]
-    return [
-        (C, rows)
-        for C, rows in found
-        if len(rows) >= LEAST_RUNS and np.isfinite(values[rows, C // sizes[rows]]).all()
-    ]
+def budgets_of(grid: Cells, half: FloatArray) -> dict[int, IntArray]:
+    """Cells of each budget in which enough runs have a fitness, in both halves, by calls."""
+    known = ~np.isnan(grid.values)
+    enough = (grid.counts >= LEAST_RUNS) & np.isfinite(grid.means)
+    enough &= (known & (half == 0)).any(axis=0) & (known & (half == 1)).any(axis=0)
+    found = {int(C): np.flatnonzero(enough & (grid.calls == C)) for C in np.unique(grid.calls)}
+    return {C: among for C, among in found.items() if len(among)}
 
 
-def _envelope(
-    values: FloatArray,
-    sizes: NDArray[np.int64],
-    spent: list[tuple[int, NDArray[np.int64]]],
-    half: NDArray[np.bool_],
-) -> FloatArray:
-    """Value of the best split of each budget: chosen on half the runs, scored on the rest."""
+def held_out(values: FloatArray, budgets: Mapping[int, IntArray], half: FloatArray) -> FloatArray:
+    """Value of the best split of each budget: chosen on half the runs, scored on the rest.
+
+    Args:
+        values: As of `Cells`, or (worlds, runs, cells) of them.
+        budgets: See `budgets_of`.
+        half: See `halves`.
+
+    Returns:
+        (..., budgets); NaN where runs that were drawn are not deep enough to say.
+    """
+    sides = []
+    for side in (0, 1):
+        mine = ~np.isnan(values) & (half == side)
+        count = mine.sum(axis=-2)
+        total = np.where(mine, values, 0.0).sum(axis=-2)
+        sides.append(np.where(count > 0, total / np.maximum(count, 1), np.nan))
     best = []
-    for C, rows in spent:
-        ends, scores = values[rows, C // sizes[rows]], []
-        place = np.unique(sizes[rows], return_inverse=True)[1]
-        sums, counts = (
-            [np.bincount(place, weights * part) for part in (half[rows], ~half[rows])]
-            for weights in (ends, np.ones(len(rows)))
-        )
-        for chosen in (0, 1):
-            means = np.where(counts[chosen] > 0, sums[chosen], -np.inf)
-            top = int((means / np.maximum(counts[chosen], 1)).argmax())
-            scores.append(sums[1 - chosen][top] / counts[1 - chosen][top])
-        best.append(float(np.mean(scores)))
-    return np.array(best)
+    for among in budgets.values():
+        scores = []
+        for chosen, scored in ((0, 1), (1, 0)):
+            means = sides[chosen][..., among]
+            top = np.where(np.isnan(means), -np.inf, means).argmax(axis=-1)[..., None]
+            scores.append(np.take_along_axis(sides[scored][..., among], top, axis=-1)[..., 0])
+        best.append((scores[0] + scores[1]) / 2)
+    return np.stack(best, axis=-1)
 
 
-def _idle(claim: str, n: int, why: str) -> dict[str, object]:
+def _again(values: FloatArray, groups: IntArray, half: FloatArray) -> FloatArray:
+    """Bootstrap samples of runs within halves, the same in all cells of a group.
+
+    Args:
+        values: As of `Cells`.
+        groups: Label of each cell, (cells,).
+        half: See `halves`.
+
+    Returns:
+        (BOOTSTRAPS, runs, cells).
+    """
+    rng = np.random.default_rng(5)
+    rows = np.tile(np.arange(len(values))[:, None], (BOOTSTRAPS, 1, values.shape[1]))
+    for label in np.unique(groups):
+        columns = np.flatnonzero(groups == label)
+        present = ~np.isnan(values[:, columns]).all(axis=1)
+        for side in np.unique(half):
+            members = np.flatnonzero(present & (half[:, columns[0]] == side))
+            if len(members):
+                drawn = rng.choice(members, (BOOTSTRAPS, len(members)))
+                rows[:, members[:, None], columns] = drawn[:, :, None]
+    return np.take_along_axis(values[None], rows, axis=1)
+
+
+def _tested(
+    data: FloatArray,
+    worlds: FloatArray | None,
+    direction: FloatArray,
+    order: IntArray,
+    weights: FloatArray,
+    size: Callable[[FloatArray], FloatArray],
+) -> Row:
+    """A permutation test of `size(data @ weights)`, and the effect that it would detect.
+
+    Args:
+        data: (m,).
+        worlds: Data without an effect, (worlds, m); None: do not ask what is detected.
+        direction: What an effect of 1 adds to data, (m,).
+        order: Permutations, (DRAWS, m).
+        weights: (m, parts).
+        size: From (..., parts) to (...).
+    """
+    value, null = float(size(data @ weights)), size(data[order] @ weights)
+    found = {
+        "value": value, "low": np.nan, "high": np.nan, "n": len(data),
+        "p": float(_p(np.array(value), null)), "p_opposite": float(_p(np.array(-value), -null)),
+        "detectable": np.nan,
+    }  # fmt: skip
+    unit = float(null.std())
+    if worlds is None or not unit > 0:
+        return found
+    base, lift = worlds @ weights, direction @ weights
+    moved, lifted = np.stack([each[order] @ weights for each in worlds]), direction[order] @ weights
+
+    def power(effect: float) -> float:
+        ps = _p(size(base + effect * lift), size(moved + effect * lifted))
+        return float((ps <= ALPHA).mean())
+
+    low, high = 0.0, unit
+    while power(high) < POWER:
+        low, high = high, 2 * high
+        if high > 2**10 * unit:
+            return found | {"detectable": np.inf}
+    for _ in range(3):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return found | {"detectable": high}
+
+
+def _p(value: FloatArray, drawn: FloatArray) -> FloatArray:
+    """Share of draws, the value itself included, that do at least as well, up to rounding.
+
+    Of values (...) against draws (..., draws); 1 where one is NaN.
+    """
+    slack = 1e-12 * (np.abs(drawn).max(axis=-1) + np.abs(value))
+    below = (drawn < (value - slack)[..., None]).sum(axis=-1)
+    ps = 1 - below / (1 + drawn.shape[-1])
+    return np.asarray(np.where(np.isnan(value), 1.0, ps))
+
+
+def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Iterator[Row]:
+    """Of the N with the most runs, those as deep as half of them: what a pool, and a choice, give.
+
+    What a run still under way lacks says nothing of how well it does.
+    """
+    pairs = [("a pool beats one run", "random", "single")]
+    pairs += [(f"{name} beats random allocation", name, "random") for name in policies]
+    pairs += [(f"{name} beats one run", name, "single") for name in policies]
+    N = int(frame.groupby("children")["run"].nunique().idxmax())
+    part = frame[frame["children"] == N]
+    depths = part.groupby("run")["generation"].transform("max")
+    rounds = int(np.median(run_lengths(part)))
+    part = part[(depths >= rounds) & (part["generation"] <= rounds)]
+    n, why = part["run"].nunique(), ""
+    if n < 2 * LEAST_RUNS or rounds < 4:
+        why = f"needs {2 * LEAST_RUNS} runs of one N of 4 or more generations, has {n} of {rounds}"
+    elif part.loc[part["generation"] == rounds, "best_fitness"].isna().any():
+        why = "a run found nothing ok, which has no mean"
+    pools = None if why else Pools(part, seed=seed)
+    for claim, a, b in pairs:
+        if pools is None:
+            yield _idle(claim, n, why)
+            continue
+        found = judge_pools(part, pools, a, b, 0.0)
+        yield {
+            "claim": claim, "measure": f"{a} less {b}, N = {N}, {found.setting}",
+            "value": found.effect, "low": found.interval.low, "high": found.interval.high,
+            "n": n, "p": found.p, "detectable": found.detectable,
+            # That worlds without better arms do better still is not that b beats a.
+            "p_opposite": found.p_opposite if b == "single" else np.nan,
+        }  # fmt: skip
+
+
+def _idle(claim: str, n: int, why: str) -> Row:
     """A claim that does not apply to these runs."""
     nothing = dict.fromkeys(("value", "low", "high", "p", "p_opposite", "detectable"), np.nan)
     return {"claim": claim, "measure": "", **nothing, "n": n, "why": why}

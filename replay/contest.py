@@ -19,7 +19,7 @@ from evo.policies.base import Floats, Ints
 from replay.arms import pool_of
 from replay.effects import effect, normalised_regret, pool_interval, time_to_threshold
 from replay.frames import FAILURES
-from replay.intervals import NOTHING, Interval
+from replay.intervals import LEAST, NOTHING, Interval
 from replay.simulation import Replay, simulate
 
 BASELINES = ("single", "random")
@@ -213,8 +213,8 @@ def compete(
         frame: Rows of `replay.load`.
         policies: Names out of `POLICIES`, or policies by label.
         rounds: Pulls; None: the generations of the shortest run.
-        arms: K; None: a fifth of the runs, from 2 to 10. Beyond half the runs there are no
-            intervals.
+        arms: K; None: a fifth of the runs, from 2 to 10. With fewer than five disjoint pools there
+            are no intervals.
         tau: Fitness whose time to reach it is shown; None: what 90 % of the replicates of
             `random` reach in the end.
         reward: Name in `evo.rewards.REWARDS`.
@@ -247,6 +247,8 @@ def compete(
     oracle = simulate(fitness, "oracle_arm", replace=False, **common)
     notes = [str(each.message) for each in caught]
     notes += [text for each in played.values() for text in each.warnings]
+    if n < LEAST * arms:
+        notes.append(played["random"].curve.note)
     if np.isnan(replays["random"].best_fitness).any():
         notes.append(f"pulls without a mean: {NOTHING}; {FAILURES}")
     if rounds > shortest:

@@ -64,7 +64,7 @@ def pool_interval(
 
     Replicates without a common run are independent, so half their mean squared difference is the
     variance of one pool; the n runs are worth n / K of them, and Student's t has n / K - 1 degrees
-    of freedom: with two pools it says next to nothing.
+    of freedom.
 
     Args:
         values: One number per replicate, (replicates,), or columns of them, (replicates, m).
@@ -73,7 +73,7 @@ def pool_interval(
         name: What to call the statistic.
 
     Returns:
-        The interval; `n` counts runs. There is none where K exceeds half the runs.
+        The interval; `n` counts runs. There is none below five pools, that is where n < 5 K.
     """
     array = np.asarray(values, dtype=np.float64)
     columns, chosen = array.reshape(len(array), -1), np.asarray(arms)
@@ -84,12 +84,11 @@ def pool_interval(
         )
     n, K = len(np.unique(chosen)), chosen.shape[1]
     mean, variance = columns.mean(axis=0), _pool_variance(columns, chosen) * (K / n)
-    freedom, note = n / K - 1, ""
-    if (np.isnan(variance) & ~np.isnan(mean)).any() or freedom < 1 - 1e-9:
+    if n < LEAST * K:
         half = np.full_like(mean, np.nan)
-        note = f"no two pools of K = {K} of {n} runs are apart; draw at most half of them"
+        note = f"too few pools: {n} runs make {n / K:.2g} of K = {K}, an interval needs {LEAST}"
     else:
-        half = student(level, freedom) * np.sqrt(variance)
+        half = student(level, n / K - 1) * np.sqrt(variance)
         flat = variance <= 1e-24 * (1 + mean**2)
         half[flat], note = np.nan, EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
     coverage = np.where(np.isnan(half), np.nan, measured("pool", int(n / K + 1e-9), level))
@@ -306,7 +305,8 @@ def time_to_threshold(
     if arms is not None:
         band = pool_interval(reached.astype(np.float64), arms)
         low, high, n = _crossing(band.high, share), _crossing(band.low, share), int(band.n[0])
-        note = band.note if np.isnan(band.low).all() else ""
+        if np.isnan(band.low).all():
+            low, high, note = np.nan, np.nan, band.note
     elif rule == "bootstrap":
         rows = resampled_rows(np.zeros(n), resamples, seed)
         times = _sample_times(curves, rows, tau, STATISTICS[statistic])

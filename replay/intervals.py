@@ -15,7 +15,7 @@ says so.
 | share      | a share of successes                   | Clopper and Pearson 1934    | 1      |
 | difference | two groups of runs                     | Welch 1947                  | 5 each |
 | betting    | a mean of values in [0, 1], on request | Waudby-Smith, Ramdas 2024   | 5      |
-| pool       | a policy on K of n runs                | disjoint pools, K <= n / 2  | 2 K    |
+| pool       | a policy on K of n runs                | disjoint pools, K <= n / 5  | 5 K    |
 """
 
 from __future__ import annotations

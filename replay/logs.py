@@ -89,7 +89,7 @@ def children(
 
     Returns:
         Columns run, task, model, seed, children (N), search, header, forked_from, copy, root,
-        mixed, generation, index, status (`unknown` where another tool does not say), fitness (NaN
+        mixed, generation, index, status (None where another tool does not say), fitness (NaN
         unless ok; a child that was tried on some instances only is `partial` and has none),
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
@@ -305,7 +305,7 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         **_identity(run),
         "generation": generation,
         "index": np.array([child.index for child in found], dtype=np.int64),
-        "status": [each.status or "unknown" for each in judged],
+        "status": [each.status for each in judged],
         "fitness": fitness,
         "parent_fitness": _parent_fitness(run, fitness, before),
         "best_fitness": before,

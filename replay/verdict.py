@@ -12,15 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from replay.arms import pool_of
 from replay.effects import pool_interval
 from replay.frames import COSTS, distinct_runs, fitness_matrix, is_stand_in, run_lengths
 from replay.intervals import LEAST, NOTHING, FloatArray, Interval, compare, interval, student
-from replay.simulation import simulate, simulate_many
+from replay.pools import ENOUGH, Pools
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +31,9 @@ Side = str | Mapping[str, Any]
 MARGIN_SHARE = 0.1
 """Of what hindsight gains over chance: the largest loss that counts as none."""
 
-POWER, DRAWS, REPLICATES = 0.8, 400, 1000
-_NULL_REPLICATES = 40
+POWER = 0.8
+EXCHANGES = 2000
+"""Draws of the null of two groups of runs."""
 
 _SAME = ("task", "model", "children", "search")
 """Columns of which one side may hold one value only."""
@@ -89,13 +89,18 @@ class Verdict:
         )
         known = ", ".join(f"{value:,.4g} {unit}" for unit, value in self.cost.items())
         needed = "an unknown number of" if not math.isfinite(more) else f"{more:,.0f}"
+        power = (
+            f"So many runs detect an effect of {self.detectable:.4g} with a power of {POWER:.0%}; "
+            f"at the effect seen, {needed} more runs would settle it"
+            + (f" ({known})." if known else ".")
+            if math.isfinite(self.detectable)
+            else "What effect so few runs would detect cannot be said."
+        )
         return (
             f"We compared {self.a} with {self.b} on {self.setting} (n = {self.n} runs). The mean "
             f"difference in fitness was {self.effect:.4g} ({limits}). That {self.a} loses no more "
             f"than {self.margin:.4g}, fixed beforehand, is {self.verdict}. Under the null "
-            f"({self.null}) a difference at least as large has probability {self.p:.3g}. So many "
-            f"runs detect an effect of {self.detectable:.4g} with a power of {POWER:.0%}; at the "
-            f"effect seen, {needed} more runs would settle it" + (f" ({known})." if known else ".")
+            f"({self.null}) a difference at least as large has probability {self.p:.3g}. {power}"
         )
 
     def __str__(self) -> str:
@@ -159,21 +164,44 @@ def judge(
     """
     frame = distinct_runs(frame)
     if isinstance(a, str) and isinstance(b, str):
-        found = _of_policies(frame, a, b, arms, rounds, reward, level, seed)
-    elif isinstance(a, Mapping) and isinstance(b, Mapping):
-        found = _of_groups(frame, a, b, calls, level, seed)
-    else:
-        raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
-    limits, n, freedom = found["interval"], found["n"], found.pop("freedom")
-    scale, depth = found.pop("scale"), found.pop("depth")
-    margin = MARGIN_SHARE * scale if margin is None else margin
+        pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
+        return judge_pools(frame, pools, a, b, margin, level=level)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return _judged(frame, _of_groups(frame, a, b, calls, level, seed), margin, level)
+    raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
+
+
+def judge_pools(
+    frame: pd.DataFrame, pools: Pools, a: str, b: str, margin: float | None, *, level: float = 0.95
+) -> Verdict:
+    """`judge` of two policies on pools of the frame's runs, for several comparisons on them."""
+    return _judged(frame, _of_policies(pools, a, b, level), margin, level)
+
+
+class _Found(NamedTuple):
+    """What two sides came to: fields of the verdict, and what the rest of it follows from.
+
+    Degrees of freedom; effect that the null itself reaches in 1 of 20 draws; what a margin is a
+    share of; generations of the runs.
+    """
+
+    about: dict[str, Any]
+    freedom: float
+    hurdle: float
+    scale: float
+    depth: int
+
+
+def _judged(frame: pd.DataFrame, found: _Found, margin: float | None, level: float) -> Verdict:
+    limits, n = found.about["interval"], found.about["n"]
+    margin = MARGIN_SHARE * found.scale if margin is None else margin
     verdict: Literal["supported", "refuted", "undetermined"] = "undetermined"
     if limits.low > -margin or limits.high < -margin:
         verdict = "supported" if limits.low > -margin else "refuted"
-    factor = student(level, freedom)
+    factor = student(level, found.freedom)
     error = (limits.high - limits.low) / 2 / factor
-    power = student(2 * POWER - 1, freedom) * error
-    detectable = power + max(factor * error, found.pop("hurdle"))
+    power = student(2 * POWER - 1, found.freedom) * error
+    detectable = power + max(factor * error, found.hurdle)
     away, total = abs(limits.value + margin), math.inf
     if verdict != "undetermined":
         total = 0.0
@@ -182,78 +210,33 @@ def judge(
     more = float(max(math.ceil(total) - n, int(total > 0))) if math.isfinite(total) else math.inf
     return Verdict(
         verdict=verdict, effect=limits.value, margin=margin, detectable=detectable,
-        runs_needed=more, cost=_cost(frame, depth, more), **found,
+        runs_needed=more, cost=_cost(frame, found.depth, more), **found.about,
     )  # fmt: skip
 
 
-def _of_policies(
-    frame: pd.DataFrame,
-    a: str,
-    b: str,
-    arms: int | None,
-    rounds: int | None,
-    reward: str,
-    level: float,
-    seed: int,
-) -> dict[str, Any]:
-    fitness, lengths = pool_of(frame, "policies are judged")
-    n, rounds = len(fitness), int(lengths.min()) if rounds is None else rounds
-    K = max(2, min(10, n // 5)) if arms is None else arms
-    if n < 2 * K or rounds < 1:
-        raise ValueError(
-            f"expected at least {2 * K} runs with a generation for pools of {K} arms, got {n} runs "
-            f"of {rounds} or more generations"
-        )
-    settings: dict[str, Any] = {"rounds": rounds, "reward": reward, "seed": seed}
-    played = simulate_many(
-        fitness, [*{a, b, "random", "oracle_arm"}], arms=K, lengths=lengths,
-        replicates=REPLICATES, replace=False, **settings,
-    )  # fmt: skip
-    ends = {name: replay.best_fitness[:, -1] for name, replay in played.items()}
-    if any(np.isnan(end).any() for end in ends.values()):
-        raise ValueError(NOTHING)
-    name = f"{a} less {b}"
-    limits = pool_interval(ends[a] - ends[b], played[a].arms, level=level, name=name)
+def _of_policies(pools: Pools, a: str, b: str, level: float) -> _Found:
+    one, other, K = pools.ends(a), pools.ends(b), pools.K
+    limits = pool_interval(one - other, pools.played(a).arms, level=level, name=f"{a} less {b}")
+    freedom, hurdle = pools.n / K - 1, -math.inf
     if "single" in (a, b):
-        null, hurdle = "no difference between disjoint pools, Student's t", -math.inf
-        p = _student_p(limits, n / K - 1, level)
+        null = "no difference between disjoint pools, Student's t"
+        p = _student_p(limits, freedom, level)
         opposite = 1 - p
     else:
         null = "increments permuted across arms at each generation"
-        drawn = permuted_effects(fitness[:, : int(lengths.min()) + 1], a, b, K, settings)
-        hurdle = float(np.quantile(drawn, 0.95))  # the null need not be no effect
+        drawn = pools.permuted_effects(a, b, limits.value)
         p, opposite = _tails(limits.value, drawn, 0.0)
-    return {
+        if len(hits := np.flatnonzero(drawn >= limits.value)) >= ENOUGH:
+            p = ENOUGH / float(1 + hits[ENOUGH - 1])  # Besag and Clifford 1991
+        hurdle = float(np.quantile(drawn, 0.95))  # the null need not be no effect
+    about = {
         "a": a, "b": b, "interval": limits, "null": null, "p": p, "p_opposite": opposite,
-        "hurdle": hurdle,
-        "n": n, "points": (ends[a], ends[b]), "freedom": n / K - 1, "depth": rounds,
-        "scale": float(np.mean(ends["oracle_arm"] - ends["random"])),
-        "setting": f"pools of K = {K} of the logged runs, drawn apart, {rounds} pulls, {reward}",
+        "n": pools.n, "points": (one, other),
+        "setting": f"pools of K = {K} of the logged runs, drawn apart, {pools.rounds} pulls, "
+        f"{pools.reward}",
     }  # fmt: skip
-
-
-def permuted_effects(
-    fitness: FloatArray, a: str, b: str, K: int, settings: dict[str, Any]
-) -> FloatArray:
-    """Effects where no arm is better than another: increments go to any arm, (draws,).
-
-    What an arm gained before then says nothing of what it gains next, which is all that a choice
-    among arms can use.
-    """
-    rng = np.random.default_rng([int(settings["seed"]), 7])
-    known = np.where(np.isnan(fitness), np.fmin.reduce(fitness, axis=None), fitness)
-    steps = np.diff(known, axis=1, prepend=0.0)
-    n, rounds = len(known), min(int(settings["rounds"]), known.shape[1] - 1)
-    order = rng.random((DRAWS, *steps.shape)).argsort(axis=1)
-    worlds = np.take_along_axis(steps[None], order, axis=1).cumsum(axis=2)
-    pools = rng.random((DRAWS, _NULL_REPLICATES, n)).argsort(axis=2)[:, :, :K]
-    rows = (pools + n * np.arange(DRAWS)[:, None, None]).reshape(-1, K)
-    settings = {**settings, "rounds": rounds, "replicates": len(rows), "arms": rows}
-    ends = [
-        simulate(worlds.reshape(-1, worlds.shape[2]), name, **settings).best_fitness[:, -1]
-        for name in (a, b)
-    ]
-    return np.asarray((ends[0] - ends[1]).reshape(DRAWS, -1).mean(axis=1))
+    scale = float(np.mean(pools.ends("oracle_arm") - pools.ends("random")))
+    return _Found(about, freedom, hurdle, scale, pools.rounds)
 
 
 def _of_groups(
@@ -263,7 +246,7 @@ def _of_groups(
     calls: int | None,
     level: float,
     seed: int,
-) -> dict[str, Any]:
+) -> _Found:
     parts = [_part(frame, side) for side in (a, b)]
     if len({part["task"].iloc[0] for part, _ in parts}) > 1:
         raise ValueError("expected runs of one task on both sides, got two")
@@ -284,15 +267,14 @@ def _of_groups(
     together = np.concatenate([one, other])
     p, opposite = _tails(limits.value, drawn, 1e-12 * np.abs(together).max())
     names = [", ".join(f"{key} = {value}" for key, value in side.items()) for side in (a, b)]
-    return {
-        "a": names[0], "b": names[1], "interval": limits, "null": null,
-        "p": p, "p_opposite": opposite,
-        "n": len(one) if paired else len(together), "points": (one, other),
-        "freedom": max(freedom, 1.0), "depth": max(depths), "hurdle": -math.inf,
-        "scale": float(together.max() - together.mean()),
+    about = {
+        "a": names[0], "b": names[1], "interval": limits, "null": null, "p": p,
+        "p_opposite": opposite, "n": len(one) if paired else len(together), "points": (one, other),
         "setting": f"whole runs after {depths[0]} and {depths[1]} generations"
         + (f", paired by {by}" if paired else "") + given,
     }  # fmt: skip
+    scale = float(together.max() - together.mean())
+    return _Found(about, max(freedom, 1.0), -math.inf, scale, max(depths))
 
 
 def _ends(part: pd.DataFrame, depth: int) -> pd.DataFrame:
@@ -358,10 +340,10 @@ def exchanged_effects(
 ) -> FloatArray:
     """Effects where the sides are exchanged at random, (draws,)."""
     if paired:
-        signs = rng.choice([-1.0, 1.0], size=(5 * DRAWS, len(left)))
+        signs = rng.choice([-1.0, 1.0], size=(EXCHANGES, len(left)))
         return np.asarray((signs * (left - right)).mean(axis=1))
     together = np.concatenate([left, right])
-    order = rng.random((5 * DRAWS, len(together))).argsort(axis=1)
+    order = rng.random((EXCHANGES, len(together))).argsort(axis=1)
     mixed = together[order]
     return np.asarray(mixed[:, : len(left)].mean(axis=1) - mixed[:, len(left) :].mean(axis=1))
 

@@ -3,7 +3,9 @@ import pandas as pd
 import pytest
 from synthetic_runs import as_frame, bilinear_runs
 
+import evo
 from replay import claims
+from replay.cells import Sweep, cells
 
 
 def verdicts(table):
@@ -32,29 +34,34 @@ def test_regimes_of_known_surfaces(high, regime, expected):
     assert row["n"] == 50
 
 
+def p_of(values, sign):
+    return claims.regime_test(values, sign, 0, detect=False)["p"]
+
+
 def test_a_regime_of_nothing_but_noise_passes_its_null_as_often_as_it_says():
-    rng, sizes = np.random.default_rng(1), np.repeat([1, 2, 4, 8], 5)
-    ps = [
-        claims.regime_test(rng.normal(size=20), sizes, 1.0, 0, detect=False)["p"]
-        for _ in range(400)
-    ]
-    assert np.mean(np.array(ps) <= 0.05) <= 0.08
-    assert np.mean(np.array(ps) <= 0.5) == pytest.approx(0.5, abs=0.08)
-    nothing = claims.regime_test(np.zeros(20), sizes, 1.0, 0)
+    rng = np.random.default_rng(1)
+    ps = np.array([p_of(rng.normal(size=(5, 4)), 1.0) for _ in range(400)])
+    assert np.mean(ps <= 0.05) <= 0.08
+    assert np.mean(ps <= 0.5) == pytest.approx(0.5, abs=0.08)
+    nothing = claims.regime_test(np.zeros((5, 4)), 1.0, 0)
     assert nothing["p"] == 1
     assert np.isnan(nothing["detectable"])
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_twice_the_detectable_effect_of_a_regime_passes(sign):
-    rng, sizes = np.random.default_rng(2), np.repeat([1, 2, 4, 8], 5)
-    effect = 2 * claims.regime_test(rng.normal(size=20), sizes, sign, 0)["detectable"]
-    lifted = sizes == (2 if sign > 0 else 8)
-    found = [
-        claims.regime_test(rng.normal(size=20) + effect * lifted, sizes, sign, 0, detect=False)
-        for _ in range(60)
-    ]
-    assert np.mean([each["p"] <= 0.05 for each in found]) >= 0.8
+    rng = np.random.default_rng(2)
+    effect = 2 * claims.regime_test(rng.normal(size=(5, 4)), sign, 0)["detectable"]
+    lifted = np.arange(4) == (1 if sign > 0 else 3)
+    found = [p_of(rng.normal(size=(5, 4)) + effect * lifted, sign) for _ in range(60)]
+    assert np.mean(np.array(found) <= 0.05) >= 0.8
+
+
+def test_cells_of_unequal_runs_count_by_their_means():
+    values = np.array([[0.1, 0.4, 0.2], [0.3, np.nan, 0.2], [np.nan, np.nan, 0.2]])
+    found = claims.regime_test(values, 1.0, 0, detect=False)
+    assert found["value"] == pytest.approx(0.4 - 0.2)
+    assert found["n"] == 6
 
 
 def test_an_envelope_rises_or_is_noise():
@@ -70,16 +77,29 @@ def test_an_envelope_of_noise_passes_its_null_as_often_as_it_says(degree):
     depths = 16 // sizes
     inside = np.arange(17) <= depths[:, None]
 
-    def p(of):
-        return claims.envelope_test(of, sizes, depths, degree, 0, detect=False)["p"]
+    def of(values):
+        names = np.arange(25).astype(object)
+        sweep = Sweep(task="", model="", runs=names, children=sizes, depth=depths, values=values)
+        grid = cells(sweep)
+        return grid, claims.halves(grid, 0), degree, 0
+
+    def p(values):
+        return claims.envelope_test(*of(values), detect=False)["p"]
 
     worlds = [np.where(inside, rng.normal(size=inside.shape), np.nan) for _ in range(300)]
     assert np.mean([p(world) <= 0.05 for world in worlds]) <= 0.09
     rise = np.log2(np.maximum(np.outer(sizes, np.arange(17)), 1))
-    found = claims.envelope_test(worlds[0], sizes, depths, degree, 0)
+    found = claims.envelope_test(*of(worlds[0]))
     unit = 1 if degree == 1 else np.log2([1, 2, 4, 8, 16]).std()
     twice = [p(world + 2 * found["detectable"] / unit * rise) <= 0.05 for world in worlds[:40]]
     assert np.mean(twice) >= 0.8
+
+
+def test_the_best_split_is_chosen_on_one_half_and_scored_on_the_other():
+    half = np.array([[0.0, 0.0], [1.0, 1.0]])
+    values = np.array([[0.9, 0.5], [0.1, 0.6]])
+    found = claims.held_out(values, {4: np.array([0, 1])}, half)
+    assert found == pytest.approx([(0.1 + 0.5) / 2])
 
 
 def arms(rises, n=20, rounds=40):
@@ -130,3 +150,24 @@ def test_what_logs_do_not_hold_does_not_apply_and_is_said():
         "needs 5 budgets of 5 runs each, has 0",
     }
     assert set(table["source"]) == {"few", "none"}
+
+
+def test_runs_under_way_and_generations_that_others_had_a_part_in_do_not_count():
+    frame = arms(range(0, 20, 2))
+    late = arms(range(3), n=3).query("generation < 9").assign(run=lambda f: "late " + f["run"])
+    one = claims.ledger({"arms": frame}, policies=())
+    more = claims.ledger({"arms": pd.concat([frame, late])}, policies=())
+    assert one["n"].iloc[-1] == more["n"].iloc[-1] == 20
+    assert one["value"].iloc[-1] == more["value"].iloc[-1]
+    mixed = claims.ledger({"arms": frame.assign(mixed=9.0)}, policies=())
+    assert "8 pulls" in mixed["measure"].iloc[-1]
+
+
+def test_sources_are_paths_as_well_and_are_corrected_together(tmp_path):
+    evo.run("circle_packing", generations=2, children=2, log=tmp_path / "one.jsonl")
+    table = claims.ledger({"path": tmp_path, "arms": arms(range(0, 20, 2))}, policies=("best_arm",))
+    assert [*table["source"].unique()] == ["path", "arms"]
+    known = table.dropna(subset=["p"])
+    assert (known["p_holm"] >= known["p"]).all()
+    assert known["p"].idxmin() == known["p_holm"].idxmin()
+    assert known["p_holm"].min() == pytest.approx(len(known) * known["p"].min())

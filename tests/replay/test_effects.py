@@ -62,7 +62,7 @@ def test_the_sweep_over_pools():
     settings = {"rounds": 16, "replicates": 300, "arms": (2, 6, 12)}
     table = arm_pool_sweep(RUNS, "round_robin", **settings)
     assert table.index.tolist() == [2, 6, 12]
-    assert (table["low"] < table["value"]).all()
+    assert table["low"].notna().tolist() == [True, False, False]  # five pools, then too few
     assert (table["value"] < table["high"]).all()
     assert table["n"].tolist() == [24, 24, 24]
     whole = arm_pool_sweep(RUNS[:5], "round_robin", rounds=5, arms=(5,))
