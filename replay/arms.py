@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -226,18 +226,10 @@ def checked(
 
 
 def draw_arms(
-    runs: int,
-    arms: int | npt.ArrayLike | None,
-    replicates: int,
-    *,
-    seed: int,
-    replace: bool,
-    strata: Sequence[Any] | npt.ArrayLike | None,
+    runs: int, arms: int | npt.ArrayLike | None, replicates: int, *, seed: int, replace: bool
 ) -> Ints:
     """Rows that serve as arms, (replicates, K)."""
     if arms is None:
-        if strata is not None:
-            raise ValueError("strata need a number of arms to draw, got arms=None")
         return np.tile(np.arange(runs), (replicates, 1))
     if isinstance(arms, np.integer):
         arms = int(arms)
@@ -251,39 +243,15 @@ def draw_arms(
         if rows.min() < 0 or rows.max() >= runs:
             raise ValueError(f"expected row numbers from 0 to {runs - 1}, got {arms!r}")
         return rows.astype(np.intp)
-    groups = _groups(runs, strata)
-    smallest = min(len(group) for group in groups)
-    if arms < 1 or (not replace and arms > smallest):
+    if arms < 1 or (not replace and arms > runs):
         raise ValueError(
-            f"expected from 1 to {smallest} arms without replacement (1 or more with it), got "
-            f"{arms!r}"
+            f"expected from 1 to {runs} arms without replacement (1 or more with it), got {arms!r}"
         )
-    draws = Draws(seed, replicates, key=ARMS_KEY)
-    rows = np.empty((replicates, arms), dtype=np.intp)
-    widest = max(len(group) for group in groups)
-    uniform = draws.random((replicates, arms if replace else widest))
-    for number, group in enumerate(groups):
-        mine = uniform[number :: len(groups)]
-        if replace:
-            rows[number :: len(groups)] = group[(mine * len(group)).astype(np.intp)]
-        else:
-            # Replicates in turn are the disjoint pools of one shuffle, then of the next.
-            pools, turn = len(group) // arms, np.arange(len(mine))
-            order = mine[::pools, : len(group)].argsort(axis=1)
-            columns = (turn % pools)[:, None] * arms + np.arange(arms)
-            shuffled = np.take_along_axis(order[turn // pools], columns, axis=1)
-            rows[number :: len(groups)] = group[shuffled]
-    return rows
-
-
-def _groups(runs: int, strata: Sequence[Any] | npt.ArrayLike | None) -> list[Ints]:
-    """Rows of each stratum, strata in order of first appearance."""
-    if strata is None:
-        return [np.arange(runs)]
-    labels = list(np.asarray(strata, dtype=object))
-    if len(labels) != runs:
-        raise ValueError(f"expected one stratum for each of {runs} runs, got {len(labels)}")
-    groups: dict[Any, list[int]] = {}
-    for row, label in enumerate(labels):
-        groups.setdefault(label, []).append(row)
-    return [np.array(group) for group in groups.values()]
+    uniform = Draws(seed, replicates, key=ARMS_KEY).random((replicates, arms if replace else runs))
+    if replace:
+        return (uniform * runs).astype(np.intp)
+    # Replicates in turn are the disjoint pools of one shuffle, then of the next.
+    pools, turn = runs // arms, np.arange(replicates)
+    order = uniform[::pools].argsort(axis=1)
+    columns = (turn % pools)[:, None] * arms + np.arange(arms)
+    return np.take_along_axis(order[turn // pools], columns, axis=1)

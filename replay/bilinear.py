@@ -8,8 +8,7 @@ T generations of N children,
 The regression is plain least squares on each cell's mean over runs of log(best - V). That makes the
 coefficients linear in whole runs, so that their covariance over whole runs within each N is exact,
 and their intervals are Student's with Satterthwaite's degrees of freedom. (Least squares' own
-intervals take cells for independent though those of equal N share runs.) The log of a cell's mean
-gap is the other choice; `sensitivity` shows it, and what the ceiling does.
+intervals take cells for independent though those of equal N share runs.)
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
 REGIMES: tuple[Regime, ...] = get_args(Regime)
 
 NAMES = ("b0", "a", "b", "c")
-MODELS = ("budget", "additive", "bilinear")
-"""The fit and two smaller ones: b0 + a log(T N), and without the product."""
 HALF_DOUBLING = math.log(2) / 2
 _FLAT = 1e-9  # a surface that varies less than this in log(best - V) has no optimum
 
@@ -68,11 +65,7 @@ class BilinearFit:
         coefficients: b0, a, b and c, each {"value", "low", "high"}; low and high are NaN where a
             cell has but one run.
         level: Nominal coverage of the intervals.
-        scores: One row per model (`budget`, `additive`, `bilinear`): r2 over cells, and r2_cv with
-            each N predicted from the others, so that no run serves both sides.
-        sensitivity: The fit again per ceiling and per what is averaged: `log` (mean of logs, what
-            `coefficients` are) or `gap` (log of the mean gap): b0, a, b, c, r2 and capped, the
-            share of values at the ceiling.
+        r2: Share of the variance of cells that the fit explains.
         best: The best known fitness.
         ceiling: See `fit_bilinear`.
         n_cells: Cells that were fitted.
@@ -85,8 +78,7 @@ class BilinearFit:
     model: str
     coefficients: dict[str, dict[str, float]]
     level: float
-    scores: pd.DataFrame
-    sensitivity: pd.DataFrame
+    r2: float
     best: float
     ceiling: float
     n_cells: int
@@ -94,13 +86,8 @@ class BilinearFit:
     n_runs: int
     draws: FloatArray
 
-    @property
-    def r2(self) -> float:
-        """Share of the variance of cells that the bilinear model explains."""
-        return float(self.scores["r2"].loc["bilinear"])
-
     def __str__(self) -> str:
-        """Coefficients with intervals, and R2 beside the smaller models."""
+        """Coefficients with intervals, and R2."""
         lines = [
             f"{self.task}, {self.model}: log({self.best:g} - V) = b0 + a log T + b log N + "
             f"c log T log N ({self.n_cells} cells, {self.n_runs} runs, nominal "
@@ -113,9 +100,7 @@ class BilinearFit:
             lines.append("  no intervals: they need two runs in every cell")
         if self.n_without:
             lines.append(f"  {self.n_without} cells left out, as a run has no fitness there")
-        for row in self.scores.itertuples():
-            lines.append(f"  R2 {row.Index:<9} {row.r2:.3f}, each N left out {row.r2_cv:.3f}")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"  R2 {self.r2:.3f}"])
 
     def predict(self, generations: ArrayLike, children: ArrayLike) -> FloatArray:
         """Fitted V of cells (T, N), vectors of equal length."""
@@ -231,8 +216,7 @@ def fit_bilinear(
             for name, value, away in zip(NAMES, beta, half, strict=True)
         },
         level=level,
-        scores=model_scores(grid.generations[kept], grid.children[kept], np.nanmean(logs, axis=0)),
-        sensitivity=_sensitivity(values, design, best, ceiling, lowest),
+        r2=_r2(np.nanmean(logs, axis=0), design @ beta),
         best=best,
         ceiling=ceiling,
         n_cells=len(kept),
@@ -272,54 +256,6 @@ def _fit(
     everything = np.full(len(NAMES), float(sum(freedom)))
     satterthwaite = np.divide(each.sum(axis=0) ** 2, squares, out=everything, where=squares > 0)
     return weights @ mean, covariance, satterthwaite
-
-
-def model_scores(generations: IntArray, children: IntArray, target: FloatArray) -> pd.DataFrame:
-    """R2 of each model of `MODELS`, on all cells and with each N left out.
-
-    Args:
-        generations: T of each cell, (cells,).
-        children: N of each cell, (cells,).
-        target: Its log(best - V), (cells,).
-
-    Returns:
-        As `BilinearFit.scores`.
-    """
-    import pandas as pd
-
-    design = _design(generations, children)
-    budget = np.column_stack([design[:, 0], design[:, 1] + design[:, 2]])
-    found = {}
-    for name, matrix in zip(MODELS, (budget, design[:, :3], design), strict=True):
-        predicted = np.empty_like(target)
-        for N in np.unique(children):
-            out = children == N
-            predicted[out] = matrix[out] @ _solve(matrix[~out], target[~out])
-        fitted = matrix @ _solve(matrix, target)
-        found[name] = {"r2": _r2(target, fitted), "r2_cv": _r2(target, predicted)}
-    return pd.DataFrame.from_dict(found, orient="index")
-
-
-def _sensitivity(
-    values: FloatArray, design: FloatArray, best: float, ceiling: float, lowest: float
-) -> pd.DataFrame:
-    """The fit for other ceilings and the other average."""
-    import pandas as pd
-
-    rows = []
-    for limit in sorted({0.99, 0.999, ceiling, 0.999999}):
-        logs = log_gaps(values, best, limit, lowest)
-        at_limit = values >= lowest + limit * (best - lowest)
-        capped = float(at_limit.sum() / np.isfinite(values).sum())
-        averages = {"log": np.nanmean(logs, axis=0), "gap": np.log(np.nanmean(np.exp(logs), 0))}
-        for average, target in averages.items():
-            beta = _solve(design, target)
-            rows.append((limit, average, *beta, _r2(target, design @ beta), capped))
-    return pd.DataFrame(rows, columns=["ceiling", "average", *NAMES, "r2", "capped"])
-
-
-def _solve(design: FloatArray, target: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.lstsq(design, target)[0])
 
 
 def _r2(target: FloatArray, fitted: FloatArray) -> float:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from replay.frames import distinct_runs
+from replay.frames import distinct_runs, matrix_of, run_lengths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,11 +103,11 @@ class Cells:
 
         NaN where a sample holds no run that is as deep as the cell.
         """
-        rows = resampled_rows(self.sweep.children, resamples, seed)
+        rng = np.random.default_rng([seed, len(self.sweep.runs)])
         found = np.empty((resamples, len(self.calls)))
         for N, part in self.sweep.strata():
-            columns = np.flatnonzero(self.children == N)
-            drawn = rows[:, part].T - part.start
+            columns, n = np.flatnonzero(self.children == N), part.stop - part.start
+            drawn = rng.integers(0, n, (resamples, n)).T
             found[:, columns] = centre(self.values[:, columns][drawn], statistic)
         return found
 
@@ -142,31 +142,21 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
         raise ValueError("expected at least one run, got an empty frame")
     if frame["run"].isna().any():
         raise ValueError("expected a run identifier in every row, got missing ones in column 'run'")
-    run, names = frame["run"].factorize()
-    generation = frame["generation"].to_numpy(np.int64)
-    children = frame["children"].to_numpy(np.int64)
-    first = np.unique(run, return_index=True)[1]
-    if (varies := children != children[first[run]]).any():
-        raise ValueError(f"the number of children varies within run {names[run[varies][0]]!r}")
-    depth = np.zeros(len(names), dtype=np.int64)
-    np.maximum.at(depth, run, generation)
-    matrix = np.full((len(names), int(depth.max()) + 1), np.nan)
-    matrix[run, generation] = frame[column].to_numpy(np.float64)
-    heads = frame[["task", "model"]].iloc[first]
-    group = heads.groupby(["task", "model"], sort=False, dropna=False).ngroup().to_numpy()
     made = []
-    for number in range(int(group.max()) + 1):
-        rows = np.flatnonzero(group == number)
-        rows = rows[np.argsort(children[first[rows]], kind="stable")]
-        task, model = heads.iloc[rows[0]]
+    for (task, model), part in frame.groupby(["task", "model"], sort=False, dropna=False):
+        size = part.groupby("run", sort=False)["children"]
+        if (varies := size.nunique() > 1).any():
+            raise ValueError(f"the number of children varies within run {varies.idxmax()!r}")
+        children, depth = size.first(), run_lengths(part)
+        order = np.argsort(children.to_numpy(np.int64), kind="stable")
         made.append(
             Sweep(
                 task=str(task),
                 model=str(model),
-                runs=np.asarray(names, dtype=object)[rows],
-                children=children[first[rows]],
-                depth=depth[rows],
-                values=matrix[rows, : int(depth[rows].max()) + 1],
+                runs=children.index.to_numpy(dtype=object)[order],
+                children=children.to_numpy(np.int64)[order],
+                depth=depth[order],
+                values=matrix_of(part, column)[order],
             )
         )
     return made
@@ -232,23 +222,3 @@ def centre(values: FloatArray, statistic: Centre) -> FloatArray:
     middle = [(np.maximum(count - 1, 0)) // 2, np.minimum(count // 2, len(values) - 1)]
     pair: FloatArray = np.take_along_axis(ordered, np.stack(middle), axis=0)
     return np.asarray(pair.sum(axis=0) / 2)
-
-
-def resampled_rows(strata: ArrayLike, resamples: int, seed: int) -> IntArray:
-    """Rows of `resamples` bootstrap samples, (resamples, n), each keeping the size of each stratum.
-
-    Args:
-        strata: Label per run, (n,); all equal for the plain bootstrap.
-        resamples: Number of bootstrap samples.
-        seed: Key of the generator, at least 0.
-    """
-    labels = np.asarray(strata)
-    if not len(labels):
-        raise ValueError("expected at least one run to resample, got none")
-    generator = np.random.default_rng([seed, len(labels)])
-    rows = np.empty((resamples, len(labels)), dtype=np.int64)
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        drawn = generator.integers(0, len(members), size=(resamples, len(members)))
-        rows[:, members] = members[drawn]
-    return rows

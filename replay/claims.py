@@ -295,20 +295,21 @@ def _tested(
         weights: (m, parts).
         size: From (..., parts) to (...).
     """
-    value, null = float(size(data @ weights)), size(data[order] @ weights)
+    value, null = size(data @ weights), size(data[order] @ weights)
+    slack = 1e-12 * float(np.abs(data).max())  # ties up to rounding
     found = {
-        "value": value, "low": np.nan, "high": np.nan, "n": len(data),
-        "p": float(_p(np.array(value), null)), "p_opposite": float(_p(np.array(-value), -null)),
+        "value": float(value), "low": np.nan, "high": np.nan, "n": len(data),
+        "p": float(_p(value, null, slack)), "p_opposite": float(_p(-value, -null, slack)),
         "detectable": np.nan,
     }  # fmt: skip
     unit = float(null.std())
-    if worlds is None or not unit > 0:
+    if worlds is None or not unit > slack:
         return found
     base, lift = worlds @ weights, direction @ weights
     moved, lifted = np.stack([each[order] @ weights for each in worlds]), direction[order] @ weights
 
     def power(effect: float) -> float:
-        ps = _p(size(base + effect * lift), size(moved + effect * lifted))
+        ps = _p(size(base + effect * lift), size(moved + effect * lifted), slack)
         return float((ps <= ALPHA).mean())
 
     low, high = 0.0, unit
@@ -322,12 +323,11 @@ def _tested(
     return found | {"detectable": high}
 
 
-def _p(value: FloatArray, drawn: FloatArray) -> FloatArray:
-    """Share of draws, the value itself included, that do at least as well, up to rounding.
+def _p(value: FloatArray, drawn: FloatArray, slack: float) -> FloatArray:
+    """Share of draws, the value included, that do at least as well; 1 where it is NaN.
 
-    Of values (...) against draws (..., draws); 1 where one is NaN.
+    Of values (...) against draws (..., draws).
     """
-    slack = 1e-12 * (np.abs(drawn).max(axis=-1) + np.abs(value))
     below = (drawn < (value - slack)[..., None]).sum(axis=-1)
     ps = 1 - below / (1 + drawn.shape[-1])
     return np.asarray(np.where(np.isnan(value), 1.0, ps))
@@ -341,7 +341,8 @@ def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Ite
     pairs = [("a pool beats one run", "random", "single")]
     pairs += [(f"{name} beats random allocation", name, "random") for name in policies]
     pairs += [(f"{name} beats one run", name, "single") for name in policies]
-    N = int(frame.groupby("children")["run"].nunique().idxmax())
+    counts = frame.groupby("children")["run"].nunique()
+    N = int(counts.index[int(counts.to_numpy().argmax())])
     part = frame[frame["children"] == N]
     depths = part.groupby("run")["generation"].transform("max")
     rounds = int(np.median(run_lengths(part)))

@@ -8,13 +8,13 @@ no fitness at all: see `replay.frames.FAILURES`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from replay.cells import Cells, Centre, FloatArray, IntArray, cells, centre, log_gaps, sweeps
 from replay.frames import COSTS
-from replay.intervals import interval, name_of
+from replay.intervals import interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,6 @@ Axis = Literal["calls", "tokens", "flops", "dollars", "seconds"]
 """What a budget is counted in; tokens are those of prompts, cached or not, and completions."""
 AXES: tuple[Axis, ...] = get_args(Axis)
 
-_FEW = "too few runs to say how surely"
 _INTERVAL = ("low", "high", "n", "coverage")
 _BEST = ("calls", "splits", "statistic", "generations", "children", "value", "p_best", "held_out")
 _KNOWING = ("calls", "rule", "generations", "children", "gain")
@@ -61,25 +60,6 @@ class DepthBreadth:
     knowing: pd.DataFrame
     level: float
 
-    def __str__(self) -> str:
-        """Best split and value of knowing it, one line per budget."""
-        lines = []
-        for (task, model), part in self.best.groupby(["task", "model"], sort=False):
-            name = name_of(part["coverage"], self.level)
-            lines.append(f"{task}, {model}: best split of each budget ({name}s)")
-            rows: Any = part.itertuples()
-            for row in rows:
-                known = np.isfinite(row.p_best)
-                surely = f"with probability {row.p_best:.2f}" if known else _FEW
-                held = _in_words(row, "held_out")
-                lines.append(
-                    f"  C = {row.calls:<5} T = {row.generations:<4} N = {row.children:<4} best of "
-                    f"{row.splits} by {row.statistic}, "
-                    f"{surely}; "
-                    f"{held} on runs left out, n = {row.n}"
-                )
-        return "\n".join(lines)
-
 
 @dataclass(frozen=True)
 class Envelope:
@@ -102,21 +82,6 @@ class Envelope:
     points: pd.DataFrame
     collapse: pd.DataFrame
     level: float
-
-    def __str__(self) -> str:
-        """Last point of each envelope, and how far one curve fits all models."""
-        last = self.points.groupby(["task", "model"], sort=False).tail(1)
-        name = name_of(last["coverage"], self.level)
-        lines = [f"best in sweep within a number of {self.axis} ({name}s)"]
-        for row in last.itertuples():
-            lines.append(
-                f"  {row.task}, {row.model}: {row.maximum:.4f} at {row.cost:.4g} {self.axis}, the "
-                f"best of {row.splits} cells; {_in_words(row, 'value')} on runs "
-                f"left out, n = {row.n}"
-            )
-        for row in self.collapse.itertuples():
-            lines.append(f"  {row.task}: one curve for {row.models} models, R2 {row.r2:.3f}")
-        return "\n".join(lines)
 
 
 def depth_breadth(
@@ -332,9 +297,3 @@ def _collapse(points: pd.DataFrame, best: float, ceiling: float, lowest: float) 
     fitted = np.polynomial.Polynomial.fit(x, target, deg=2)(x)
     total = float(((target - target.mean()) ** 2).sum())
     return 1 - float(((target - fitted) ** 2).sum()) / total if total > 0 else float("nan")
-
-
-def _in_words(row: Any, name: str) -> str:
-    """A number of a table's row with its interval, if it has one."""
-    text = f"{getattr(row, name):.4f}"
-    return f"{text} [{row.low:.4f}, {row.high:.4f}]" if np.isfinite(row.low) else text

@@ -11,24 +11,20 @@ repeated runs within a pool bias the best of K low.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replay.cells import resampled_rows
 from replay.frames import distinct_runs, fitness_matrix, one_family
 from replay.intervals import (
     EQUAL,
     LEAST,
     NOTHING,
-    STATISTICS,
     FloatArray,
     IntArray,
     Interval,
-    Statistic,
     interval,
     measured,
     student,
@@ -38,23 +34,10 @@ from replay.intervals import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from replay.simulation import Replay
+
 _MOST_POOLS = 2_000
-"""Replicates that the variance over pools is taken from; memory grows with their square."""
-
-At = int | Literal["mean"] | None
-"""Where replays are compared: after so many pulls, over all of them on average, or at the end."""
-
-
-class Replicates(Protocol):
-    """What is asked of a replay: `replay.simulate` returns it."""
-
-    @property
-    def best_fitness(self) -> FloatArray:
-        """Best so far, (replicates, rounds)."""
-
-    @property
-    def arms(self) -> IntArray:
-        """Which runs served as arms, (replicates, K)."""
+"""Replay that the variance over pools is taken from; memory grows with their square."""
 
 
 def pool_interval(
@@ -62,7 +45,7 @@ def pool_interval(
 ) -> Interval:
     """Interval over runs of the mean of replicates that drew K of n runs as their arms.
 
-    Replicates without a common run are independent, so half their mean squared difference is the
+    Replay without a common run are independent, so half their mean squared difference is the
     variance of one pool; the n runs are worth n / K of them, and Student's t has n / K - 1 degrees
     of freedom.
 
@@ -115,57 +98,40 @@ def _pool_variance(columns: FloatArray, arms: IntArray) -> FloatArray:
 
 
 def effect(
-    baseline: Replicates,
-    treatment: Replicates,
-    *,
-    at: At = None,
-    level: float = 0.95,
-    name: str = "mean difference",
+    baseline: Replay, treatment: Replay, *, level: float = 0.95, name: str = "mean difference"
 ) -> Interval:
-    """Mean difference in best fitness, `treatment` less `baseline`, with an interval over runs.
+    """Mean difference in final best fitness, `treatment` less `baseline`, interval over runs.
 
     Args:
         baseline: Replay of one policy.
         treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
-        at: Number of pulls after which to compare; None: all of them; `mean`: the mean over all.
         level: Nominal coverage.
         name: What to call the statistic.
 
     Raises:
-        ValueError: If the replays are not paired, or `at` is out of range.
+        ValueError: If the replays are not paired.
     """
-    before, after = (
-        np.asarray(side.best_fitness, dtype=np.float64) for side in (baseline, treatment)
-    )
+    before, after = (np.asarray(side.best_fitness)[:, -1] for side in (baseline, treatment))
     if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):
         raise ValueError(
             "the two replays drew different arms, so they are not paired; simulate both with the "
             "same seed, arms, rounds and replicates"
         )
-    pulls = before.shape[1]
-    if at not in {None, "mean"} and not (isinstance(at, int) and 1 <= at <= pulls):
-        raise ValueError(f"expected 1 to {pulls} pulls, None or 'mean', got {at!r}")
-    columns = slice(None) if at == "mean" else slice(int(at or pulls) - 1, int(at or pulls))
-    before, after = (side[:, columns].mean(axis=1) for side in (before, after))
     return pool_interval(after - before, treatment.arms, level=level, name=name)
 
 
-def pool_effect(
-    single: Replicates, random: Replicates, *, at: At = None, level: float = 0.95
-) -> Interval:
+def pool_effect(single: Replay, random: Replay, *, level: float = 0.95) -> Interval:
     """What having K runs and keeping the best is worth: `random` less `single`, see `effect`."""
-    return effect(single, random, at=at, level=level, name="pool effect")
+    return effect(single, random, level=level, name="pool effect")
 
 
-def allocation_effect(
-    random: Replicates, policy: Replicates, *, at: At = None, level: float = 0.95
-) -> Interval:
+def allocation_effect(random: Replay, policy: Replay, *, level: float = 0.95) -> Interval:
     """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
-    return effect(random, policy, at=at, level=level, name="allocation effect")
+    return effect(random, policy, level=level, name="allocation effect")
 
 
 def normalised_regret(
-    policy: Replicates, oracle: Replicates, random: Replicates, *, level: float = 0.95
+    policy: Replay, oracle: Replay, random: Replay, *, level: float = 0.95
 ) -> Interval:
     """What a policy gives up against hindsight on its own pool, of what chance gives up there.
 
@@ -189,33 +155,6 @@ def normalised_regret(
     ends = [np.asarray(each.best_fitness)[:, -1] for each in (policy, oracle, random)]
     linear = ratio + (ends[1] - ends[0] - ratio * (ends[1] - ends[2])) / whole.value
     return pool_interval(linear, policy.arms, level=level, name=name)
-
-
-def arm_pool_sweep(
-    fitness: ArrayLike,
-    policy: str | Callable[..., Any],
-    *,
-    rounds: int,
-    arms: Sequence[int] = (2, 5, 10, 20),
-    replicates: int = 1000,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Mean best fitness after `rounds` pulls against the size of the pool.
-
-    Returns:
-        One row per K: value, low, high, n and coverage. The best K is chosen on the same runs: the
-        value there flatters it.
-    """
-    import pandas as pd
-
-    from replay.simulation import simulate
-
-    common: dict[str, Any] = {"rounds": rounds, "replicates": replicates, "seed": seed}
-    played = [simulate(fitness, policy, arms=K, replace=False, **common) for K in arms]
-    found = [pool_interval(each.best_fitness[:, -1], each.arms) for each in played]
-    names = ["value", "low", "high", "n", "coverage"]
-    rows = [[getattr(each, name) for name in names] for each in found]
-    return pd.DataFrame(rows, columns=names, index=pd.Index(arms, name="arms"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,22 +193,20 @@ class ThresholdTime:
 
 
 def time_to_threshold(
-    best_fitness: Replicates | ArrayLike | pd.DataFrame,
+    best_fitness: Replay | ArrayLike | pd.DataFrame,
     tau: float,
     *,
     share: float = 0.9,
     rule: Literal["bootstrap", "share"] = "bootstrap",
-    statistic: str = "mean",
     resamples: int = 1000,
     seed: int = 0,
-    first: int | None = None,
 ) -> ThresholdTime:
     """First generation, or number of pulls, by which fitness `tau` is reached.
 
     Two rules:
 
     - `bootstrap`, the paper's: the first at which `share` of the bootstrap samples reach `tau`. For
-      runs, a sample is n runs drawn with replacement, which reaches `tau` when its `statistic`
+      runs, a sample is n runs drawn with replacement, which reaches `tau` when its mean
       does; so this is an upper confidence limit of the time that the mean run takes. Of a replay,
       each replicate is a sample: it drew its arms from the runs.
     - `share`, a plain quantile: the first at which `share` of the runs (or replicates) themselves
@@ -281,23 +218,18 @@ def time_to_threshold(
         tau: The fitness to reach.
         share: Share of samples or runs, in (0, 1].
         rule: See above.
-        statistic: Name in `replay.intervals.STATISTICS`, of a bootstrap sample of runs.
         resamples: Number of bootstrap samples.
         seed: Key of the generator.
-        first: What the first column counts as; by default 1 for a replay and 0, the initial
-            program, otherwise.
 
     Returns:
-        The time with its interval over runs. Of rule `bootstrap`: the times at which the limits of
-        the interval of the statistic reach `tau`; of `share`, order statistics; for a replay, the
-        times at which the limits of the share do.
+        The time, pulls counted from 1, with its interval over runs. Of rule `bootstrap`: the times
+        at which the limits of the mean's interval reach `tau`; of `share`, order statistics; for a
+        replay, the times at which the limits of the share do.
     """
     if not 0 < share <= 1:
         raise ValueError(f"expected a share above 0 and up to 1, got {share!r}")
     if rule not in {"bootstrap", "share"}:
         raise ValueError(f"expected rule 'bootstrap' or 'share', got {rule!r}")
-    if statistic not in STATISTICS:
-        raise ValueError(f"expected a statistic among {sorted(STATISTICS)}, got {statistic!r}")
     arms = getattr(best_fitness, "arms", None)
     curves = _carried(best_fitness)
     n, reached, note = len(curves), curves >= tau, ""
@@ -308,16 +240,17 @@ def time_to_threshold(
         if np.isnan(band.low).all():
             low, high, note = np.nan, np.nan, band.note
     elif rule == "bootstrap":
-        rows = resampled_rows(np.zeros(n), resamples, seed)
-        times = _sample_times(curves, rows, tau, STATISTICS[statistic])
-        shares = (times[:, None] <= np.arange(curves.shape[1])).mean(axis=0)
-        low, high, note = _crossing_limits(curves, tau, statistic)
+        drawn = np.random.default_rng([seed, n]).multinomial(n, np.full(n, 1 / n), resamples)
+        known = np.isfinite(curves)
+        means = drawn / n @ np.where(known, curves, 0.0)
+        shares = ((drawn @ ~known == 0) & (means >= tau - 1e-12 * abs(tau))).mean(axis=0)
+        low, high, note = _crossing_limits(curves, tau)
     elif share == 1:
         low, high, note = np.nan, np.nan, "all runs are no quantile of the runs to come"
     else:  # a run that never does is last
         early = interval([-_crossing(curve, tau) for curve in curves], 1 - share)
         low, high, note = -early.high, -early.low, early.note
-    start = first if first is not None else int(arms is not None)
+    start = int(arms is not None)
     return ThresholdTime(
         tau=tau, time=start + _crossing(shares, share), low=start + low, high=start + high,
         share=share, share_reached=float(shares[-1]), rule=rule, n=n, note=note,
@@ -343,29 +276,14 @@ def _crossing(curve: FloatArray, level: float) -> float:
     return float(reached[0]) if len(reached) else math.inf
 
 
-def _crossing_limits(curves: FloatArray, tau: float, statistic: str) -> tuple[float, float, str]:
-    """Times at which the upper and the lower limit of a statistic over runs reach `tau`."""
+def _crossing_limits(curves: FloatArray, tau: float) -> tuple[float, float, str]:
+    """Times at which the upper and the lower limit of the mean over runs reach `tau`."""
     if len(curves) < LEAST:
         return np.nan, np.nan, too_few(len(curves), LEAST)
     low, high = (np.full(curves.shape[1], -np.inf) for _ in range(2))
     known = np.isfinite(curves).all(axis=0)
     if known.any():
-        found = interval(curves[:, known], statistic)
+        found = interval(curves[:, known])
         low[known] = np.where(np.isnan(found.low), found.value, found.low)
         high[known] = np.where(np.isnan(found.high), found.value, found.high)
     return _crossing(high, tau), _crossing(low, tau), ""
-
-
-def _sample_times(
-    curves: FloatArray, rows: IntArray, tau: float, statistic: Statistic
-) -> FloatArray:
-    """First column at which each bootstrap sample's statistic reaches `tau`, (resamples,)."""
-    times = np.full(len(rows), np.inf)
-    for column in range(curves.shape[1]):
-        open_rows = np.flatnonzero(np.isinf(times))
-        if not len(open_rows):
-            break
-        with np.errstate(invalid="ignore"):  # -inf - -inf inside a median
-            value = statistic(curves[:, column][rows[open_rows]], axis=-1)
-        times[open_rows[value >= tau]] = column
-    return times

@@ -66,20 +66,8 @@ def protocol_runs(
         for log in logs[condition.name]
         if len(log.generations) >= condition.generations
     ]
-    names = (
-        "run",
-        "seed",
-        "root",
-        "copy",
-        "task",
-        "model",
-        "children",
-        "generation",
-        "calls",
-        "ok",
-        *MEASURES,
-    )
-    return pd.DataFrame(rows, columns=["condition", *names])
+    names = ["condition", "run", "seed", "root", "copy", "task", "model", "children", "generation"]
+    return pd.DataFrame(rows, columns=[*names, "calls", "ok", *MEASURES])
 
 
 def protocol_claims(
@@ -234,18 +222,7 @@ def _first_children(log: Log) -> FloatArray:
 
 def _expected_best(values: FloatArray, sizes: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
     """Mean of the largest of n of the values, over all choices without repetition."""
-    from scipy.special import gammaln
+    from scipy.special import comb
 
-    ranked, m = np.sort(values), len(values)
-    rank = np.arange(1, m + 1)
-
-    def log_choose(n: Any, k: Any) -> Any:
-        return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-
-    weights = [
-        np.where(
-            rank >= n, np.exp(log_choose(np.maximum(rank - 1, n - 1), n - 1) - log_choose(m, n)), 0
-        )
-        for n in sizes
-    ]
-    return np.array([float(ranked @ weight) for weight in weights])
+    rank, m = np.arange(len(values)), len(values)
+    return np.array([np.sort(values) @ (comb(rank, n - 1) / comb(m, n)) for n in sizes])

@@ -94,7 +94,7 @@ def fitness_matrix(frame: pd.DataFrame) -> Floats:
     Returns:
         Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
     """
-    return _matrix(frame, "best_fitness")
+    return matrix_of(frame, "best_fitness")
 
 
 def is_stand_in(model: object) -> bool:
@@ -113,11 +113,12 @@ def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
         unknown and after a run's end.
     """
     return {
-        unit: _matrix(frame, column) for unit, column in COSTS.items() if column in frame.columns
+        unit: matrix_of(frame, column) for unit, column in COSTS.items() if column in frame.columns
     }
 
 
-def _matrix(frame: pd.DataFrame, column: str) -> Floats:
+def matrix_of(frame: pd.DataFrame, column: str) -> Floats:
+    """A column by run, in order of first appearance, and generation; NaN after a run's end."""
     frame = distinct_runs(frame)
     rows, _ = frame["run"].factorize()
     generation = frame["generation"].to_numpy(dtype=np.int64)

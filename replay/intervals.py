@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-Statistic = Callable[..., Any]
-"""A function of (values, axis=...) that reduces that axis."""
-
 LEAST = 5
 """Runs below which a mean has no interval: its points are shown instead."""
 
@@ -110,9 +107,7 @@ def interval(
     level: float = 0.95,
     *,
     method: Literal["betting"] | None = None,
-    strata: ArrayLike | None = None,
     missing: Literal["raise", "omit"] = "raise",
-    axis: int = 0,
 ) -> Interval:
     """Interval of a statistic over whole runs.
 
@@ -123,11 +118,8 @@ def interval(
             that quantile.
         level: Nominal coverage, in (0, 1).
         method: None: as the module's head says. `betting`: for a mean of values in [0, 1].
-        strata: Label per run, (n,), such as its task: the mean is that of all runs, and its
-            variance that of the means of the strata.
         missing: What NaN means. `raise`: an error. `omit`: this run has no value in this column.
             Where runs are missing because they did badly, that flatters the rest.
-        axis: Which axis of `values` counts the runs.
 
     Returns:
         The interval; floats for (n,), arrays of (m,) for columns.
@@ -139,12 +131,9 @@ def interval(
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in {1, 2}:
         raise ValueError(f"expected values of shape (n,) or (n, m), got {array.shape!r}")
-    columns = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+    columns = array.reshape(len(array), -1)
     name, find = _finder(statistic, method)
     _check(columns, level, missing, ordered=name.endswith(("median", "quantile")))
-    labels = np.zeros(len(columns)) if strata is None else np.asarray(strata)
-    if labels.shape != (len(columns),):
-        raise ValueError(f"expected strata of shape ({len(columns)},), got {labels.shape!r}")
     value, low, high, coverage = (np.full(columns.shape[1], np.nan) for _ in range(4))
     present, notes = ~np.isnan(columns), []
     patterns, group = np.unique(present.T, axis=0, return_inverse=True)
@@ -154,7 +143,7 @@ def interval(
             notes.append("no run has a value")
             continue
         part = columns[np.ix_(rows, chosen)]
-        found = find(part, level, labels[rows])
+        found = find(part, level)
         value[chosen], low[chosen], high[chosen] = found.value, found.low, found.high
         flat = np.all(part == part[0], axis=0) & (name != "share")
         low[chosen[flat]] = high[chosen[flat]] = np.nan
@@ -179,11 +168,11 @@ class _Found(NamedTuple):
     note: str = ""
 
 
-_Finder = Callable[[FloatArray, float, NDArray[Any]], _Found]
+_Finder = Callable[[FloatArray, float], _Found]
 
 
 def _finder(statistic: str | float, method: str | None) -> tuple[str, _Finder]:
-    """Name of a statistic, and what makes its interval of (n, m) values, level and strata."""
+    """Name of a statistic, and what makes its interval of (n, m) values and level."""
     if method is None and isinstance(statistic, float) and 0 < statistic < 1:
         return f"{statistic:g}-quantile", functools.partial(_quantile, q=statistic)
     if method == "betting" and statistic == "mean":
@@ -196,24 +185,20 @@ def _finder(statistic: str | float, method: str | None) -> tuple[str, _Finder]:
     )
 
 
-def _mean(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
+def _mean(values: FloatArray, level: float) -> _Found:
     """Student's t, the half on the longer tail's side stretched by the skewness (10 / n of it)."""
     n, value = len(values), values.mean(axis=0)
-    parts = [values[labels == label] for label in np.unique(labels)]
-    if n < LEAST or min(map(len, parts)) < 2:
-        return _Found(value, np.nan, np.nan, "mean", too_few(n, LEAST * len(parts)))
-    sizes = np.array([len(part) for part in parts])
-    squares = np.array([len(part) * part.var(axis=0) for part in parts])
-    spread = np.sqrt(squares.sum(axis=0) / (n - len(parts)))
-    error = np.sqrt((sizes / (sizes - 1)) @ squares) / n
-    cubes = sum(((part - part.mean(axis=0)) ** 3).sum(axis=0) for part in parts) / n
+    if n < LEAST:
+        return _Found(value, np.nan, np.nan, "mean", too_few(n, LEAST))
+    spread = values.std(axis=0, ddof=1)
+    cubes = ((values - value) ** 3).mean(axis=0)
     skewness = min(1.0, 10 / n) * cubes / np.where(spread > 0, spread, 1.0) ** 3
-    half = student(level, n - len(parts)) * error
+    half = student(level, n - 1) * spread / np.sqrt(n)
     low, high = (half * (1 + np.maximum(side * skewness, 0.0)) for side in (-1, 1))
     return _Found(value, value - low, value + high, "mean")
 
 
-def _quantile(values: FloatArray, level: float, labels: NDArray[Any], *, q: float) -> _Found:
+def _quantile(values: FloatArray, level: float, *, q: float) -> _Found:
     """The fewest order statistics between two of them that hold the quantile; then the middle."""
     from scipy.special import bdtr
 
@@ -233,7 +218,7 @@ def _quantile(values: FloatArray, level: float, labels: NDArray[Any], *, q: floa
     return _Found(value, ordered[first[best]], ordered[last[best]], kind)
 
 
-def _share(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
+def _share(values: FloatArray, level: float) -> _Found:
     if not np.isin(values, (0.0, 1.0)).all():
         raise ValueError("expected zeros and ones for a share, got other values")
     n, hits = len(values), values.sum(axis=0)
@@ -253,7 +238,7 @@ def clopper_pearson(
     return np.where(hits == 0, 0.0, low), np.where(hits == n, 1.0, high)
 
 
-def _betting(values: FloatArray, level: float, labels: NDArray[Any]) -> _Found:
+def _betting(values: FloatArray, level: float) -> _Found:
     """Means against which two hedged bets on values in [0, 1] never win 1 / (1 - level) fold."""
     if values.min() < 0 or values.max() > 1:
         raise ValueError(f"expected values in [0, 1], got {values.min():g} to {values.max():g}")
@@ -279,10 +264,6 @@ _FINDERS: dict[str, _Finder] = {
     "mean": _mean,
     "median": functools.partial(_quantile, q=0.5),
     "share": _share,
-}
-STATISTICS: dict[str, Statistic] = {
-    "mean": np.mean,
-    "median": np.median,
 }
 
 

@@ -68,13 +68,11 @@ def simulate(
     missing: Missing = "close",
     cap: int | None = None,
     replace: bool = True,
-    strata: Sequence[Any] | npt.ArrayLike | None = None,
     costs: Mapping[str, npt.ArrayLike] | None = None,
     budget: Mapping[str, float] | None = None,
     lengths: npt.ArrayLike | None = None,
     in_flight: int = 1,
     told: Sequence[int] = (),
-    n_jobs: int = 1,
 ) -> Replay:
     """Let a policy pull logged runs instead of live ones, in many replicates.
 
@@ -102,8 +100,6 @@ def simulate(
             may be told.
         replace: Whether rows are drawn with replacement (a bootstrap over runs). Without it,
             replicates in turn are disjoint pools of one shuffle of the runs, as intervals need.
-        strata: (runs,), a label of each run, such as its task: all arms of a replicate come from
-            one stratum, and replicates go through the strata in turn.
         costs: By unit, (runs, generations + 1): what each generation cost; generation 0 is
             charged at an arm's first pull, and free where it is NaN.
         budget: By unit, where a replicate ends: no pull once what is spent has reached it.
@@ -116,7 +112,6 @@ def simulate(
             runs end early, replicates that have to wait for it are simulated one by one: slowly.
         told: Rounds in the order told instead, as a live allocation states them; after its end
             the oldest in flight comes first.
-        n_jobs: Processes (joblib), worth it from some 10,000 replicates on.
 
     Raises:
         ValueError: An argument of the wrong shape or range, NaN between two numbers of a row, or a
@@ -143,22 +138,12 @@ def simulate(
             raise ValueError(f"{error}, or in hindsight {sorted(HINDSIGHT)}") from None
     elif in_flight > 1:
         raise ValueError(f"{policy} is a bound for one round in flight, got in_flight={in_flight}")
-    rows = draw_arms(
-        len(logged.fitness), arms, replicates, seed=seed, replace=replace, strata=strata
-    )
+    rows = draw_arms(len(logged.fitness), arms, replicates, seed=seed, replace=replace)
     job = _Job(
         logged, found or HINDSIGHT[str(policy)], found is None, rounds, seed, reward, missing, cap,
         dict(budget or {}), in_flight, tuple(told),
     )  # fmt: skip
-    firsts = range(0, replicates, _CHUNK)
-    if n_jobs == 1:
-        parts = [job.run(rows[first : first + _CHUNK], first) for first in firsts]
-    else:
-        from joblib import Parallel, delayed
-
-        parts = Parallel(n_jobs=n_jobs)(
-            delayed(job.run)(rows[first : first + _CHUNK], first) for first in firsts
-        )
+    parts = [job.run(rows[first : first + _CHUNK], first) for first in range(0, replicates, _CHUNK)]
     return _joined(parts, rows)
 
 

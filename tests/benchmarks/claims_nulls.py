@@ -10,16 +10,18 @@ rising, a smaller loss. Of data sets of ten runs a policy has five pools of two.
 """
 
 import argparse
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replay.claims import ALPHA, envelope_test, regime_test
+from replay.cells import Cells, Sweep, cells
+from replay.claims import ALPHA, envelope_test, halves, regime_test
 from replay.effects import pool_interval
+from replay.pools import Pools
 from replay.simulation import simulate_many
-from replay.verdict import permuted_effects
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -36,16 +38,15 @@ BUDGET = 64
 def regimes(sign: float, draw: Draw, draws: int) -> tuple[float, float]:
     """Of 7 N with five runs each."""
     rng = np.random.default_rng(1)
-    data = [draw(rng, (len(SIZES),)) for _ in range(draws)]
-    null = [regime_test(ends, SIZES, sign, 0, detect=False)["p"] for ends in data]
-    lifted = (8 if sign > 0 else 1) == SIZES
-    powers = []
-    for ends in data[:10]:
-        effect = 2 * regime_test(ends, SIZES, sign, 0)["detectable"]
-        means = np.array([ends[SIZES == N].mean() for N in SIZES])
-        rows = _again(rng, 20)
-        worlds = (ends - means)[rows] + effect * lifted
-        powers += [regime_test(each, SIZES, sign, 0, detect=False)["p"] for each in worlds]
+    data = [draw(rng, (5, 7)) for _ in range(draws)]
+    null = [regime_test(values, sign, 0, detect=False)["p"] for values in data]
+    lifted, powers = np.arange(7) == (3 if sign > 0 else 0), []
+    for values in data[:10]:
+        effect = 2 * regime_test(values, sign, 0)["detectable"]
+        for _ in range(20):
+            drawn = rng.integers(0, 5, (5, 7))
+            world = np.take_along_axis(values - values.mean(axis=0), drawn, axis=0)
+            powers.append(regime_test(world + effect * lifted, sign, 0, detect=False)["p"])
     return _passes(null), _passes(powers)
 
 
@@ -53,32 +54,34 @@ def envelopes(degree: int, draw: Draw, draws: int) -> tuple[float, float]:
     """Of 7 N with five runs each, of 64 calls."""
     rng, depths = np.random.default_rng(2), BUDGET // SIZES
     inside = np.arange(BUDGET + 1) <= depths[:, None]
+    names = np.arange(len(SIZES)).astype(object)
+
+    def of(values: Floats) -> tuple[Cells, Floats, int, int]:
+        sweep = Sweep(task="", model="", runs=names, children=SIZES, depth=depths, values=values)
+        grid = cells(sweep)
+        return grid, halves(grid, 0), degree, 0
+
     data = [np.where(inside, draw(rng, inside.shape), np.nan) for _ in range(draws)]
-    null = [envelope_test(each, SIZES, depths, degree, 0, detect=False)["p"] for each in data]
+    null = [envelope_test(*of(each), detect=False)["p"] for each in data]
     calls = np.log2(np.maximum(np.outer(SIZES, np.arange(BUDGET + 1)), 1))
     unit = 1.0 if degree == 1 else np.log2(2.0 ** np.arange(7)).std()
     powers = []
     for each in data[:10]:
-        effect = 2 * envelope_test(each, SIZES, depths, degree, 0)["detectable"]
+        effect = 2 * envelope_test(*of(each))["detectable"]
         with np.errstate(invalid="ignore"):
             level = np.vstack([each[SIZES == N].mean(axis=0) for N in SIZES])
-        for rows in _again(rng, 20):
+        for _ in range(20):
+            rows = np.arange(len(SIZES)) // 5 * 5 + rng.integers(0, 5, len(SIZES))
             world = (each - level)[rows] + effect / unit * calls
-            powers.append(envelope_test(world, SIZES, depths, degree, 0, detect=False)["p"])
+            powers.append(envelope_test(*of(world), detect=False)["p"])
     return _passes(null), _passes(powers)
-
-
-def _again(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    return np.stack([np.arange(len(SIZES)) // 5 * 5 + rng.integers(0, 5, len(SIZES))
-                     for _ in range(count)])  # fmt: skip
 
 
 def policies(name: str, draw: Draw, draws: int) -> tuple[float, float]:
     """A policy against random allocation: the null, and runs that keep rising as they did."""
     rng = np.random.default_rng(3)
     base = np.exp(draw(rng, (RUNS, ROUNDS + 1)) / 2).cumsum(axis=1)
-    settings = {"rounds": ROUNDS, "reward": "best_fitness", "seed": 0}
-    null = permuted_effects(base, name, "random", K, settings)
+    null = _null(base, name, math.inf)
     steps = np.diff(base, axis=1, prepend=0.0)
     order = rng.random((draws, *steps.shape)).argsort(axis=1)
     dealt = np.take_along_axis(steps[None], order, axis=1).cumsum(axis=2)
@@ -93,10 +96,17 @@ def policies(name: str, draw: Draw, draws: int) -> tuple[float, float]:
         worlds = np.maximum.accumulate((base + rate * quality)[rows], axis=2)
         effects, _ = _effects(worlds, name, "random")
         if effects.mean() >= 2 * needed:
-            drawn = [permuted_effects(world, name, "random", K, settings) for world in worlds]
+            drawn = [_null(world, name, each) for world, each in zip(worlds, effects, strict=True)]
             ps = [(1 + (d >= e).sum()) / (1 + len(d)) for d, e in zip(drawn, effects, strict=True)]
             return _passes(passed), _passes(ps)
     return _passes(passed), float("nan")
+
+
+def _null(fitness: Floats, name: str, value: float) -> Floats:
+    runs = np.arange(RUNS).repeat(ROUNDS + 1)
+    generations = np.tile(np.arange(ROUNDS + 1), RUNS)
+    columns = {"run": runs, "generation": generations, "best_fitness": fitness.ravel()}
+    return Pools(pd.DataFrame(columns), arms=K).permuted_effects(name, "random", value)
 
 
 def pools(draw: Draw, draws: int) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""Forecasts of runs left out: `python tests/benchmarks/forecast_scores.py PATH ...`.
+"""Forecasts of runs left out: `python tests/benchmarks/forecast_scores.py`.
 
-A path is one of `paper_ledger.py`. Of each task and model every seed is left out in turn (every run
+Of each source of `paper_ledger.py`, task and model every seed is left out in turn (every run
 where seeds tell no runs apart); the others are the pilot. Forecast is whether a run left out
 reaches tau in the cells (T, N), T = 1, 2, 4, ..., that the pilot covers (`Kernel.inside`), for five
 tau at quantiles of the pilot's cells. Printed, over whole runs:
@@ -18,7 +18,6 @@ At the end, all that is not the offline model's is pooled.
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -145,23 +144,21 @@ def scores(found: list[Forecasts], *, draws: int = 400, seed: int = 0) -> dict[s
 def main() -> None:
     """Print one row per task and model, and one of all that are not the offline model's."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--kernels", type=int, default=12)
     options = parser.parse_args()
     rows, real = {}, []
-    for path in options.paths:
-        for name, (frame, children) in sources(path).items():
-            for (task, model), part in frame.groupby(["task", "model"], sort=False):
-                mine = children[children["run"].isin(part["run"])]
-                if part["run"].nunique() < 5 or not mine["improved"].any():
-                    continue
-                found = list(leave_out(part, mine, kernels=options.kernels))
-                if len(found) < 2:
-                    print(f"{name}: {task}, {model}: nothing is forecast")
-                    continue
-                rows[f"{name}: {task}, {model}"] = scores(found)
-                real += found if model != "offline" else []
-                print(pd.DataFrame(rows).T.tail(1).round(4).to_string(header=len(rows) == 1))
+    for name, (frame, children) in sources().items():
+        for (task, model), part in frame.groupby(["task", "model"], sort=False):
+            mine = children[children["run"].isin(part["run"])]
+            if part["run"].nunique() < 5 or not mine["improved"].any():
+                continue
+            found = list(leave_out(part, mine, kernels=options.kernels))
+            if len(found) < 2:
+                print(f"{name}: {task}, {model}: nothing is forecast")
+                continue
+            rows[f"{name}: {task}, {model}"] = scores(found)
+            real += found if model != "offline" else []
+            print(pd.DataFrame(rows).T.tail(1).round(4).to_string(header=len(rows) == 1))
     if real:
         print(pd.DataFrame({"real arms together": scores(real)}).T.round(4).to_string())
 

@@ -1,9 +1,8 @@
-"""The paper's claims on other people's logs: `python tests/benchmarks/paper_ledger.py PATH ...`.
+"""The ledger over all sources: `python tests/benchmarks/paper_ledger.py [DATA]`.
 
-A path is a folder of logs, of this package or of a tool that `replay import` reads, or the table of
-CodeEvolve's public experiments (columns config, island, epoch, child_fitness, outcome). Of that
-table, configurations that ran the same algorithm are pooled. Prints the ledger, and for the table a
-backtest of arms and policies: what a choice made on some arms is worth on the others.
+The shipped logs, and out of DATA (../shared/data by default) what is there: the public table of
+CodeEvolve's runs with Gemini, up to the first migration, and the runs in the paper's layout. One
+table, Holm's correction over all of it; `replay.plots.verdicts` draws it.
 """
 
 import argparse
@@ -11,16 +10,13 @@ import tempfile
 from pathlib import Path
 
 import pandas as pd
-from backtests import backtest_arms, summarise_arms
 
 import replay
-from replay.claims import ledger
-from replay.importers import Imported, detect, read, write
-from replay.importers import table as tables
+from replay.importers import read, table, write
+from replay.importers.foreign import Imported
 
-Tables = tuple[pd.DataFrame, pd.DataFrame]
-"""Generations and children."""
-
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data"
 TASKS = {"cp": "circle_packing", "mmd": "min_max_distance", "ht": "heilbronn_triangle"}
 """Names of the tasks by those of the paper's code."""
 ALGORITHMS = {
@@ -30,30 +26,42 @@ ALGORITHMS = {
     "gemini_mp_insp": "islands, meta-prompts",
     "gemini_no_evolve": "no evolution",
 }
-"""Islands of one arm each exchange nothing before the end, so inspiration changes nothing."""
+"""Of CodeEvolve's table: islands exchange nothing at first, so inspiration changes nothing."""
+MIGRATION = 40
+"""Epoch of the table from which islands may hold programs of others."""
+
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+"""Generations and children."""
 
 
-def table(path: Path) -> dict[str, Tables]:
-    """Tables of islands, one pair per algorithm."""
-    runs = tables.read(
-        path,
-        columns={
-            "run": ["config", "island"],
-            "order": "epoch",
-            "fitness": "child_fitness",
-            "status": "outcome",
-        },
-        task="circle_packing",
-        model="gemini",
-    )
-    generations, children = _loaded(runs)
-    found = {}
-    for part in (generations, children):
-        part["model"] = part["run"].str.extract(r"(gemini_.+)_\d+", expand=False).map(ALGORITHMS)
-    for name in generations["model"].unique():
-        mine = generations["model"] == name
-        found[f"gemini, {name}"] = generations[mine], children[children["model"] == name]
-    return found
+def sources(data: Path = DATA) -> dict[str, Tables]:
+    """Generations and children by name of the source, of what is there."""
+    corpus = ROOT / "logs" / "corpus"
+    folders = {"offline": corpus / "offline", "local-tsp": corpus / "local-tsp"}
+    found = {name: replay.load_tables(path, progress=False) for name, path in folders.items()}
+    return {name: (each.generations, each.children) for name, each in found.items()} | beside(data)
+
+
+def beside(data: Path = DATA) -> dict[str, Tables]:
+    """Those that do not ship with the project."""
+    tables: dict[str, Tables] = {}
+    if (gemini := data / "codeevolve_circle_packing_26.csv.gz").exists():
+        names = {"run": ["config", "island"], "order": "epoch", "fitness": "child_fitness"}
+        runs = table.read(
+            gemini, columns=names | {"status": "outcome"}, task="circle_packing", model="gemini"
+        )
+        for part in zip(*(_gemini(each) for each in _loaded(runs)), strict=True):
+            tables[f"Gemini, {part[0]['model'].iloc[0]}"] = part
+    if (paper := data / "paper_format").exists():
+        tables["Qwen, the paper's layout"] = _loaded(read(paper))
+    return tables
+
+
+def _gemini(frame: pd.DataFrame) -> list[pd.DataFrame]:
+    """One frame per algorithm."""
+    config = frame["run"].str.extract(r"(gemini_.+)_\d+", expand=False)
+    frame = frame.assign(model=config.map(ALGORITHMS), mixed=float(MIGRATION))
+    return [frame[frame["model"] == name] for name in dict.fromkeys(ALGORITHMS.values())]
 
 
 def _loaded(runs: list[Imported]) -> Tables:
@@ -64,46 +72,25 @@ def _loaded(runs: list[Imported]) -> Tables:
         found = replay.load_tables(folder, progress=False)
     # Where others do not name the parent, the best so far stands for it: islands of one child.
     children = found.children.assign(search="greedy", parent_fitness=found.children["best_fitness"])
-    tables = found.generations.replace({"task": TASKS}), children.replace({"task": TASKS})
-    if tables[0].groupby("seed")["run"].nunique().eq(len(runs)).all():
-        tables[0]["seed"] = tables[0]["run"].factorize()[0]
-    return tables
-
-
-def sources(path: Path) -> dict[str, Tables]:
-    """Generations and children by name of the source."""
-    if path.is_file():
-        return table(path)
-    if any(path.rglob("*.jsonl*")):
-        found = replay.load_tables(path, progress=False)
-        return {path.name: (found.generations, found.children)}
-    return {f"{path.name} ({detect(path)})": _loaded(read(path))}
+    generations, children = (
+        found.generations.replace({"task": TASKS}),
+        children.replace({"task": TASKS}),
+    )
+    if generations.groupby("seed")["run"].nunique().eq(len(runs)).all():
+        generations["seed"] = generations["run"].factorize()[0]
+    return generations, children
 
 
 def main() -> None:
-    """Print the ledger of all paths, and the backtest."""
+    """Print the ledger, and verdicts by claim and source."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--pilots", type=int, default=4, help="pilots per run left out")
-    options = parser.parse_args()
-    pd.set_option("display.width", 250, "display.max_colwidth", 80, "display.max_rows", None)
-    found = {name: tables for path in options.paths for name, tables in sources(path).items()}
-    checked = ledger({name: frame for name, (frame, _) in found.items()})
-    for name, part in checked.groupby("source", sort=False):
-        print(f"\n{name}")
-        print(part.drop(columns="source").round(4).to_string(index=False))
-    pooled = {name: tables for name, tables in found.items() if name.startswith("gemini")}
-    if not pooled:
-        return
-    groups = {name: tables for name, tables in pooled.items() if tables[0]["run"].nunique() >= 10}
-    together = (pd.concat(part).assign(model="all") for part in zip(*pooled.values(), strict=True))
-    groups["all of them"] = tuple(together)
-    print("\nArms and policy: regret against the best choice in hindsight on the same runs")
-    for generations, children in groups.values():
-        judged = backtest_arms(generations, children, pilots=options.pilots)
-        print(summarise_arms(judged).round(5).to_string(index=False))
-        chosen = judged[judged["rule"] == "plan"].groupby(["arms", "policy"]).size()
-        print(f"the plan chose\n{chosen.to_string()}\n")
+    parser.add_argument("data", nargs="?", type=Path, default=DATA)
+    pd.set_option("display.width", 250, "display.max_colwidth", 60, "display.max_rows", None)
+    found = sources(parser.parse_args().data)
+    checked = replay.ledger({name: frame for name, (frame, _) in found.items()})
+    shown = ["source", "task", "claim", "value", "low", "high", "n", "p_holm", "verdict", "why"]
+    print(checked[shown].round(4).to_string(index=False))
+    print(checked.pivot(index="claim", columns=["source", "task"], values="verdict").fillna("-").T)
 
 
 if __name__ == "__main__":

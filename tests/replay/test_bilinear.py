@@ -74,23 +74,13 @@ def test_the_optimum_moves_with_the_budget():
         fit.optimum(2)
 
 
-def test_more_parameters_always_raise_r2_but_not_the_cross_validated_one():
-    scores = fit_bilinear(bilinear_runs((-0.5, -0.2, -0.2, 0.0), run_noise=0.8)).scores
-    assert scores["r2"].is_monotonic_increasing
-    assert (scores["r2_cv"] < scores["r2"]).all()
-    assert scores["r2_cv"].loc["budget"] > scores["r2_cv"].loc["bilinear"]
-
-
-def test_fitness_at_and_above_one_counts_as_the_ceiling_and_is_reported():
+def test_fitness_at_and_above_one_counts_as_the_ceiling():
     frame = bilinear_runs(budget=16)
     frame.loc[frame["generation"] == 16, "best_fitness"] = 1.2
     fit = fit_bilinear(frame, ceiling=0.999)
     assert np.isfinite([found["value"] for found in fit.coefficients.values()]).all()
-    table = fit.sensitivity
-    assert (table["capped"] > 0).all()
-    assert sorted(table["ceiling"].unique()) == [0.99, 0.999, 0.999999]
-    slopes = table[table["average"] == "log"].sort_values("ceiling")["a"]
-    assert slopes.is_monotonic_decreasing
+    higher = fit_bilinear(frame, ceiling=0.999999)  # the depth that reaches it gains by it
+    assert higher.coefficients["a"]["value"] < fit.coefficients["a"]["value"]
     with pytest.raises(ValueError, match="below 1"):
         fit_bilinear(frame, ceiling=1.0)
 

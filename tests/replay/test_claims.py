@@ -1,6 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.paper_ledger import beside
+from foreign_samples import DATA
 from synthetic_runs import as_frame, bilinear_runs
 
 import evo
@@ -171,3 +173,17 @@ def test_sources_are_paths_as_well_and_are_corrected_together(tmp_path):
     assert (known["p_holm"] >= known["p"]).all()
     assert known["p"].idxmin() == known["p_holm"].idxmin()
     assert known["p_holm"].min() == pytest.approx(len(known) * known["p"].min())
+
+
+def test_real_logs_of_several_tools_make_one_ledger():
+    found = beside(DATA)
+    if len(found) < 4:
+        pytest.skip(f"{DATA} lacks the Gemini table or the runs in the paper's layout")
+    table = claims.ledger({name: frame for name, (frame, _) in found.items()}, policies=("ucb1",))
+    assert set(table["source"]) == set(found)
+    gemini = table[table["source"].str.startswith("Gemini") & (table["why"] == "")]
+    assert set(gemini["n"]) <= {5, 10}
+    assert gemini["measure"].str.contains("39 pulls").all()  # from epoch 40 on islands may mix
+    qwen = table[(table["source"] == "Qwen, the paper's layout") & (table["why"] == "")]
+    assert "C = 36" in qwen["measure"].iloc[0]
+    assert (table["p_holm"].dropna() >= table["p"].dropna()).all()

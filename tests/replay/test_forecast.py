@@ -7,7 +7,6 @@ from scipy.stats import t as student
 from synthetic_runs import chain_runs
 
 from replay.forecast import (
-    PLANNED_POLICIES,
     Choice,
     Costs,
     affordable,
@@ -42,17 +41,8 @@ def test_options_spend_the_budget_and_come_best_first(made):
     assert sorted(singles["children"]) == [1, 2, 4, 8, 16, 32, 64]
     assert singles["p_best"].sum() == pytest.approx(1)
     assert set(options.loc[options["arms"] > 1, "policy"]) == {"round_robin"}
-
-
-def test_the_choice_is_among_the_options(made):
-    choice = made.choice
-    rows = made.options[["generations", "children", "arms", "policy"]].itertuples(index=False)
-    assert (choice.generations, choice.children, choice.arms, choice.policy) in set(
-        map(tuple, rows)
-    )
-    text = str(made)
-    assert str(choice) in text
-    assert "8 runs, 64 calls" in text
+    assert str(made.choice) in str(made)
+    assert "8 runs, 64 calls" in str(made)
 
 
 def test_nothing_is_forecast_beyond_what_the_pilot_saw(made):
@@ -261,12 +251,3 @@ def test_one_run_must_win_by_its_margin_to_be_chosen_over_arms(swept):
     for lead_of_one, arms in ((0.9 * margin, 2), (1.1 * margin, 1)):
         shifted = alone + table["ahead"].item() + lead_of_one
         assert choose_arms(worlds, single, shifted, 6, **small)[1].arms == arms
-
-
-def test_five_arms_and_ucb1_are_among_the_options(swept):
-    frame, children = swept
-    made = plan(frame, children=children, budget=256, kernels=2)
-    pools = made.options[made.options["arms"] > 1]
-    assert set(pools["arms"]) == {2, 5, 8}
-    assert set(pools["policy"]) == set(PLANNED_POLICIES)
-    assert "ucb1" in PLANNED_POLICIES

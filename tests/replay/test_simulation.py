@@ -1,14 +1,11 @@
 """Replays: what a replicate is, when it is over, and that it repeats the live allocation."""
 
-import functools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evo.allocation import allocate
-from evo.policies import POLICIES, Draws
+from evo.policies import POLICIES
 from replay.arms import HINDSIGHT
 from replay.simulation import simulate, simulate_many
 
@@ -85,15 +82,6 @@ def test_a_replicate_depends_on_the_seed_and_its_number_alone(name):
         assert len(np.unique(many.pulls, axis=0)) > 1000
 
 
-@pytest.mark.slow
-def test_processes_change_nothing():
-    fitness = trajectories(8, 12)
-    setting = {"rounds": 20, "arms": 4, "replicates": 2500}
-    for policy in ("thompson", functools.partial(POLICIES["ucb1"], c=0.1), "oracle_arm"):
-        one = simulate(fitness, policy, **setting)
-        assert_same(one, simulate(fitness, policy, n_jobs=2, **setting))
-
-
 @pytest.mark.parametrize("name", sorted(POLICIES))
 @pytest.mark.parametrize("seed", range(5))
 def test_replaying_an_allocation_over_its_own_arms_repeats_it(name, seed):
@@ -107,36 +95,6 @@ def test_replaying_an_allocation_over_its_own_arms_repeats_it(name, seed):
         assert_same(live, again)
         first = simulate(own, name, replicates=80, missing="stop", **setting)
         np.testing.assert_array_equal(first.pulls[0], live.pulls[0])
-
-
-def test_one_loop_serves_a_single_replicate_and_replays():
-    """What `allocate_live` does with one replicate is replicate 0."""
-    fitness = trajectories(5, 30)
-    many = simulate(fitness, "thompson", rounds=30, replicates=200, seed=9)
-
-    class Live:
-        shape = (1, 5)
-
-        def __init__(self):
-            self.depth = np.zeros(5, dtype=int)
-
-        def open_arms(self):
-            return np.ones((1, 5), dtype=bool)
-
-        def fitness(self):
-            return fitness[np.arange(5), self.depth][None, :]
-
-        def pull(self, arm, active):
-            from evo.allocation import Outcome
-
-            before = self.fitness()[0, arm]
-            self.depth[arm] += 1
-            return Outcome(arm, before, self.fitness()[0, arm], self.fitness, made=active, costs={})
-
-    policy = POLICIES["thompson"]((1, 5), rounds=30, rng=Draws(9, 1))
-    result = allocate(policy, Live(), rounds=30)
-    np.testing.assert_array_equal(result.pulls[0], many.pulls[0])
-    np.testing.assert_array_equal(result.best_fitness[0], many.best_fitness[0])
 
 
 class TestArms:
@@ -161,23 +119,6 @@ class TestArms:
             counts = np.bincount(arms.reshape(-1), minlength=6)
             assert abs(counts - 2000).max() < 200
             assert (np.sort(arms, axis=1)[:, 1:] == np.sort(arms, axis=1)[:, :-1]).any() == replace
-
-    def test_strata_do_not_mix(self):
-        strata = ["b", "a", "b", "b", "a", "b"]
-        for replace in (True, False):
-            arms = simulate(
-                trajectories(6, 2),
-                "single",
-                rounds=1,
-                arms=2,
-                replicates=40,
-                strata=strata,
-                replace=replace,
-            ).arms
-            labels = np.array(strata)[arms]
-            assert (labels[0::2] == "b").all()
-            assert (labels[1::2] == "a").all()
-            assert set(arms.reshape(-1).tolist()) == set(range(6))
 
     def test_rows_can_be_given(self):
         rows = np.array([[0, 2], [3, 3]])
@@ -278,8 +219,6 @@ class TestBudget:
         ({"arms": 3, "replace": False}, "from 1 to 2 arms without replacement"),
         ({"arms": [[0, 1]]}, r"shape \(5, K\)"),
         ({"arms": [[0, 2]] * 5}, "row numbers from 0 to 1"),
-        ({"strata": ["a", "b"]}, "strata need a number of arms"),
-        ({"arms": 2, "strata": ["a"]}, "one stratum for each of 2 runs, got 1"),
         ({"costs": {"calls": [[1, 1]]}}, "costs in calls of the shape of fitness"),
         ({"budget": {"calls": 3}}, r"nothing is counted in 'calls' here, only in \[\]"),
         ({"seed": -3, "policy": "random"}, "seed of 0 or more, got -3"),
