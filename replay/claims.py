@@ -350,9 +350,9 @@ def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Ite
     n, why = part["run"].nunique(), ""
     if n < 2 * LEAST_RUNS or rounds < 4:
         why = f"needs {2 * LEAST_RUNS} runs of one N of 4 or more generations, has {n} of {rounds}"
-    elif part.loc[part["generation"] == rounds, "best_fitness"].isna().any():
-        why = "a run found nothing ok, which has no mean"
     pools = None if why else Pools(part, seed=seed)
+    if pools and any(pools.nothing(name) for name in {"single", "random", *policies}):
+        pools, why = None, "a pool found nothing ok, which has no mean"
     for claim, a, b in pairs:
         if pools is None:
             yield _idle(claim, n, why)

@@ -61,12 +61,15 @@ class Pools:
             )  # fmt: skip
         return self._played[policy]
 
+    def nothing(self, policy: str) -> bool:
+        """Whether a policy ends with nothing ok on some pool."""
+        return bool(np.isnan(self.played(policy).best_fitness[:, -1]).any())
+
     def ends(self, policy: str) -> FloatArray:
         """Best fitness after all pulls, (replicates,)."""
-        found = self.played(policy).best_fitness[:, -1]
-        if np.isnan(found).any():
+        if self.nothing(policy):
             raise ValueError(NOTHING)
-        return found
+        return self.played(policy).best_fitness[:, -1]
 
     def permuted_effects(self, a: str, b: str, value: float) -> FloatArray:
         """Effects in worlds without better arms, until ENOUGH reach `value` or there are MOST."""

@@ -27,8 +27,8 @@ ALGORITHMS = {
     "gemini_no_evolve": "no evolution",
 }
 """Of CodeEvolve's table: islands exchange nothing at first, so inspiration changes nothing."""
-MIGRATION = 40
-"""Epoch of the table from which islands may hold programs of others."""
+MIGRATION = 99
+"""Epoch of the table, its last, from which islands may hold programs of others."""
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """Generations and children."""

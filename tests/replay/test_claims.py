@@ -148,7 +148,7 @@ def test_what_logs_do_not_hold_does_not_apply_and_is_said():
     assert table[["value", "low", "high", "p"]].isna().all(axis=None)
     assert set(table["why"]) >= {
         "needs 10 runs of one N of 4 or more generations, has 3 of 4",
-        "a run found nothing ok, which has no mean",
+        "a pool found nothing ok, which has no mean",
         "needs 5 budgets of 5 runs each, has 0",
     }
     assert set(table["source"]) == {"few", "none"}
@@ -183,7 +183,7 @@ def test_real_logs_of_several_tools_make_one_ledger():
     assert set(table["source"]) == set(found)
     gemini = table[table["source"].str.startswith("Gemini") & (table["why"] == "")]
     assert set(gemini["n"]) <= {5, 10}
-    assert gemini["measure"].str.contains("39 pulls").all()  # from epoch 40 on islands may mix
+    assert gemini["measure"].str.contains("98 pulls").all()  # islands exchange at the last epoch
     qwen = table[(table["source"] == "Qwen, the paper's layout") & (table["why"] == "")]
     assert "C = 36" in qwen["measure"].iloc[0]
     assert (table["p_holm"].dropna() >= table["p"].dropna()).all()

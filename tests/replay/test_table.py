@@ -120,6 +120,12 @@ def test_children_say_their_parent_and_whether_they_beat_it(tmp_path):
         assert (table["improved"].iloc[0], set(table["mixed"])) == (better, {3})
 
 
+def test_a_status_that_a_tool_did_not_record_is_missing(tmp_path):
+    lines = changed(sample_lines(), Child, evaluation=Evaluation(status=None))
+    table = replay.children(write_lines(tmp_path / "a.jsonl", lines))
+    assert table["status"].isna().tolist() == [True] + [False] * (len(table) - 1)
+
+
 def test_attempts_are_one_row_each(tmp_path):
     path = write_sample(tmp_path / "a.jsonl", generations=2, children=3)
     attempts, children = replay.attempts(path), replay.children(path)

@@ -40,7 +40,7 @@ def test_the_numbers_are_those_of_simulate(frame):
     )
     assert np.array_equal(played.replay.pulls, alone.pulls)
     assert played.curve.value == pytest.approx(alone.best_fitness.mean(axis=0))
-    assert pools.time(0.8, *key) == time_to_threshold(alone, 0.8)
+    assert str(pools.time(0.8, *key)) == str(time_to_threshold(alone, 0.8))  # limits may be NaN
 
 
 def test_shares_by_rank_add_up(frame):
