@@ -66,11 +66,12 @@ def pool_interval(
             f"got {chosen.shape!r}"
         )
     n, K = len(np.unique(chosen)), chosen.shape[1]
-    mean, variance = columns.mean(axis=0), _pool_variance(columns, chosen) * (K / n)
+    mean = columns.mean(axis=0)
     if n < LEAST * K:
         half = np.full_like(mean, np.nan)
         note = f"too few pools: {n} runs make {n / K:.2g} of K = {K}, an interval needs {LEAST}"
     else:
+        variance = _pool_variance(columns, chosen) * (K / n)
         half = student(level, n / K - 1) * np.sqrt(variance)
         flat = variance <= 1e-24 * (1 + mean**2)
         half[flat], note = np.nan, EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
@@ -89,12 +90,16 @@ def _pool_variance(columns: FloatArray, arms: IntArray) -> FloatArray:
     _, place = np.unique(arms, return_inverse=True)
     drawn = np.zeros((len(arms), int(place.max()) + 1))
     drawn[np.arange(len(arms))[:, None], place.reshape(arms.shape)] = 1.0
-    apart = (drawn @ drawn.T == 0).astype(np.float64)
+    pools, group, counts = np.unique(drawn, axis=0, return_inverse=True, return_counts=True)
+    apart = (pools @ pools.T == 0).astype(np.float64)
     if not apart.any():
         return np.full(columns.shape[1], np.nan)
-    centred = columns - columns.mean(axis=0)
-    squares = apart.sum(axis=0) @ centred**2 - (centred * (apart @ centred)).sum(axis=0)
-    return np.asarray(np.maximum(squares, 0.0) / apart.sum())
+    centred, group = columns - columns.mean(axis=0), group.ravel()
+    first = np.cumsum(counts) - counts
+    sums = np.add.reduceat(centred[np.argsort(group, kind="stable")], first, axis=0)
+    others = apart @ counts  # replicates apart from those of each pool
+    squares = others[group] @ centred**2 - (sums * (apart @ sums)).sum(axis=0)
+    return np.asarray(np.maximum(squares, 0.0) / (counts @ others))
 
 
 def effect(
