@@ -34,10 +34,7 @@ from evo.sweeping.design import read_design
 from evo.sweeping.events import EventLog, Run, State
 from evo.sweeping.fields import GENERATIONS, ROUNDS, canonical
 from evo.sweeping.summary import measure
-from replay.intervals import Interval
 from replay.intervals import interval as interval_of
-
-NONE = Interval(value=np.nan, low=np.nan, high=np.nan, n=0)
 
 Missing = Literal["drop", "stop"]
 
@@ -183,8 +180,7 @@ def by_configuration(
 
 
 def _estimate(name: str, values: Floats, level: float) -> dict[str, float]:
-    known = values[~np.isnan(values)]
-    found = interval_of(known, level=level) if len(known) else NONE
+    found = interval_of(values if len(values) else [np.nan], level=level, missing="omit")
     return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
