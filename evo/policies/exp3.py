@@ -21,6 +21,11 @@ from evo.policies.simple import uniform_choice
 class ExponentialWeights(BasePolicy):
     """Draws arms from (1 - mix) softmax(eta * gains) + mix / (number of open arms).
 
+    Args:
+        eta: Learning rate; None: that of the source, as for gamma.
+        gamma: Share of uniform play, or how much is explored without it.
+        reward_range: Rewards that count as gains 0 and 1.
+
     Attributes:
         gains: (replicates, arms), estimated sum of gains, up to a constant of the replicate.
         asked: (replicates, arms), probability with which the arm was drawn when last asked for: a
@@ -33,24 +38,27 @@ class ExponentialWeights(BasePolicy):
         *,
         rounds: int,
         rng: Rng,
-        eta: float,
-        mix: float,
-        reward_range: tuple[float, float],
+        eta: float | None = None,
+        gamma: float | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
         low, high = reward_range
         if not low < high:
             raise ValueError(f"reward_range must be (low, high) with low < high, got {low, high!r}")
-        if not 0.0 <= eta < math.inf:
+        self.eta, self.mix = self._rates(eta, gamma)
+        if not 0.0 <= self.eta < math.inf:
             raise ValueError(f"eta must be 0 or more and finite, got {eta!r}")
-        if not 0.0 <= mix < 1.0:
-            raise ValueError(f"gamma must be 0 or more and below 1, got {mix!r}")
-        self.eta = eta
-        self.mix = mix
+        if not 0.0 <= self.mix < 1.0:
+            raise ValueError(f"gamma must be 0 or more and below 1, got {gamma!r}")
         self.reward_range = (low, high)
         self.gains: Floats = np.zeros(shape)
         self.asked: Floats = np.ones(shape)
         self._p: Floats = np.empty(shape)
+
+    @abstractmethod
+    def _rates(self, eta: float | None, gamma: float | None) -> tuple[float, float]:
+        """Learning rate and share of uniform play, by default those of the source."""
 
     def ask(self, open_arms: Bools) -> Ints:
         """An open arm drawn from the probabilities."""
@@ -133,17 +141,15 @@ class EXP3P(ExponentialWeights):
         beta: float | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        arms = shape[1]
-        root = math.sqrt(math.log(arms) / (rounds * arms))
         super().__init__(
-            shape,
-            rounds=rounds,
-            rng=rng,
-            eta=0.95 * root if eta is None else eta,
-            mix=min(0.5, 1.05 * arms * root) if gamma is None else positive("gamma", gamma),
-            reward_range=reward_range,
+            shape, rounds=rounds, rng=rng, eta=eta, gamma=gamma, reward_range=reward_range
         )
-        self.beta = root if beta is None else fraction("beta", beta)
+        self.beta = self._root if beta is None else fraction("beta", beta)
+
+    def _rates(self, eta: float | None, gamma: float | None) -> tuple[float, float]:
+        self._root = math.sqrt(math.log(self.arms) / (self.rounds * self.arms))
+        mix = min(0.5, 1.05 * self.arms * self._root) if gamma is None else positive("gamma", gamma)
+        return 0.95 * self._root if eta is None else eta, mix
 
     def ask(self, open_arms: Bools) -> Ints:
         """Draw an arm and add the bonus, which does not depend on the reward to come."""
@@ -161,33 +167,17 @@ class EXP3P(ExponentialWeights):
 class EXP3IX(ExponentialWeights):
     """EXP3-IX: implicit exploration, losses over (p + gamma), no mixing.
 
-    Neu, Explore no more, 2015, algorithm 1; defaults as in its theorem 1:
-    eta = 2 gamma = sqrt(2 ln K / (K n)). The loss is 1 - gain.
-
-    Args:
-        eta: Learning rate.
-        gamma: Implicit exploration, 0 or more; None: eta / 2.
-        reward_range: Rewards that count as gains 0 and 1.
+    Neu, Explore no more, 2015, algorithm 1; defaults as in its theorem 1: eta = 2 gamma =
+    sqrt(2 ln K / (K n)), and gamma = eta / 2 whatever eta is. The loss is 1 - gain.
     """
 
-    def __init__(
-        self,
-        shape: Shape,
-        *,
-        rounds: int,
-        rng: Rng,
-        eta: float | None = None,
-        gamma: float | None = None,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        arms = shape[1]
-        rate = math.sqrt(2 * math.log(arms) / (rounds * arms)) if eta is None else eta
-        super().__init__(
-            shape, rounds=rounds, rng=rng, eta=rate, mix=0.0, reward_range=reward_range
-        )
+    def _rates(self, eta: float | None, gamma: float | None) -> tuple[float, float]:
+        K, n = self.arms, self.rounds
+        rate = math.sqrt(2 * math.log(K) / (n * K)) if eta is None else eta
         self.gamma = rate / 2 if gamma is None else gamma
         if not 0.0 <= self.gamma < math.inf:
             raise ValueError(f"gamma must be 0 or more and finite, got {gamma!r}")
+        return rate, 0.0
 
     def _estimate(self, gain: Floats, p: Floats) -> Floats:
         return (gain - 1.0) / (p + self.gamma)
@@ -197,37 +187,16 @@ class EXP3Mixed(ExponentialWeights):
     """Exp3: mixing and importance-weighted gains, no bonus.
 
     Auer, Cesa-Bianchi, Freund & Schapire, The nonstochastic multiarmed bandit problem, 2002,
-    figure 1; default gamma as in its corollary 3.2 for gains of at most 1 a round. Public codes
-    ship it, or variants of it, under the name EXP3.P: without the bonus it lacks the guarantee
-    that the P stands for, and here it has a name of its own.
-
-    Args:
-        gamma: Share of uniform play; None: min(1/2, sqrt(K ln K / ((e - 1) n))).
-        eta: Learning rate; None: gamma / K.
-        reward_range: Rewards that count as gains 0 and 1.
+    figure 1; gamma = min(1/2, sqrt(K ln K / ((e - 1) n))) as in its corollary 3.2 for gains of at
+    most 1 a round, eta = gamma / K. Public codes ship it, or variants of it, under the name EXP3.P:
+    without the bonus it lacks the guarantee that the P stands for, and here it has its own name.
     """
 
-    def __init__(
-        self,
-        shape: Shape,
-        *,
-        rounds: int,
-        rng: Rng,
-        gamma: float | None = None,
-        eta: float | None = None,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        arms = shape[1]
+    def _rates(self, eta: float | None, gamma: float | None) -> tuple[float, float]:
+        K, n = self.arms, self.rounds
         if gamma is None:
-            gamma = min(0.5, math.sqrt(arms * math.log(arms) / ((math.e - 1) * rounds)))
-        super().__init__(
-            shape,
-            rounds=rounds,
-            rng=rng,
-            eta=gamma / arms if eta is None else eta,
-            mix=gamma,
-            reward_range=reward_range,
-        )
+            gamma = min(0.5, math.sqrt(K * math.log(K) / ((math.e - 1) * n)))
+        return gamma / K if eta is None else eta, gamma
 
     def _estimate(self, gain: Floats, p: Floats) -> Floats:
         return gain / p
