@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -135,17 +135,15 @@ class LiveArms:
                 arm.run.end(End(reason="interrupted" if self.stopped else "completed"))
 
 
-@dataclass
 class Threads(InOrder):
     """Arms advance on a pool's threads, if there is one; rounds land as they are complete."""
 
-    arms: LiveArms
-    pool: ThreadPoolExecutor | None
-    told: Iterable[int]
-    pulls: dict[int, Future[None]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        super().__init__(self.told)
+    def __init__(
+        self, arms: LiveArms, pool: ThreadPoolExecutor | None, told: Iterable[int]
+    ) -> None:
+        super().__init__(told)
+        self.arms, self.pool = arms, pool
+        self.pulls: dict[int, Future[None]] = {}
 
     def begin(self, round_index: int, arm: Ints) -> None:
         """Advances the arm, if there is a thread for it."""
@@ -176,10 +174,8 @@ class Threads(InOrder):
 @contextlib.contextmanager
 def open_threads(arms: LiveArms, told: Iterable[int], in_flight: int) -> Generator[Threads]:
     """Yields the flights of live arms, and ends what is still in flight."""
-    with contextlib.ExitStack() as stack:
-        pool = None
-        if in_flight > 1:
-            pool = stack.enter_context(ThreadPoolExecutor(in_flight, "pull"))
+    pool = ThreadPoolExecutor(in_flight, "pull") if in_flight > 1 else None
+    with pool or contextlib.nullcontext():
         threads = Threads(arms, pool, told)
         try:
             yield threads
