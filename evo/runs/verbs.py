@@ -184,9 +184,17 @@ def start(
     resume: bool = False,
     **options: Any,
 ) -> Handle[Any]:
-    """Starts `run`, or `run_many` if seeds are given, in the background; arguments as there.
+    """Starts `run`, or `run_many` if seeds are given, in the background.
 
     A mistake in the arguments is raised here, before anything starts.
+
+    Args:
+        task: Name, alias, folder or Task.
+        seeds: Seeds of several runs; None: one run.
+        log: Path of the log of one run, as for `run`.
+        log_dir: Folder of the logs of several, as for `run_many`.
+        resume: Go on with what the folder holds, likewise.
+        **options: See `run`.
     """
     if seeds is None:
         return begin(plan_run(task, log=log, **options))
