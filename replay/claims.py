@@ -62,7 +62,7 @@ def ledger(
     policies: Sequence[str] = ("ucb1", "exp3p", "thompson"),
     seed: int = 0,
 ) -> pd.DataFrame:
-    """All claims on several sources of logs; `replay.plots.ledger` draws it.
+    """All claims on several sources of logs; `replay.plots.verdicts` draws it.
 
     Generations from which on a run took programs of others (column `mixed`) do not count.
 
