@@ -25,8 +25,12 @@ from replay.style import Theme
 
 if TYPE_CHECKING:
     from evo.handle import Handle
+    from replay.ancestry import Place
 
-HELP = "The run as its log grows, and the best construction so far."
+HELP = (
+    "The run as its log grows, and the best construction so far. Click on a child to see it, and "
+    "again to see the best."
+)
 
 SHARE = 0.2
 """Share of the time that the view may take from what else the kernel does."""
@@ -62,8 +66,17 @@ class Progress(RunView):
                 elapsed += f" and ${left * cost.dollars:.4f}"
         return (
             f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}. "
-            f"Best so far: {name(self.place)}. {run_words(self.data)}"
+            f"Best so far: {name(self.data.best)}. {self._shown}{run_words(self.data)}"
         )
+
+    @property
+    def _shown(self) -> str:
+        """The program that was clicked, where it is not the best."""
+        if self.place == self.data.best:
+            return ""
+        fitness = self.evaluation.fitness
+        how = self.evaluation.status if fitness is None else f"fitness {fitness:.6g}"
+        return f"Shown: {name(self.place)}, {how}. "
 
 
 class LiveView(Explorer):
@@ -76,6 +89,7 @@ class LiveView(Explorer):
         self._every = every
         self._logs: dict[str, RunData] = {}
         self._closed = threading.Event()
+        self._chosen: Place | None = None
         options = [(path.name, str(path)) for path in paths]
         subject = Subject(
             name="live",
@@ -107,6 +121,12 @@ class LiveView(Explorer):
         self._closed.set()
         super().close()
 
+    def _clicked(self, key: Any) -> None:
+        """Show a program that was clicked, and the best again once it is clicked again."""
+        place = dict(key)["generation"], dict(key)["index"]
+        self._chosen = None if place == self._chosen else place
+        self._update(coarse=False)
+
     def _follow(self) -> None:
         """Look at the log again and again."""
         spent = 0.0
@@ -132,17 +152,13 @@ class LiveView(Explorer):
         except ValueError as error:
             return Sentence(str(error))
         self._logs[path] = data
-        return progress(data)
+        chosen = self._chosen if self._chosen in data.places else data.best
+        return Progress(**vars(look_at(data, chosen)), seconds=_seconds(data.log))
 
     def _show_state(self) -> None:
         """There is nothing to stop once the session has ended."""
         view = self._view
         self.stop_button.disabled = isinstance(view, RunView) and view.data.log.ended
-
-
-def progress(data: RunData) -> Progress:
-    """Looks at the best program of a run."""
-    return Progress(**vars(look_at(data, data.best)), seconds=_seconds(data.log))
 
 
 def _seconds(log: Log) -> float | None:

@@ -88,7 +88,7 @@ class Explorer:
             subject.view({name: each.value for name, each in self.controls.items()}, True)
         self._page = (_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
         self._canvas = Canvas(subject.picture(self._page[0]))
-        self._hits, self._serial = Hits(), 0
+        self._hits, self._serial, self._sent = Hits(), 0, b""
         self._lock = threading.RLock()
         self._adjusting = False
         self._last_moved = ""
@@ -381,8 +381,11 @@ class Explorer:
         notes = {"Description": view.words, "Source": self.code}
         self._png, self._packed = self._canvas.draw(view, notes=notes), b""
         if not coarse:
-            self._serial += 1
             self._hits, self._packed = self._canvas.hits(view, self._serial)
+            if self._packed != self._sent:  # otherwise a click on the one before holds
+                self._serial += 1
+                self._hits, self._packed = self._canvas.hits(view, self._serial)
+                self._sent = self._packed
         show(self._screen, self._png, self._packed, view.words)
 
     def _tools(self) -> Any:

@@ -4,11 +4,11 @@
 
 On the shipped corpus, all tasks loaded, in milliseconds, each way in a notebook of its own, one
 after the other: a slider whose handler only hands over a picture made before (the floor of
-anything that asks the kernel), the naive `ipywidgets.interact` with a pyplot figure made anew, the
-budget explorer (T), the allocation explorer (K, for which it simulates, and c), and the scrub of T
-that needs no kernel. For the explorers also drags of 20 events, 40 and 16 ms apart: pictures seen,
-and time from the last event to the last picture. The first lines are the explorers' own share
-(compute, draw, encode), without a browser.
+anything that asks the kernel), the budget explorer (T), the allocation explorer (K, for which it
+simulates, and c), and the scrub of T that needs no kernel. For the explorers also ten drags of 20
+events 40 ms apart (pictures seen), and for budgets the hover to the tooltip, the click on a cell to
+the new picture, and the first pixels: of a loaded frame, and of the corpus in a fresh kernel. The
+first lines are the explorers' own share (compute, draw, encode), without a browser.
 """
 
 from __future__ import annotations
@@ -33,26 +33,6 @@ import replay.explorers as explorers
 tables = replay.load_tables({str(CORPUS)!r})
 frame, children = tables.generations, tables.children
 """
-NAIVE = """
-import ipywidgets, matplotlib.pyplot as plt, numpy as np
-from replay.intervals import curve_band
-frame_of_one = frame[frame["task"] == "circle_packing"]
-cells = replay.depth_breadth(frame_of_one).cells
-grid = cells.pivot(index="children", columns="generations", values="value")
-matrices = {N: replay.fitness_matrix(part) for N, part in frame_of_one.groupby("children")}
-def show(power):
-    T = 2**power
-    figure, axes = plt.subplots(1, 2, figsize=(9, 4.8))
-    axes[0].imshow(grid, origin="lower", cmap="cividis")
-    axes[0].plot(power, 9 - power, "rs", mfc="none", ms=18)
-    for k in (-1, 0, 1):
-        if 0 <= power + k <= 9:
-            band = curve_band(matrices[2 ** (9 - power - k)], statistic="mean")
-            axes[1].fill_between(band.index, band["low"], band["high"], alpha=0.2)
-            axes[1].plot(band.index, band["value"])
-    plt.show()
-ipywidgets.interact(show, power=ipywidgets.IntSlider(4, 0, 9, description="naive"));
-"""
 FLOOR = """
 import ipywidgets
 made = explorers.explore_budget(frame, child_table=children)
@@ -70,7 +50,6 @@ BUDGET = "b = explorers.explore_budget(frame, child_table=children)\n"
 ALLOCATION = "explorers.explore_allocation(frame)"
 WAYS = [
     ("floor", FLOOR, [("floor", "picture at hand")], True),
-    ("naive", NAIVE, [("naive", "interact + pyplot")], False),
     ("budget", BUDGET + "b", [("generations T", "budget, T")], True),
     ("allocation", ALLOCATION, [("arms K", "allocation, K"), ("c", "allocation, c")], True),
     ("scrub", BUDGET + "b.scrub('generations')", [("generations", "scrub, no kernel")], False),
@@ -96,9 +75,23 @@ def main() -> None:
                 page.evaluate("() => { window.bare = true; }")
                 for label, name in sliders:
                     report(name, [move(page, label, k) for k in range(moves)])
-                    for gap in (40, 16) if dragged else ():
-                        drag(page, label, name, gap)
+                    if dragged:
+                        report(
+                            f"{name}, pictures of a drag", [drag(page, label) for _ in range(10)]
+                        )
+                if stem == "budget":
+                    report("hover to tooltip", [hover(page, k) for k in range(moves)])
+                    report("click to picture", [click(page, k) for k in range(moves)])
                 lab.execute(page, "kernelmenu:shutdown")
+        explore = f"import replay\nreplay.explorers.explore_budget(replay.load({str(CORPUS)!r}))"
+        first(
+            folder,
+            url,
+            "first pixels, frame",
+            [DATA + "import replay.explorers", BUDGET + "b"],
+            15_000,
+        )
+        first(folder, url, "first pixels, corpus", ["import replay", explore], 5_000)
 
 
 def in_process(moves: int) -> None:
@@ -139,18 +132,60 @@ def move(page, label: str, number: int) -> float | None:
     return float(page.evaluate("() => window.seen[0].wait"))
 
 
-def drag(page, label: str, name: str, gap: int) -> None:
-    """Twenty events, so many milliseconds apart."""
+def drag(page, label: str) -> float:
+    """Twenty events 40 ms apart; how many pictures are seen."""
     page.wait_for_timeout(800)
     page.evaluate("() => { window.seen.length = 0; }")
     lab.handle(page, label).focus()
     for number in range(20):
         page.keyboard.press("ArrowRight" if number // 4 % 2 else "ArrowLeft")
-        page.wait_for_timeout(gap)
+        page.wait_for_timeout(40)
     page.wait_for_timeout(250)  # less than the rest after which the full picture comes
-    waits = page.evaluate("() => window.seen.map(s => s.wait)")
-    what = f"{name}, 20 every {gap} ms"
-    print(f"{what:<28} pictures {len(waits)}, settles in {max(waits[-1], 0):.0f}")
+    return float(page.evaluate("() => window.seen.length"))
+
+
+def cell(number: int) -> str:
+    """The tooltip of one of some cells, in turn."""
+    return f"T = {2 ** (number % 5)}, N = {2 ** (number % 4)}, "
+
+
+def hover(page, number: int) -> float:
+    """The pointer comes to a cell; milliseconds until its tooltip is there."""
+    x, y = lab.point(page, cell(number))
+    return float(
+        page.evaluate(
+            """([x, y]) => {
+              const canvas = document.elementFromPoint(x, y), began = performance.now();
+              canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: x, clientY: y}));
+              canvas.nextSibling.offsetWidth;
+              return performance.now() - began;
+            }""",
+            [x, y],
+        )
+    )
+
+
+def click(page, number: int) -> float:
+    """A cell is clicked; milliseconds to the picture."""
+    place = lab.point(page, cell(number))
+    page.evaluate("() => { window.seen.length = 0; }")
+    page.mouse.click(*place)
+    page.wait_for_function("() => window.seen.length > 0")
+    return float(page.evaluate("() => window.seen[0].wait"))
+
+
+def first(folder: Path, url: str, name: str, cells: list[str], wait: int) -> None:
+    """From running the last cell to the first picture."""
+    lab.write_notebook(folder / "first.ipynb", cells)
+    with lab.browser() as (page, _):
+        lab.open_notebook(page, url, "first.ipynb", run=False)
+        for number in range(len(cells)):
+            page.evaluate("() => { window.seen.length = 0; window.pressed = performance.now(); }")
+            lab.execute(page, "notebook:run-cell-and-select-next")
+            page.wait_for_timeout(wait if number < len(cells) - 1 else 0)
+        page.wait_for_function("() => window.seen.length > 0")
+        report(name, [page.evaluate("() => window.seen[0].wait")])
+        lab.execute(page, "kernelmenu:shutdown")
 
 
 def report(name: str, found: list[float | None]) -> None:

@@ -60,7 +60,8 @@ WATCH = """
     return notes;
   };
   window.notes = text;
-  document.addEventListener('keydown', () => { window.pressed = performance.now(); }, true);
+  for (const kind of ['keydown', 'pointerup'])
+    document.addEventListener(kind, () => { window.pressed = performance.now(); }, true);
   const painted = async (img) => {
     const url = img.src;
     try { await img.decode(); } catch { return; }
@@ -184,7 +185,9 @@ def browser(*, width: int = 1280, height: int = 1100):
         made.close()
 
 
-def open_notebook(page, url: str, name: str, *, dark: bool = False, under="lab/tree") -> None:
+def open_notebook(
+    page, url: str, name: str, *, dark: bool = False, under="lab/tree", run: bool = True
+) -> None:
     """Open a notebook, choose the theme and run all its cells."""
     page.goto(f"{url}{under}/{name}?reset")
     page.wait_for_function("() => window.jupyterapp && window.jupyterapp.shell.currentWidget")
@@ -196,7 +199,8 @@ def open_notebook(page, url: str, name: str, *, dark: bool = False, under="lab/t
         "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
         "?.status === 'idle'"
     )
-    execute(page, "notebook:run-all-cells")
+    if run:
+        execute(page, "notebook:run-all-cells")
 
 
 def execute(page, command: str, arguments: dict | None = None) -> None:
@@ -286,12 +290,12 @@ def sees(page, words) -> None:
 
 
 def point(page, text: str) -> tuple[float, float]:
-    """Where on the page the mark lies whose tooltip begins so, once the page is at rest."""
+    """Where on the page the first mark lies whose tooltip says so, once the page is at rest."""
     rest(page)
     found = page.wait_for_function(
         """(text) => {
           const box = [...document.querySelectorAll('.replay-picture')].find(e => e.offsetParent);
-          const mark = box?.hits?.marks.find(each => each.text.startsWith(text));
+          const mark = box?.hits?.marks.find(each => each.text.includes(text));
           if (!mark) return null;
           box.scrollIntoView({block: 'nearest'});
           const image = box.querySelector('img').getBoundingClientRect();

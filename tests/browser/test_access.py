@@ -26,7 +26,10 @@ made = [
 ]
 ipywidgets.VBox([each.widget for each in made])
 """
-CONTROLS = ".jp-OutputArea-output :is(select, button, input, .noUi-handle, [role=application], tr[tabindex])"
+CONTROLS = (
+    ".jp-OutputArea-output "
+    ":is(select, button, input, .noUi-handle, [role=application], tr[tabindex])"
+)
 
 
 def complaints(page) -> list[str]:

@@ -87,6 +87,9 @@ def test_the_live_view(notebooks, screenshots):
         page.get_by_role("button", name="Stop").click()
         lab.sees(page, "Ended (interrupted), can be resumed")
         assert page.get_by_role("button", name="Stop").is_disabled()
+        said = lab.click(page, "child 3 of generation 1: ")
+        lab.sees(page, "Shown: child 3 of generation 1, ")
+        assert said.startswith("child 3 of generation 1")
         lab.fits(page)
         page.screenshot(path=screenshots / "live-stopped-dark.png")
         assert not [error for error in errors if "favicon" not in error]

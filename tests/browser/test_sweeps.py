@@ -38,6 +38,10 @@ def test_filters(opened, screenshots, request):
     lab.choose(page, "Cost", value="n_calls")
     lab.wait_for(page, "cost='n_calls'")
     page.screenshot(path=screenshots / f"{name}.png")
+    before = lab.shown(page)["Source"]
+    lab.click(page, "n = ")  # a point is a configuration: only its runs are left
+    lab.sees(page, "1 of 12 configurations")
+    assert lab.shown(page)["Source"] != before
 
 
 @lab.both_themes(*SELECTION)
@@ -45,16 +49,18 @@ def test_the_race(opened, screenshots, request):
     page, name = opened, request.node.name
     lab.sees(page, "other orders of the samples")
     lab.choose(page, "Intervals", value="compat")
-    lab.wait_for(page, "interval='compat'")
+    lab.wait_for(page, "'interval': 'compat'")
     lab.choose(page, "Selector", value="brute_force")
-    lab.wait_for(page, "selector='brute_force'")
+    lab.wait_for(page, "'selector': 'brute_force'")
     lab.choose(page, "Intervals", value="anytime")
-    lab.wait_for(page, "selector='brute_force', interval='anytime'")
+    lab.wait_for(page, "'selector': 'brute_force', 'interval': 'anytime'")
     lab.press(page, "rounds", "Home")
-    lab.wait_for(page, "rounds=1)")
+    lab.wait_for(page, "'rounds': 1}")
     lab.press(page, "rounds", "ArrowRight")
-    lab.wait_for(page, "rounds=2)")
+    lab.wait_for(page, "'rounds': 2}")
     lab.press(page, "rounds", "ArrowRight")
-    lab.wait_for(page, "rounds=3)")
+    lab.wait_for(page, "'rounds': 3}")
     lab.sees(page, "After round 3 of")
+    assert "round 2: " in lab.click(page, "round 2: ")
+    lab.wait_for(page, "'rounds': 2}")
     page.screenshot(path=screenshots / f"{name}.png")

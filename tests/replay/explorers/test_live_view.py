@@ -61,6 +61,23 @@ def test_it_stops_the_session_that_writes_a_log(tmp_path, follow):
     assert stop_file(path).exists()
 
 
+def test_a_click_shows_a_child_and_another_the_best_again(tmp_path, follow):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(make_log_bytes(generations=3, children=3))
+    view = follow(path)
+    log = evo.read_log(path)
+    view.settle()
+    best = {"generation": log.best.generation, "index": log.best.index}
+    keys = [dict(mark.key) for mark in view._hits.marks]
+    number = next(k for k, key in enumerate(keys) if key != best and key["generation"])
+    key = keys[number]
+    for said in (True, False):
+        view._told({"kind": "click", "serial": view._serial, "mark": number})
+        shown = f"Shown: child {key['index']} of generation {key['generation']}, "
+        assert (shown in view.words) == said
+    assert f"Best so far: child {log.best.index}" in view.words
+
+
 @pytest.mark.slow
 def test_it_stops_a_search_in_the_background(tmp_path, follow):
     path = tmp_path / "a.jsonl"
