@@ -89,6 +89,13 @@ def test_only_parameters_of_chosen_policies_are_shown(explorer):
     assert " c=" not in explorer.code
 
 
+def test_of_five_policies_the_last_four_are_kept_and_shown(explorer):
+    explorer.controls["policies"].value = ("ucb1", "thompson", "exp3p", "exp3ix", "best_arm")
+    assert explorer.settings["policies"] == ("thompson", "exp3p", "exp3ix", "best_arm")
+    assert explorer.controls["policies"].value == explorer.settings["policies"]
+    assert set(explorer._view.played) == {"single", "random", *explorer.settings["policies"]}
+
+
 def test_the_code_gives_the_same_numbers(frame, explorer):
     explorer.controls["c"].value = 0.05
     explorer.settle()

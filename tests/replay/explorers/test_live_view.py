@@ -1,3 +1,4 @@
+import re
 import time
 
 import pytest
@@ -59,6 +60,21 @@ def test_it_stops_the_session_that_writes_a_log(tmp_path, follow):
     path.write_bytes(make_log_bytes(generations=2)[:-40])
     view.stop_button.click()
     assert stop_file(path).exists()
+
+
+@pytest.mark.parametrize("done", [1, 2, 3])
+def test_time_and_cost_left_go_by_what_a_generation_took(tmp_path, follow, done):
+    lines = make_log_bytes(generations=4, children=3).splitlines(keepends=True)
+    ends = [k for k, line in enumerate(lines) if b'"kind":"generation"' in line]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(lines[: ends[done - 1] + 1]))
+    words = follow(path).words
+    spent, left = map(float, re.findall(r"\$([\d.]+\d)", words))
+    assert left == pytest.approx(spent * (4 - done) / done, abs=1e-4)
+    hours, more = map(
+        float, re.search(r", ([\d.]+) h; at this pace ([\d.]+) h left", words).groups()
+    )
+    assert more == pytest.approx(hours * (4 - done) / done, rel=1e-3, abs=0.1)
 
 
 def test_a_click_shows_a_child_and_another_the_best_again(tmp_path, follow):

@@ -95,6 +95,16 @@ def test_a_click_on_a_cell_sets_the_split(explorer):
     assert explorer.settings["calls"] == 8
 
 
+def test_a_picture_drawn_again_with_the_same_marks_keeps_its_number(explorer):
+    explorer.settle()
+    before = explorer._serial
+    explorer._draw(coarse=False)  # as a live view does, again and again
+    assert explorer._serial == before
+    clicked(explorer, "T = 4, N = 4, ")
+    explorer.settle()
+    assert explorer._serial == before + 1
+
+
 def test_dragging_zooms_and_a_double_click_shows_all_again(explorer):
     explorer.settle()
     axes = [ax for ax in explorer._canvas.picture.figure.axes if ax.axison]
