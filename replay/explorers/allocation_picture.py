@@ -46,12 +46,13 @@ class AllocationPicture:
             ),
             default=0.0,
         )
-        fits = 0.1 * self._reach <= widest <= self._reach
+        if not 0.1 * self._reach <= widest <= self._reach:
+            self._reach = max(1.5 * widest, 1e-3)
+            self._effects.set_xlim(-self._reach, self._reach)
         ground = (view.pools, tuple(view.played), width, view.shown)
-        fresh = ground != self._ground or not fits
+        fresh = ground != self._ground
         if fresh:
             self._ground, self._width = ground, width
-            self._reach = max(1.5 * widest, 1e-3)
             self._set_up(view, width)
         for note, text in zip(self._notes, _said(view), strict=True):
             style.retell(note, text)
@@ -200,7 +201,8 @@ class AllocationPicture:
         )
         self._bars = _spans(ax, every, 11, 0.4)
         self._limits, self._means = _spans(ax, every, 2.0, 1.0), _dots(ax, every, "o")
-        return [self._bars, self._limits, self._means]
+        ax.xaxis.set_animated(True)  # its limits follow the effects, which K changes much
+        return [ax.xaxis, self._bars, self._limits, self._means]
 
 
 def _said(view: AllocationView) -> tuple[str, str]:
