@@ -46,7 +46,7 @@ class AllocationPicture:
             ),
             default=0.0,
         )
-        if not 0.1 * self._reach <= widest <= self._reach:
+        if not 0 < 0.1 * self._reach <= widest <= self._reach:
             self._reach = max(1.5 * widest, 1e-3)
             self._effects.set_xlim(-self._reach, self._reach)
         ground = (view.pools, tuple(view.played), width, view.shown)
