@@ -213,10 +213,16 @@ def execute(page, command: str, arguments: dict | None = None) -> None:
 
 def shown(page) -> dict[str, str]:
     """What the visible picture says it shows."""
-    page.wait_for_function(
-        "(all) => [...document.querySelectorAll(all)].some(i => i.offsetParent && i.complete)",
-        arg=PICTURES,
-    )
+    from playwright.sync_api import Error
+
+    try:
+        page.wait_for_function(
+            "(all) => [...document.querySelectorAll(all)].some(i => i.offsetParent && i.complete)",
+            arg=PICTURES,
+        )
+    except Error as error:
+        outputs = page.locator(".jp-OutputArea").all_inner_texts()
+        raise Error(f"no picture, the page shows {outputs!r}") from error
     return page.evaluate(
         "(all) => window.notes([...document.querySelectorAll(all)].find(i => i.offsetParent).src)",
         PICTURES,
