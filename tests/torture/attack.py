@@ -33,7 +33,7 @@ def attack(evaluator: Evaluator, remnants: Remnants, program: str) -> dict[str, 
     evaluation = evaluator.evaluate(make_task(), program, HURRY)
     elapsed = time.monotonic() - began
     after = evaluator.evaluate(make_task(), BENIGN, LIMITS)
-    left = remnants.settled(there)
+    left = remnants.settled(there, 10.0)
     return {
         "status": evaluation.status,
         "fitness": evaluation.fitness,

@@ -91,6 +91,16 @@ def test_evaluation_is_a_function_of_the_program(evaluator: Evaluator) -> None:
     assert values[0] == values[2] == values[3] != values[1]
 
 
+def test_a_value_is_scored_within_the_limits_of_its_own_request(evaluator: Evaluator) -> None:
+    task = make_task(
+        "import resource\ndef score(value):\n"
+        "    return {'fitness': resource.getrlimit(resource.RLIMIT_AS)[0] / 2**20}"
+    )
+    for memory in (900, 1000):
+        limits = Limits(seconds=30, memory_mb=memory)
+        assert evaluator.evaluate(task, GOOD, limits).fitness == memory
+
+
 def test_randomness_of_an_evaluator_is_keyed_by_the_program(evaluator: Evaluator) -> None:
     task = make_task(
         "import random\nimport numpy as np\n"
