@@ -11,7 +11,7 @@ import hashlib
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -268,14 +268,15 @@ def _tell(game: _Game, index: int) -> None:
     arm, active = game.flying.pop(index)
     outcome = game.arms.pull(arm, active)
     made = outcome.made
-    if not made.all():
+    everyone = bool(made.all())
+    if not everyone:
         _end(game, active & ~made)
         if not made.any():
             return
     if game.seen is not None:
         _see(game, arm, made, outcome.before)
-    value = game.reward(replace(outcome, lowest=game.lowest))
-    everyone = bool(made.all())
+    pull = Pull(arm, outcome.before, outcome.after, outcome.known, game.lowest)
+    value = game.reward(pull)
     game.ledger.settle(outcome.costs, None if everyone else made)
     game.tell(arm, value, outcome.costs[game.unit] if game.unit else np.ones(len(made)))
     game.best = np.fmax(game.best, outcome.after)

@@ -141,15 +141,19 @@ class LoggedArms:
             after=self._values[new],
             known=self.fitness,
             made=made,
-            costs={unit: self._cost(cost, at, new, slot) for unit, cost in self._costs.items()},
+            costs=self._costs_of(at, new, slot) if self._costs else {},
         )
 
-    def _cost(self, cost: Floats, at: Ints, new: Ints, slot: Ints) -> Floats:
+    def _costs_of(self, at: Ints, new: Ints, slot: Ints) -> dict[str, Floats]:
         """What the pulls cost; an arm's generation 0, as far as logged, with its first pull."""
         first = at == self._first[slot]
+        paid = {unit: cost[new] for unit, cost in self._costs.items()}
         if not first.any():
-            return cost[new]
-        return cost[new] + np.where(first, np.nan_to_num(cost[at]), 0.0)
+            return paid
+        return {
+            unit: own + np.where(first, np.nan_to_num(self._costs[unit][at]), 0.0)
+            for unit, own in paid.items()
+        }
 
 
 def pool_of(

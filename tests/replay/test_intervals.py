@@ -40,6 +40,17 @@ def test_symmetric_runs_have_students_interval_and_a_long_tail_stretches_it():
     np.testing.assert_allclose(limits(interval(-tail)), -limits(found)[[0, 2, 1]])
 
 
+def test_the_stretch_is_by_the_skewness_and_fades_from_ten_runs_on():
+    for n, share in ((8, 1.0), (20, 0.5), (40, 0.25)):
+        values = np.random.default_rng(n).exponential(size=n)
+        error = values.std(ddof=1) / np.sqrt(n)
+        skewness = ((values - values.mean()) ** 3).mean() / values.std(ddof=1) ** 3
+        half = scipy.stats.t.ppf(0.975, n - 1) * error
+        found = interval(values)
+        assert found.high - found.value == pytest.approx(half * (1 + share * skewness))
+        assert found.value - found.low == pytest.approx(half)
+
+
 @pytest.mark.parametrize(("statistic", "least"), [("mean", 5), ("median", 6), (0.9, 29), (0.1, 29)])
 def test_below_its_n_a_statistic_has_no_interval_and_says_so(statistic, least):
     values = np.random.default_rng(0).normal(size=least)

@@ -53,6 +53,8 @@ def test_an_undetermined_comparison_says_what_would_settle_it():
     assert found.cost["calls"] == pytest.approx(found.runs_needed * 32)
     assert f"{found.runs_needed:,.0f} more runs" in found.paragraph
     assert found.detectable > abs(found.effect)
+    total = found.n * (found.detectable / abs(found.effect)) ** 2
+    assert found.n + found.runs_needed == np.ceil(total)
     axes = found.plot()
     assert axes.get_title(loc="left") == "undetermined"
 
