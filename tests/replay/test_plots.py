@@ -221,6 +221,14 @@ def test_pulls_and_references_lie_where_they_were_made():
     assert "nearest neighbour" in words(ax)
 
 
+def test_shares_of_pulls_are_in_percent():
+    table = made_pulls()
+    lines = [line for line in plots.pulls_per_arm(table).lines if line.get_marker() == "o"]
+    for line, policy in zip(lines, POLICIES, strict=True):
+        own = table.loc[table["policy"] == policy, "value"]
+        np.testing.assert_allclose(line.get_ydata(), 100 * own)
+
+
 def test_odds_are_those_of_the_kernels_of_resampled_runs():
     kernel = replay.fit_kernel(chain_runs(budget=16)[1])
     [line] = [each for each in plots.odds(kernel, draws=5).lines if each.get_linewidth() > 1]
@@ -283,6 +291,7 @@ def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
         forked_from="a state", n_calls=frame["n_calls"] * (frame["generation"] > 3)
     )
     ax = plots.worth(frame)
+    assert ax.get_ylabel() == "gain over the state, given it"
     wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
     drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
     for run in wide:
