@@ -29,7 +29,7 @@ FLAGS = [
     "--disable-sync",
 ]
 PICTURES = "img.widget-image, .replay-picture img"
-PATIENCE = 60_000  # milliseconds
+PATIENCE = 120_000  # milliseconds
 
 WATCH = """
 () => {
@@ -248,6 +248,7 @@ def rest(page) -> None:
 
     Before that a page may still learn its width, and the kernel redraws what was drawn coarsely.
     """
+    page.evaluate("() => { window.stood = null; }")
     page.wait_for_function(
         """() => {
           const boxes = [...document.querySelectorAll('.replay-picture')];
