@@ -44,7 +44,8 @@ class Tally:
                 if attempt.status != "ok":
                     self.failures[str(attempt.http_status or attempt.status)] += 1
             self.tokens += cost.tokens or 0.0
-            known = self.dollars is not None and cost.dollars is not None
+            priced = of.model.is_llm and cost.dollars is not None  # the stand-in's are invented
+            known = self.dollars is not None and priced
             self.dollars = (self.dollars or 0.0) + (cost.dollars or 0.0) if known else None
 
     @property

@@ -22,6 +22,12 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> list[evo.Log]:
     )
 
 
+@pytest.fixture
+def header(logs):
+    model = msgspec.structs.replace(logs[0].header.model, is_llm=True)
+    return msgspec.structs.replace(logs[0].header, model=model)
+
+
 def tally_of(header, *calls: tuple[Attempt, ...]) -> Tally:
     tally = Tally()
     for attempts in calls:
@@ -35,8 +41,7 @@ late = Attempt(status="timeout", latency=9.0)
 hit = Attempt(status="ok", latency=0.0, usage=USAGE, http_status=200, cached=True)
 
 
-def test_a_tally_adds_up_and_hits_cost_nothing(logs):
-    header = logs[0].header
+def test_a_tally_adds_up_and_hits_cost_nothing(header):
     tally = tally_of(header, (ok,), (busy, busy, ok), (late, ok), (hit,))
     assert (tally.calls, tally.attempts, tally.retries, tally.cached) == (4, 6, 3, 1)
     assert tally.failures == {"429": 2, "timeout": 1}
@@ -45,19 +50,20 @@ def test_a_tally_adds_up_and_hits_cost_nothing(logs):
     assert tally.dollars == pytest.approx(3 * once.dollars)
 
 
-def test_dollars_are_unknown_without_prices(logs):
-    model = msgspec.structs.replace(logs[0].header.model, input_price=None)
-    tally = tally_of(msgspec.structs.replace(logs[0].header, model=model), (ok,))
+@pytest.mark.parametrize("lacks", [{"input_price": None}, {"is_llm": False}])
+def test_dollars_are_unknown_without_prices_and_of_the_stand_in(header, lacks):
+    model = msgspec.structs.replace(header.model, **lacks)
+    tally = tally_of(msgspec.structs.replace(header, model=model), (ok,))
     assert tally.dollars is None
     assert "dollars" not in tally.stats(Load(slots=1))
     assert "100 of about 300 tokens" in watch(tally, Load(slots=1), done=1, left=2)
 
 
-def test_the_line_to_watch_names_only_what_happened(logs):
-    quiet = watch(tally_of(logs[0].header, (ok,)), Load(slots=2), done=1, left=0)
+def test_the_line_to_watch_names_only_what_happened(header):
+    quiet = watch(tally_of(header, (ok,)), Load(slots=2), done=1, left=0)
     assert not re.search("retries|limited|cached", quiet)
     load = Load(slots=2, open=10.0, busy=19.0, limited=3.0)
-    busy_line = watch(tally_of(logs[0].header, (busy, ok), (hit,)), load, done=2, left=2)
+    busy_line = watch(tally_of(header, (busy, ok), (hit,)), load, done=2, left=2)
     for part in ("slots 95%", "1 retries", "limited 3 s", "1 cached", "of about $"):
         assert part in busy_line
 
