@@ -62,7 +62,7 @@ class Progress(RunView):
         left = (log.goal - len(log.generations)) / max(len(log.generations), 1)
         if self.seconds and log.generations and left > 0 and not log.ended:
             elapsed += f"; at this pace {_span(left * self.seconds)} left"
-            if cost.dollars:
+            if cost.dollars and log.header.model.is_llm:
                 elapsed += f" and ${left * cost.dollars:.4f}"
         return (
             f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}. "
