@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from test_kills import finish, kill_after, seen_by, serve_as_model
+from killing import finish, kill_after, seen_by, serve_as_model
 from test_search import timeless
 
 import evo

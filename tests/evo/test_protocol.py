@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_kills import lines_of, seen_by, serve_as_model
+from killing import lines_of, seen_by, serve_as_model
 
 import evo
 from evo.llm.server import OfflineServer

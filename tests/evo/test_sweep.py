@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from test_kills import seen_by, serve_as_model
+from killing import seen_by, serve_as_model
 
 import evo
 import replay

@@ -1,6 +1,5 @@
 """Kills at random moments: nothing logged is asked again, nothing is lost."""
 
-import json
 import os
 import random
 import signal
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from killing import finish, kill_after, seen_by, serve_as_model
 
 import evo
 from evo.llm.server import OfflineServer
@@ -19,60 +19,9 @@ from evo.llm.server import OfflineServer
 pytestmark = pytest.mark.slow
 
 TIMES = int(os.environ.get("EVO_TORTURE", "1"))
-SERVED = """
-["served"]
-id = "offline"
-base_url = "{url}/v1"
-active_parameters = 1000
-"""
-
-
-def seen_by(request_log: Path) -> list[int]:
-    """Seeds of the requests that the server answered."""
-    lines = request_log.read_text().splitlines() if request_log.exists() else []
-    return [json.loads(line)["seed"] for line in lines]
-
-
-def lines_of(folder: Path) -> int:
-    """Lines of all logs in a folder."""
-    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.jsonl"))
-
-
-def kill_after(command: list[str], folder: Path, lines: int, seconds: float) -> bool:
-    """Kills a command some seconds after it logged so many lines; whether it ended before."""
-    goal = lines_of(folder) + lines
-    with subprocess.Popen(
-        [sys.executable, "-m", "evo", *command],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as process:
-        while process.poll() is None and lines_of(folder) < goal:
-            time.sleep(0.005)
-        time.sleep(seconds)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            return False
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors.decode()
-        return True
-
-
-def finish(command: list[str]) -> None:
-    """Runs a command to its end."""
-    subprocess.run([sys.executable, "-m", "evo", *command], check=True, capture_output=True)
-
-
-def serve_as_model(server: OfflineServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets `--model served` mean this server, in this process and those it starts."""
-    models = tmp_path / "models.toml"
-    models.write_text(SERVED.format(url=server.url.removesuffix("/v1")))
-    monkeypatch.setenv("EVO_MODELS", str(models))
-
-
 VERBS = {
     "run": ["run", "mmd", "--seeds", "3:5", "-T", "10", "-N", "6", "--resume"],
-    "allocate": ["allocate", "mmd", "--policy", "thompson", "--arms", "3", "--rounds", "24"],
+    "allocate": ["allocate", "mmd", "--policy", "ucb1", "--arms", "3", "--rounds", "12", "-N", "4"],
     "sweep": ["sweep", "{toml}"],
     "select": ["select", "mmd", "--vary", "children=3,4", "-T", "5", "--seeds", "3:6"],
 }

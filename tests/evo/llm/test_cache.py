@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_kills import seen_by, serve_as_model
+from killing import seen_by, serve_as_model
 from test_search import QUIET, timeless
 
 import evo

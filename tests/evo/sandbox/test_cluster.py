@@ -11,7 +11,7 @@ from pathlib import Path
 import distributed
 import joblib
 import pytest
-from test_kills import seen_by, serve_as_model
+from killing import seen_by, serve_as_model
 from test_search import QUIET, timeless
 from toy import LIMITS, make_task
 

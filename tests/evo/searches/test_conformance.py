@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from evo_runs import QUIET, timeless
-from test_kills import kill_after
+from killing import kill_after
 from tree import Tree
 
 import evo

@@ -1,0 +1,81 @@
+"""Commands that are killed while they work, and what the server they call has seen."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from evo.llm.server import OfflineServer
+
+SERVED = """
+["served"]
+id = "offline"
+base_url = "{url}/v1"
+active_parameters = 1000
+"""
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["evo.cli", "evo.runs.fork", "openai", "evo.sandbox"])
+
+
+def seen_by(request_log: Path) -> list[int]:
+    """Seeds of the requests that the server answered."""
+    lines = request_log.read_text().splitlines() if request_log.exists() else []
+    return [json.loads(line)["seed"] for line in lines]
+
+
+def lines_of(folder: Path) -> int:
+    """Lines of all logs in a folder."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.jsonl"))
+
+
+def serve_as_model(server: OfflineServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets `--model served` mean this server, in this process and those it starts."""
+    models = tmp_path / "models.toml"
+    models.write_text(SERVED.format(url=server.url.removesuffix("/v1")))
+    monkeypatch.setenv("EVO_MODELS", str(models))
+
+
+def _command(arguments: list[str], environment: dict[str, str], output: str) -> None:
+    from evo.cli import main
+
+    os.environ.clear()
+    os.environ.update(environment)
+    with open(output, "w") as sys.stdout:
+        sys.stderr = sys.stdout
+        sys.exit(main(arguments))
+
+
+def _start(command: list[str], output: str) -> multiprocessing.process.BaseProcess:
+    """`evo` with these arguments, in a process of its own that need not import all of it anew."""
+    process = PROCESSES.Process(target=_command, args=(command, dict(os.environ), output))
+    process.start()
+    return process
+
+
+def kill_after(command: list[str], folder: Path, lines: int, seconds: float) -> bool:
+    """Kills a command some seconds after it logged so many lines; whether it ended before."""
+    goal = lines_of(folder) + lines
+    with tempfile.NamedTemporaryFile("r") as output:
+        process = _start(command, output.name)
+        while process.is_alive() and lines_of(folder) < goal:
+            time.sleep(0.01)
+        time.sleep(seconds)
+        process.kill()
+        process.join()
+        assert process.exitcode in (0, -9), output.read()
+        return process.exitcode == 0
+
+
+def finish(command: list[str]) -> None:
+    """Runs a command to its end."""
+    with tempfile.NamedTemporaryFile("r") as output:
+        process = _start(command, output.name)
+        process.join()
+        assert process.exitcode == 0, output.read()
