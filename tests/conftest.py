@@ -26,6 +26,35 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+ALONE = {"tests/test_notebooks.py", "tests/test_corpus.py", "tests/torture/test_hostile.py"}
+"""Files whose tests share nothing and are long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first, those in a browser before all, so that none is waited for.
+
+    At the end stand short ones.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: ("browser" not in item.path.parts, item.path not in slow))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With `-n`, tests of one file share a worker, and so what was made for all of them once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            if file in ALONE:
+                return nodeid
+            return "tests/browser" if file.startswith("tests/browser/") else file
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """Real logs kept outside the repository."""

@@ -164,7 +164,7 @@ def test_four_searches_ran_at_equal_calls() -> None:
 
 
 SOME = re.compile(
-    r"N8-s42|triangle-qwen.*s44|distance-qwen.*s41|distance-offline-2.*s42"
+    r"N8-s42|(2168f0f8531d|6608523e582b)-s42|triangle-qwen.*s44|distance-qwen.*s41|distance-offline-2.*s42"
     r"|broad-s1110|deep-s1006|single-s1201|o(n|ff)-s1004-c0"
 )
 

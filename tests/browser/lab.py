@@ -340,8 +340,8 @@ def fits(page) -> None:
     assert not outside
 
 
-def both_themes(*cells: str):
-    """A notebook of these cells in a wide light and in a narrow dark page."""
+def pages(*cells: str, dark: tuple[bool, ...] = (False, True)):
+    """A notebook of these cells in a wide light page, a narrow dark one, or in both."""
     import pytest
 
-    return pytest.mark.parametrize("opened", [(cells, False), (cells, True)], indirect=True)
+    return pytest.mark.parametrize("opened", [(cells, each) for each in dark], indirect=True)

@@ -45,12 +45,13 @@ def complaints(page) -> list[str]:
     return [f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"]]
 
 
-@lab.both_themes(EVERY)
+@lab.pages(EVERY)
 def test_every_explorer_has_contrast_and_labels_and_every_control_is_reached_by_tab(opened):
     page = opened
     page.get_by_text("Click on a row to open the run").wait_for()
     lab.rest(page)
     assert complaints(page) == []
+    lab.fits(page)
     first = page.locator(CONTROLS).locator("visible=true").first
     first.focus()
     wanted = page.evaluate(

@@ -23,7 +23,7 @@ BUDGET = (DATA, "e = explorers.explore_budget(frame, child_table=children)\ne")
 ALLOCATION = (DATA, "e = explorers.explore_allocation(frame)\ne")
 
 
-@lab.both_themes(*BUDGET)
+@lab.pages(*BUDGET, dark=(True,))
 def test_budget(opened, screenshots, request):
     page, name = opened, request.node.name
     assert "generations=8, children=8, calls=64" in lab.shown(page)["Source"]
@@ -58,7 +58,7 @@ def test_in_notebook_7(tmp_path, screenshots):
         assert "Traceback" not in log.read_text()
 
 
-@lab.both_themes(*ALLOCATION)
+@lab.pages(*ALLOCATION, dark=(False,))
 def test_allocation(opened, screenshots, request):
     page, name = opened, request.node.name
     before = lab.shown(page)["Source"]
@@ -82,7 +82,7 @@ def test_allocation(opened, screenshots, request):
     page.screenshot(path=screenshots / f"{name}.png")
 
 
-@pytest.mark.parametrize("opened", [(BUDGET, False)], indirect=True)
+@lab.pages(*BUDGET, dark=(False,))
 def test_a_scrub_needs_no_kernel(opened, screenshots):
     page = opened
     lab.rest(page)
@@ -100,16 +100,14 @@ def test_a_scrub_needs_no_kernel(opened, screenshots):
     page.screenshot(path=screenshots / "scrub.png")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_picker(notebooks, screenshots, request, dark):
+def test_picker(notebooks, screenshots):
     url, folder, log = notebooks
-    name = f"picker{'-dark' if dark else ''}.ipynb"
     logs = Path(tempfile.mkdtemp(prefix="logs-", dir=folder)) / "runs"
     evo.run_many("mmd", seeds=range(3), generations=4, children=2, log_dir=logs, progress=False)
     call = f"import replay\np = replay.explorers.pick({str(logs.parent)!r})\np"
-    lab.write_notebook(folder / name, [call])
-    with lab.browser(width=900 if dark else 1280) as (page, errors):
-        lab.open_notebook(page, url, name, dark=dark)
+    lab.write_notebook(folder / "picker.ipynb", [call])
+    with lab.browser() as (page, errors):
+        lab.open_notebook(page, url, "picker.ipynb")
         page.locator(".widget-select select").select_option(label="runs/")
         page.get_by_role("button", name="Open").focus()
         page.keyboard.press("Enter")
@@ -117,6 +115,6 @@ def test_picker(notebooks, screenshots, request, dark):
         page.get_by_role("cell", name="min_max_distance").first.click()
         lab.shown(page)
         lab.fits(page)
-        page.screenshot(path=screenshots / f"{request.node.name}.png")
+        page.screenshot(path=screenshots / "picker.png")
         assert not [error for error in errors if "favicon" not in error]
     assert "Traceback" not in log.read_text()

@@ -34,13 +34,11 @@ def named(place: tuple[int, int]) -> str:
     return f"Child {place[1]} of generation {place[0]}:"
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_run_browser(notebooks, run, screenshots, dark):
+def test_the_run_browser(notebooks, run, screenshots):
     url, folder, log = notebooks
-    name = f"runs{'-dark' if dark else ''}"
-    lab.write_notebook(folder / f"{name}.ipynb", ["import replay\nreplay.browse('run.jsonl')"])
-    with lab.browser(width=900 if dark else 1280, height=1300) as (page, errors):
-        lab.open_notebook(page, url, f"{name}.ipynb", dark=dark)
+    lab.write_notebook(folder / "runs.ipynb", ["import replay\nreplay.browse('run.jsonl')"])
+    with lab.browser(height=1300) as (page, errors):
+        lab.open_notebook(page, url, "runs.ipynb")
         lab.shown(page)
         best = (run.best.generation, run.best.index)
         lab.sees(page, named(best))
@@ -69,7 +67,7 @@ def test_the_run_browser(notebooks, run, screenshots, dark):
         lab.wait_for(page, f"generation={improving[0][0]}, index={improving[0][1]}")
         page.locator(".run-browser pre").first.wait_for()
         lab.fits(page)
-        page.screenshot(path=screenshots / f"{name}.png")
+        page.screenshot(path=screenshots / "runs.png")
         assert not [error for error in errors if "favicon" not in error]
     assert "Traceback" not in log.read_text()
 

@@ -1,4 +1,4 @@
-"""The explorers of sweeps and selections in a real JupyterLab, in both themes."""
+"""The explorers of sweeps and selections in a real JupyterLab."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SWEEP = (DATA, "e = explorers.explore_sweep(frame)\ne")
 SELECTION = (DATA, "e = explorers.explore_selection(frame)\ne")
 
 
-@lab.both_themes(*SWEEP)
+@lab.pages(*SWEEP, dark=(True,))
 def test_filters(opened, screenshots, request):
     page, name = opened, request.node.name
     lab.sees(page, "12 of 12 configurations")
@@ -42,7 +42,7 @@ def test_filters(opened, screenshots, request):
     assert lab.shown(page)["Source"] != before
 
 
-@lab.both_themes(*SELECTION)
+@lab.pages(*SELECTION, dark=(False,))
 def test_the_race(opened, screenshots, request):
     page, name = opened, request.node.name
     lab.sees(page, "other orders of the samples")

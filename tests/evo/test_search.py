@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from samples import sample_child
 
 import evo
+import evo.runs.planning
 from evo.journal import LogBusyError, LogError, Writer
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.runs.arm import choose_child
@@ -48,10 +49,18 @@ def test_one_call_at_a_time_gives_the_same_log(short: evo.Log, tmp_path: Path) -
     ]
 
 
-def test_rerun_reproduces_and_finds_what_differs(short: evo.Log, tmp_path: Path) -> None:
+def test_rerun_reproduces_and_finds_what_differs(
+    short: evo.Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcome = evo.rerun(short.path)
     assert outcome.same
     assert outcome.evaluations == 13
+    build, more = evo.runs.planning.build_messages, [{"role": "user", "content": "Think."}]
+    with monkeypatch.context() as patched:
+        patched.setattr(evo.runs.planning, "build_messages", lambda *a, **k: build(*a, **k) + more)
+        outcome = evo.rerun(short)
+    assert (len(outcome.differing_prompts), outcome.differences, outcome.same) == (12, (), False)
+    assert "12 prompts differ" in str(outcome)
     small = evo.compact(short.path, tmp_path / "small.jsonl.gz")
     with pytest.raises(LogError, match="compact"):
         evo.rerun(small.path)
