@@ -15,9 +15,13 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 
 # A slow machine is no failure, and in CI the same tree gives the same verdict; elsewhere every run
 # tries new examples.
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+settings.register_profile(
+    "ours",
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true",
+    max_examples=50 * int(os.environ.get("EVO_TORTURE", "1")),
+)
+settings.load_profile("ours")
 
 # A parent that ignores Ctrl-C, such as nohup or a background job, would hand that on to what the
 # tests start and interrupt.

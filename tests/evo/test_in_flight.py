@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import evo
@@ -84,7 +84,6 @@ def play(
     return done, notes.lines
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     name=st.sampled_from(sorted(POLICIES)),
     runs=st.integers(1, 6),
@@ -139,7 +138,6 @@ def test_an_order_of_another_allocation_is_refused() -> None:
         play("random", trajectories(4, 9), rounds=9, in_flight=2, flights=InOrder([3]))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     name=st.sampled_from(sorted(POLICIES)),
     in_flight=st.integers(1, 6),

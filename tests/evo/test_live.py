@@ -76,7 +76,8 @@ def told(folder: Path) -> int:
 
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_an_allocation_stops_where_an_arm_is_told_to(in_flight: int, tmp_path: Path) -> None:
-    setting: dict[str, Any] = {"arms": 3, "in_flight": in_flight, **SMALL, "rounds": 60}
+    setting: dict[str, Any] = {"arms": 3, "in_flight": in_flight, **SMALL}
+    setting |= {"rounds": 60, "children": 1}
     folder = tmp_path / "a"
     handle = evo.start_allocation("mmd", "thompson", log_dir=folder, **setting)
     deadline = time.monotonic() + 60
@@ -99,7 +100,7 @@ def test_an_allocation_stops_where_an_arm_is_told_to(in_flight: int, tmp_path: P
 def test_allocation_goes_on_from_any_line(tmp_path: Path) -> None:
     whole = evo.allocate_live("mmd", "thompson", arms=3, log_dir=tmp_path / "whole", **SMALL)
     journal = (tmp_path / "whole" / "allocation.jsonl").read_bytes().splitlines(keepends=True)
-    for kept in range(1, len(journal), 5):
+    for kept in range(1, len(journal), 8):
         folder = tmp_path / f"part{kept}"
         folder.mkdir()
         (folder / "allocation.jsonl").write_bytes(b"".join(journal[:kept]) + b'{"crc')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_header, write_sample
 
@@ -70,7 +70,6 @@ def test_torn_last_line_is_forgiven_and_cut_off(tmp_path: Path) -> None:
     assert path.read_bytes() == whole
 
 
-@settings(max_examples=200)
 @given(st.data())
 def test_any_flipped_byte_is_found_and_named(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -158,7 +157,6 @@ def test_a_second_header_is_refused(tmp_path: Path) -> None:
         read_log(path)
 
 
-@settings(max_examples=40)
 @given(shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_following_a_log_is_as_good_as_reading_it(
     tmp_path_factory: pytest.TempPathFactory, shares: tuple[float, float]

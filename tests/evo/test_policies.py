@@ -171,7 +171,7 @@ def test_reward_range_only_rescales(name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_no_closed_arm_is_picked(name, data):
     """Even where arms close and open again at will, as busy arms do."""

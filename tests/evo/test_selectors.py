@@ -229,7 +229,6 @@ def slow_evidence(difference: list[float], margin: float) -> float:
     return most
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_evidence_is_that_of_the_paper_whatever_the_batches(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 30))
@@ -277,7 +276,7 @@ def test_epsilon_is_what_may_be_lost_and_no_more() -> None:
     assert near.standing.count.sum() < far.standing.count.sum()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**31), st.sampled_from(sorted(SELECTORS)),
     st.sampled_from([1 / 128, 1.0, 128.0]), st.sampled_from([-5.0, 0.0, 5.0]),

@@ -17,7 +17,7 @@ def runs(seed, n=10, rounds=8):
     return as_frame(np.c_[np.zeros(n), 1 - np.exp(-steps)], children=2, seeds=range(n))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 10_000),
     a=st.sampled_from([0.01, 1.0, 100.0]),

@@ -138,7 +138,7 @@ def test_a_run_with_nothing_is_the_lowest_and_never_averaged():
     assert (front["maximum"] < 0.99).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000),
     a=st.sampled_from([0.01, 1.0, 100.0]),

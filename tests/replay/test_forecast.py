@@ -86,7 +86,7 @@ def test_one_run_of_one_child_forecasts_nothing():
     assert made.choice == Choice(generations=4, children=4)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 1000),
     a=st.sampled_from([0.01, 1.0, 100.0]),

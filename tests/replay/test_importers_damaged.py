@@ -72,7 +72,7 @@ def survives(path, format):  # noqa: A002
         ),
     )
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_whatever_bytes_are_a_log_or_one_line(format, content):  # noqa: A002
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / FILES.get(format, "table.csv")
@@ -123,7 +123,6 @@ def leaves(value, place=()):
 
 
 @given(data=st.data())
-@settings(max_examples=200, deadline=None)
 def test_wrong_types_and_missing_fields(data):
     run = paper_run()
     before = {0.3, 0.5}
@@ -149,7 +148,6 @@ def test_wrong_types_and_missing_fields(data):
         st.sampled_from(["combined_score", "error", "timeout", "x"]), STRANGE, max_size=4
     )
 )
-@settings(max_examples=100, deadline=None)
 def test_strange_metrics_never_become_a_fitness(metrics):
     line = {
         "iteration": 1,
@@ -174,7 +172,7 @@ def test_strange_metrics_never_become_a_fitness(metrics):
     "column", ["code", "generation", "combined_score", "correct", "metadata", "public_metrics"]
 )
 @given(value=st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_strange_cells_of_a_database(column, value):
     if isinstance(value, str):  # SQLite holds no lone surrogates
         value = value.encode("utf-8", "replace").decode()

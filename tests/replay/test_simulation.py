@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.policies import POLICIES
@@ -48,7 +48,6 @@ def test_a_replay_holds_what_the_pulls_revealed():
                 assert replay.best_fitness[i, round_] == best
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     name=st.sampled_from(sorted([*POLICIES, *HINDSIGHT])),
     runs=st.integers(1, 6),

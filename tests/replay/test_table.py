@@ -5,7 +5,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_lines, write_sample
 
@@ -393,7 +393,6 @@ def test_gain_on_fresh_draws_and_the_tests_that_were_made(tmp_path):
     assert load_tables(tmp_path).runs["fresh_gain"].item() == 0.25
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_whatever_a_file_holds_it_is_a_table_or_one_error(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("any") / "a.jsonl"

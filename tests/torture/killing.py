@@ -52,7 +52,7 @@ def _command(arguments: list[str], environment: dict[str, str], output: str) -> 
         sys.exit(main(arguments))
 
 
-def _start(command: list[str], output: str) -> multiprocessing.process.BaseProcess:
+def start(command: list[str], output: str) -> multiprocessing.process.BaseProcess:
     """`evo` with these arguments, in a process of its own that need not import all of it anew."""
     process = PROCESSES.Process(target=_command, args=(command, dict(os.environ), output))
     process.start()
@@ -63,7 +63,7 @@ def kill_after(command: list[str], folder: Path, lines: int, seconds: float) -> 
     """Kills a command some seconds after it logged so many lines; whether it ended before."""
     goal = lines_of(folder) + lines
     with tempfile.NamedTemporaryFile("r") as output:
-        process = _start(command, output.name)
+        process = start(command, output.name)
         while process.is_alive() and lines_of(folder) < goal:
             time.sleep(0.01)
         time.sleep(seconds)
@@ -73,9 +73,10 @@ def kill_after(command: list[str], folder: Path, lines: int, seconds: float) -> 
         return process.exitcode == 0
 
 
-def finish(command: list[str]) -> None:
-    """Runs a command to its end."""
+def finish(*commands: list[str]) -> None:
+    """Runs commands to their end, all at once."""
     with tempfile.NamedTemporaryFile("r") as output:
-        process = _start(command, output.name)
-        process.join()
-        assert process.exitcode == 0, output.read()
+        processes = [start(command, output.name) for command in commands]
+        for process in processes:
+            process.join()
+            assert process.exitcode == 0, output.read()

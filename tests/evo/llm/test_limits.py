@@ -31,7 +31,7 @@ def queue_up(slots: Slots, priorities: list[tuple[int, ...]]) -> list[int]:
     return order
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), max_size=12))
 def test_the_lowest_priority_goes_first_and_equal_ones_by_arrival(priorities):
     slots = Slots(1)

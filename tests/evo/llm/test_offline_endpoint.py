@@ -63,7 +63,6 @@ def test_usage_follows_the_rule(system: str, user: str, seed: int) -> None:
     limit=st.integers(1, 2000),
     name=st.sampled_from(["max_tokens", "max_completion_tokens"]),
 )
-@settings(max_examples=40, deadline=None)
 def test_a_limit_of_tokens_cuts_the_reply(task: str, seed: int, limit: int, name: str) -> None:
     whole = ask(showing(PARENTS[task]), seed=seed)
     cut = ask(showing(PARENTS[task]), seed=seed, **{name: limit})
@@ -196,7 +195,6 @@ def test_any_json_body_is_answered(fields: dict[str, Any], mended: bool) -> None
     seed=st.integers(0, 99),
     data=st.data(),
 )
-@settings(deadline=None, max_examples=200)
 def test_any_parent_is_answered(text: str, language: str, seed: int, data: st.DataObject) -> None:
     """Arbitrary texts, and programs of the tasks with a random piece replaced."""
     if data.draw(st.booleans()):

@@ -67,7 +67,6 @@ def archives(draw: st.DrawFn) -> list[list[Member]]:
 
 
 @pytest.mark.parametrize("search", ALL.values(), ids=ALL)
-@settings(max_examples=60, deadline=None)
 @given(archive=archives(), initial=fitnesses)
 def test_parents_are_ok_programs_of_complete_generations(
     search: Search, archive: list[list[Member]], initial: float | None
@@ -83,7 +82,7 @@ def test_parents_are_ok_programs_of_complete_generations(
 
 
 @pytest.mark.parametrize("search", ALL.values(), ids=ALL)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(archive=archives())
 def test_a_prefix_plans_what_the_longer_run_planned(
     search: Search, archive: list[list[Member]]

@@ -3,7 +3,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
@@ -34,7 +34,6 @@ def test_objective_is_the_least_area_relative_to_the_triangle(ht, seed):
     assert metrics["fitness"] == pytest.approx(metrics["objective"] / 0.036529889880030156)
 
 
-@settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32), order=st.permutations(range(3)))
 def test_symmetries_of_the_triangle_do_not_matter(ht, seed, order):
     drawn = weights(seed)
@@ -43,7 +42,6 @@ def test_symmetries_of_the_triangle_do_not_matter(ht, seed, order):
     assert ht.score(same) == pytest.approx(expected, abs=1e-11)
 
 
-@settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32), outside=st.sampled_from([0, 1e-16, 1e-9, 5e-7]))
 def test_points_are_moved_exactly_inside_at_a_small_loss(ht, seed, outside):
     points = weights(seed) @ ((1 + 2 * outside) * (CORNERS - CORNERS.mean(axis=0)))

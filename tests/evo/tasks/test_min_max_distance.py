@@ -2,7 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 SQUARE = np.array([(x, y) for x in range(4) for y in range(4)], dtype=float)
@@ -14,7 +14,6 @@ def test_a_square_grid_has_its_known_ratio(mmd):
     assert metrics["fitness"] == metrics["strict_fitness"] == 12.889266112 / 18
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 2**32),
     angle=st.floats(0, 7),
