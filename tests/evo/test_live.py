@@ -76,8 +76,7 @@ def told(folder: Path) -> int:
 
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_an_allocation_stops_where_an_arm_is_told_to(in_flight: int, tmp_path: Path) -> None:
-    setting: dict[str, Any] = {"arms": 3, "in_flight": in_flight, **SMALL}
-    setting |= {"rounds": 60, "children": 1}
+    setting: dict[str, Any] = {"arms": 3, "in_flight": in_flight, **SMALL, "rounds": 60}
     folder = tmp_path / "a"
     handle = evo.start_allocation("mmd", "thompson", log_dir=folder, **setting)
     deadline = time.monotonic() + 60

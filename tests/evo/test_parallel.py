@@ -122,7 +122,7 @@ def test_ctrl_c_ends_what_has_not_begun() -> None:
         assert process.wait(60) == 0
     assert sorted(seen) == [b"0\n", b"1\n", b"2\n", b"3\n"]
     assert rest[-1] == b"interrupted"
-    assert len(rest) < 10
+    assert len(rest) < 50
 
 
 def test_candidates_come_in_order_and_again() -> None:

@@ -1,12 +1,9 @@
 import random
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from killing import lines_of, seen_by, serve_as_model
+from killing import kill_after, seen_by, serve_as_model
 
 import evo
 from evo.llm.server import OfflineServer
@@ -147,20 +144,12 @@ def test_kill_9_and_no_call_is_repeated(tmp_path: Path, monkeypatch: pytest.Monk
     draws, folder = random.Random(3), tmp_path / "logs"
     folder.mkdir()
     request_log = tmp_path / "requests.jsonl"
-    command = (
-        "import sys; from evo.protocol import run_protocol; "
-        "run_protocol(sys.argv[1], log_dir=sys.argv[2], max_concurrent=2, progress=False)"
-    )
     with OfflineServer(request_log=request_log) as server:
         serve_as_model(server, tmp_path, monkeypatch)
         file = written(tmp_path, model="served")
+        command = ["run", "--protocol", str(file), "--log-dir", str(folder), "-q"]
         for _ in range(3):
-            goal = lines_of(folder) + draws.randint(1, 8)
-            process = subprocess.Popen([sys.executable, "-c", command, str(file), str(folder)])
-            while process.poll() is None and lines_of(folder) < goal:
-                time.sleep(0.005)
-            process.kill()
-            process.wait()
+            kill_after([*command, "--max-concurrent", "2"], folder, draws.randint(1, 8), 0)
         logs = run_protocol(file, log_dir=folder, progress=False)
     protocol = load_protocol(file)
     assert [row[2] for row in status_rows(protocol, logs_of(protocol, folder))] == [

@@ -194,12 +194,15 @@ def test_slots_are_shared_by_endpoints_and_older_generations_go_first():
 
 def test_after_a_refusal_fewer_fly_and_later_as_many_as_before():
     slots, most, lock = Slots(8), [0], threading.Lock()
+    full = threading.Event()
 
-    def work(_: int) -> None:
+    def work(number: int) -> None:
         with slots.slot() as lease:
             with lock:
                 most[0] = max(most[0], slots.in_flight)
-            time.sleep(0.02)
+            if most[0] == 8:
+                full.set()
+            full.wait(60 if number >= 52 else 0.002)  # the last eight for each other
             lease.settle(1)
 
     hold(slots, answered=False, turned_away=True)

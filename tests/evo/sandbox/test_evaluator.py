@@ -240,7 +240,7 @@ def test_a_worker_that_dies_is_replaced(remnants: Remnants) -> None:
         (worker,) = evaluator._pool._alive
         killer = threading.Timer(0.3, os.kill, (worker._process.pid, signal.SIGKILL))
         killer.start()
-        program = "import time\ndef construct():\n    time.sleep(0.6)\n    return [[0, 0]] * 4"
+        program = "import time\ndef construct():\n    time.sleep(1.5)\n    return [[0, 0]] * 4"
         evaluation = evaluator.evaluate(make_task(), program, Limits(seconds=60))
         killer.join()
         assert (evaluation.status, evaluation.fitness) == ("ok", 0.0)

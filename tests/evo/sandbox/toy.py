@@ -66,7 +66,8 @@ class Remnants:
         deadline = time.monotonic() + seconds
         while True:
             now = self.count()
-            now["folders"] = max(now["folders"], before["folders"])  # fewer: those of others
+            for name in ("folders", "threads", "descriptors"):  # fewer: those of others
+                now[name] = max(now[name], before[name])
             if now == before or time.monotonic() > deadline:
                 return now
             time.sleep(0.05)
