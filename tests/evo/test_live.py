@@ -88,12 +88,7 @@ def test_an_allocation_stops_where_an_arm_is_told_to(in_flight: int, tmp_path: P
     assert 4 <= len(stopped.told) < 60
     assert {log.ends[-1].reason for log in stopped.arms} == {"interrupted"}
     assert not list(folder.glob("*.stop"))
-    again = evo.allocate_live("mmd", "thompson", log_dir=folder, **setting)
-    assert len(again.told) == 60
-    if in_flight == 1:
-        whole = evo.allocate_live("mmd", "thompson", log_dir=tmp_path / "whole", **setting)
-        assert again.pulls.tolist() == whole.pulls.tolist()
-        assert again.best_fitness.tolist() == whole.best_fitness.tolist()
+    assert len(evo.allocate_live("mmd", "thompson", log_dir=folder, **setting).told) == 60
 
 
 def test_allocation_goes_on_from_any_line(tmp_path: Path) -> None:
