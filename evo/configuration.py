@@ -29,6 +29,7 @@ from evo.records import (
     Child,
     CriticRecord,
     End,
+    EndReason,
     Evaluation,
     Generation,
     Header,
@@ -288,6 +289,49 @@ class Settings:
             )
 
 
+@dataclass(frozen=True)
+class Goal:
+    """Where a run ends, none of which identifies it.
+
+    Attributes:
+        generations: T, at least 1.
+        target: Fitness at which it ends; None: none.
+        patience: Generations in a row without an improvement after which it ends; None: never.
+    """
+
+    generations: int = 8
+    target: float | None = None
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        at_least("generations (T)", self.generations, 0)
+        if self.patience is not None:
+            at_least("patience", self.patience, 1)
+        if self.target is not None and not -float("inf") < self.target < float("inf"):
+            raise ValueError(f"target: expected a finite fitness, got {self.target!r}")
+
+    def reached(self, done: int, best: float | None, barren: int) -> EndReason | None:
+        """Returns why a run ends after so many generations, so many barren; None: it goes on."""
+        if self.target is not None and best is not None and best >= self.target:
+            return "target"
+        if done >= self.generations:
+            return "completed"
+        return "patience" if self.patience is not None and barren >= self.patience else None
+
+
+def split_goal(
+    options: Mapping[str, Any], before: Goal | None = None
+) -> tuple[Goal, dict[str, Any]]:
+    """Returns the goal that some options state, else what it was before, and the other options."""
+    names = Goal.__dataclass_fields__
+    given = {n: value for n in names if (value := options.get(n)) is not None}
+    rest = {name: value for name, value in options.items() if name not in names}
+    if not given and before is not None:
+        return before, rest
+    T = given.pop("generations", before.generations if before else Goal.generations)
+    return Goal(at_least("generations (T)", T, 1), **given), rest
+
+
 _promised: set[Path] = set()  # paths that runs of this process are about to begin
 _promising = threading.Lock()
 
@@ -372,13 +416,15 @@ def differences(one: Header, other: Header) -> list[str]:
     return [f for f in one.__struct_fields__ if getattr(one, f) != getattr(other, f)]
 
 
-def split_settings(
-    settings: Settings | None, configuration: dict[str, Any]
-) -> tuple[Settings, dict[str, Any]]:
-    """Separates the fields of Settings from those of the header."""
+def split_settings(options: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
+    """Returns how to work, of `settings` or its fields among some options, and the others.
+
+    TypeError: none of them, nor of `make_header`, has such a name.
+    """
     fields = Settings.__dataclass_fields__
-    given = {name: value for name, value in configuration.items() if name in fields}
-    rest = {name: value for name, value in configuration.items() if name not in fields}
+    given = {name: value for name, value in options.items() if name in fields}
+    rest = {name: value for name, value in options.items() if name not in given}
+    settings = rest.pop("settings", None)
     known = {*(make_header.__kwdefaults__ or {}), *fields}
     if unknown := [name for name in rest if name not in known]:
         raise TypeError(f"unknown argument {unknown[0]!r} (known: {', '.join(sorted(known))})")
@@ -387,3 +433,11 @@ def split_settings(
     if given:
         raise TypeError(f"{', '.join(given)}: give it within settings, not beside it")
     return settings, rest
+
+
+def only_settings(options: Mapping[str, Any]) -> Settings:
+    """Returns how to work; what identifies a run cannot be changed with it."""
+    settings, rest = split_settings(options)
+    if rest:
+        raise TypeError(f"{next(iter(rest))!r} is part of the run's identity and cannot change")
+    return settings

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, cast
 
 from evo.log import Log, read_log
 from evo.records import Header
@@ -26,13 +26,13 @@ class Control:
     """What may be wished of work under way, and what it says of itself; thread-safe.
 
     As a context it is that of one piece of work: an error ends what is still under way. `stopping`
-    is set once no further call may begin, `ended` once what was under way was ended; `note` says
-    what is happening, in a few words.
+    is set once no further call may begin, `ended` once what was under way was ended; `wish` is the
+    latest one; `note` says what is happening, in a few words.
     """
 
     def __init__(self) -> None:
         self.stopping, self.ended = threading.Event(), threading.Event()
-        self.note = ""
+        self.note, self.wish = "", cast(Wish | None, None)
         self._heeding: dict[threading.Event, list[Callable[[], None]]]
         self._heeding = {self.stopping: [], self.ended: []}
         self._alarm: threading.Timer | None = None
@@ -48,11 +48,13 @@ class Control:
 
     def pause(self) -> None:
         """Lets no further call begin; what is under way may finish, however long it takes."""
+        self.wish = "pause"
         self._set(self.stopping)
 
     def stop(self) -> None:
         """Likewise, but what is under way has a moment to finish and is then ended."""
-        self.pause()
+        self.wish = "stop"
+        self._set(self.stopping)
         with self._lock:
             if self._alarm is None:
                 self._alarm = threading.Timer(GRACE, self.end)
@@ -61,7 +63,7 @@ class Control:
 
     def end(self) -> None:
         """Ends what is under way at once."""
-        self.pause()
+        self._set(self.stopping)
         self._set(self.ended)
 
     def _heed(self, wish: threading.Event, act: Callable[[], None]) -> None:
@@ -96,14 +98,12 @@ class Plan(Generic[Result]):
         paths: The logs that it writes.
         work: Does it, heeding the control, and returns what the verb returns.
         many: Whether it is about several logs, even if there is but one.
-        tell: Told of a wish before it is heeded, such as to leave it for other processes.
         runs: Header and T of each run that it makes, as far as that is known beforehand.
     """
 
     paths: list[Path]
     work: Callable[[Control], Result]
     many: bool = False
-    tell: Callable[[Wish], None] | None = None
     runs: Sequence[tuple[Header, int]] = ()
 
     def do(self) -> Result:
@@ -122,7 +122,6 @@ class Handle(Generic[Result]):
         self._plan, self._control = plan, Control()
         self._outcome: Result | None = None
         self._error: BaseException | None = None
-        self._wish: Wish | None = None
         self._done = threading.Event()  # Ctrl-C while joining a thread would lose track of it
 
     @property
@@ -148,17 +147,11 @@ class Handle(Generic[Result]):
 
     def pause(self) -> None:
         """Lets no further call begin; calls under way finish and are logged."""
-        self._ask("pause")
+        self._control.pause()
 
     def stop(self) -> None:
         """Likewise, but calls under way have five seconds to finish."""
-        self._ask("stop")
-
-    def _ask(self, wish: Wish) -> None:
-        self._wish = wish
-        if self._plan.tell is not None and self.running:
-            self._plan.tell(wish)
-        (self._control.stop if wish == "stop" else self._control.pause)()
+        self._control.stop()
 
     def wait(self, timeout: float | None = None) -> Result:
         """Waits for the end and returns what the verb returns, unfinished if it was stopped.
@@ -177,11 +170,8 @@ class Handle(Generic[Result]):
         return asyncio.to_thread(self.wait).__await__()
 
     def __repr__(self) -> str:
-        asked, ended = {
-            "pause": ("pausing", "paused"),
-            "stop": ("stopping", "stopped"),
-            None: ("running", "done"),
-        }[self._wish]
+        words = {"pause": ("pausing", "paused"), "stop": ("stopping", "stopped")}
+        asked, ended = words.get(self._control.wish or "", ("running", "done"))
         state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
         note = f", {self._control.note}" if self._control.note else ""
         first, *rest = self._plan.paths or [Path()]

@@ -97,7 +97,6 @@ def plan_allocation(
     budget: Mapping[str, float] | None = None,
     in_flight: int = 1,
     log_dir: str | os.PathLike[str] | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Allocation]:
     """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
@@ -125,7 +124,6 @@ def plan_allocation(
             rewards are in. An arm has one in flight at most, and under a budget no more are than
             leave room for each other, counted in calls; in other units they take turns.
         log_dir: Folder of the arms' logs and allocation.jsonl; None: a new one in logs/local.
-        settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
 
     Raises:
@@ -133,7 +131,7 @@ def plan_allocation(
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
-    settings, configuration = split_settings(settings, options)
+    settings, configuration = split_settings(options)
     build, loaded = find_policy(policy), load_task(task)
     arm_seed = at_least("arm_seed", arm_seed, 0)
     sources = _arm_sources(loaded, arms, arm_seed, {"children": children, **configuration})
@@ -276,7 +274,7 @@ def _arm_sources(
             of_arm = load_task(fields.pop("task", task))
             if _judged(of_arm.record) != _judged(task.record):
                 raise ValueError(f"arm {k}: its task may differ from {task.name} in the statement")
-            split_settings(Settings(), fields)
+            split_settings({"settings": Settings(), **fields})
             sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
         else:
             sources.append(make_header(task, seed=arm, **common))

@@ -21,11 +21,11 @@ import msgspec
 
 from evo.configuration import (
     LOCAL,
-    Settings,
+    Goal,
     differences,
     make_header,
+    only_settings,
     seeds_of,
-    split_settings,
 )
 from evo.cost import price_of_tokens
 from evo.handle import Control, read_begun
@@ -34,7 +34,7 @@ from evo.plugins import meant
 from evo.records import Header
 from evo.runs.fork import changed, copies_of
 from evo.runs.resources import open_resources
-from evo.runs.session import Goal, Job, bring
+from evo.runs.session import Job, bring
 from evo.task import load_task
 from evo.upkeep import lines_through
 
@@ -240,8 +240,7 @@ def run_protocol(
     *,
     log_dir: str | os.PathLike[str] | None = None,
     at_once: int | None = None,
-    settings: Settings | None = None,
-    **fields: Any,
+    **options: Any,
 ) -> Logs:
     """Makes the runs of a protocol that are missing, and goes on with those that were begun.
 
@@ -249,15 +248,14 @@ def run_protocol(
         file: A TOML file, the name of a shipped protocol, or a protocol.
         log_dir: Folder of its logs; None: logs/local/NAME.
         at_once: Runs under way at most; None: as many as calls in flight.
-        settings: How the session works; else its fields as keywords.
-        **fields: Fields of `Settings`.
+        **options: `settings`, how the session works, or fields of it.
 
     Raises:
         ProtocolError: It is not understood, a task is another one, or a log is of another run.
         LogError: A log in the folder is damaged or busy.
     """
     protocol = file if isinstance(file, Protocol) else load_protocol(file)
-    settings, _ = split_settings(settings, fields)
+    settings = only_settings(options)
     jobs = jobs_of(protocol, log_dir)
     if not jobs:
         raise ProtocolError(f"{protocol.name}: the runs that its forks leave are not there yet")

@@ -72,7 +72,6 @@ def plan_selection(
     log_dir: str | os.PathLike[str] | None = None,
     generations: int | None = None,
     base: Values | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Selection]:
     """Finds which choice does best on average, in few samples.
@@ -120,7 +119,6 @@ def plan_selection(
         log_dir: Folder of the logs and selection.json; None: a new one in logs/local.
         generations: T, where the choices do not say; None: 8.
         base: Further fields that all configurations share, such as {"limits.seconds": 5}.
-        settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
 
     Returns:
@@ -131,7 +129,7 @@ def plan_selection(
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
-    settings, shared = split_settings(settings, options)
+    settings, shared = split_settings(options)
     seed = at_least("seed", seed, 0)
     if evaluate is not None or data is not None:
         sizes = {} if generations is None else {"generations": generations}

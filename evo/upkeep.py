@@ -17,6 +17,7 @@ import msgspec
 
 from evo.caps import above, cap
 from evo.folder import TaskError
+from evo.handle import Wish
 from evo.journal import PREFIX, LogError, check_line, check_size, encode_line, raw_pieces, write_new
 from evo.log import Log, read_log
 from evo.records import Child, Confirmation, Header, Initial, Line, Made, Outcome, Record
@@ -305,12 +306,12 @@ def digest_of(lines: Iterable[Made]) -> str:
     return hashlib.sha256(b"".join(map(encode_line, own))).hexdigest()
 
 
-def stop_file(path: Path) -> Path:
-    """The file whose presence asks the session that writes a log to stop."""
-    return path.with_name(f"{path.name}.stop")
+def stop_file(path: Path, wish: Wish = "stop") -> Path:
+    """The file whose presence asks the session that writes a log to stop, or to pause."""
+    return path.with_name(f"{path.name}.{wish}")
 
 
-def stop(path: str | os.PathLike[str]) -> None:
+def stop(path: str | os.PathLike[str], wish: Wish = "stop") -> None:
     """Asks the process that writes a log to stop, resumably, within a second.
 
     It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
@@ -318,7 +319,8 @@ def stop(path: str | os.PathLike[str]) -> None:
     when the next one begins.
 
     Args:
-        path: Log of a run or of an arm, or an allocation.jsonl.
+        path: Log of a run or of an arm, an allocation.jsonl, or the events.jsonl of a sweep.
+        wish: `pause`: calls under way may finish, however long they take; sweeps heed it.
 
     Raises:
         LogError: There is no such log.
@@ -329,16 +331,18 @@ def stop(path: str | os.PathLike[str]) -> None:
     with path.open("rb") as file:
         if file.read(len(PREFIX)) != PREFIX:
             raise LogError(f"{path}: not a log that anything is writing; nothing was asked to stop")
-    stop_file(path).touch()
+    stop_file(path, wish).touch()
 
 
 @contextmanager
-def heed_stop(paths: Iterable[Path], wish: Callable[[], object]) -> Iterator[None]:
-    """Calls `wish`, in another thread, once `stop` is asked for at one of the logs.
+def heed_stop(
+    paths: Iterable[Path], act: Callable[[], object], wish: Wish = "stop"
+) -> Iterator[None]:
+    """Calls `act`, in another thread, once `stop` asks for the wish at one of the logs.
 
     While the `with` block lasts, and at most once; wishes of before are forgotten.
     """
-    files = [stop_file(path) for path in paths]
+    files = [stop_file(path, wish) for path in paths]
 
     def forget() -> None:
         for file in files:
@@ -347,7 +351,7 @@ def heed_stop(paths: Iterable[Path], wish: Callable[[], object]) -> Iterator[Non
     def watch() -> None:
         while not over.wait(POLL):
             if any(file.exists() for file in files):
-                wish()
+                act()
                 return
 
     forget()

@@ -79,7 +79,6 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """
     place = Path(folder)
     design, events = read_design(place), EventLog(place)
-    events.refresh()
     state = events.state
     first = {hash_: trial for trial, (_, hash_) in reversed([*enumerate(state.trials)])}
     fields = sorted(dimension.name for dimension in design.parsed_space().dimensions)

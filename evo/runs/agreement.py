@@ -65,7 +65,6 @@ def check_critic(
     *,
     model: str | Model = "offline-2",
     text: str | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Agreement:
     """Scores replies on a task that knows which are right, and says how far the critic agrees.
@@ -75,14 +74,13 @@ def check_critic(
         task: A text on a data set with an evaluator; a reply is right from a score of 0.5 on.
         model: Whose replies are scored: one to each instance.
         text: What the model is told; None: the task's initial text.
-        settings: A whole Settings value instead of its fields as keywords.
         **options: See `Settings`.
 
     Raises:
         ValueError: The task has no right answers, or the model cannot be a critic.
         EndpointError: An endpoint does not answer, or refuses.
     """
-    settings, _ = split_settings(settings, options)
+    settings, _ = split_settings(options)
     loaded = load_task(task)
     if not loaded.record.asks_model or loaded.record.score == "critic":
         raise ValueError(

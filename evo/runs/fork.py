@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evo.configuration import (
+    Goal,
     Settings,
     at_least,
     make_header,
     make_header_again,
+    split_goal,
     split_settings,
 )
 from evo.handle import Plan, in_foreground
@@ -24,7 +27,7 @@ from evo.log import Log, Logs, read_log
 from evo.records import Fork, Header, Made, Segment
 from evo.runs.options import takes_options
 from evo.runs.playback import evaluated_again
-from evo.runs.session import Goal, Job
+from evo.runs.session import Job
 from evo.runs.verbs import found_job, plan_jobs
 from evo.task import Task
 from evo.upkeep import digest_of, lines_through, require_whole
@@ -38,7 +41,7 @@ KEPT: tuple[str, ...] = (
 """Options of `make_header` in which a fork is as the run that it leaves."""
 
 
-@takes_options(*KEPT, kept=make_header)
+@takes_options(*KEPT, sources=[Goal, make_header, Settings], kept=make_header)
 def plan_fork(
     log: Place,
     *,
@@ -49,9 +52,6 @@ def plan_fork(
     log_dir: Place | None = None,
     resume: bool = False,
     budget: Mapping[str, float] | None = None,
-    target: float | None = None,
-    patience: int | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Logs]:
     """Goes on from one state of a logged run several times over, as it was made or otherwise.
@@ -70,16 +70,14 @@ def plan_fork(
         log_dir: Folder of the forks' logs; None: that of the log.
         resume: Go on with equal forks in the folder, make only what is missing.
         budget: Limits by unit of all copies together, as for `run_many`.
-        target: Fitness at which a copy ends.
-        patience: Generations in a row without an improvement after which it ends.
-        settings: A whole Settings value instead of its fields as keywords.
-        **options: See `make_header` and `Settings`.
+        **options: See `Goal`, `make_header` and `Settings`.
 
     Raises:
         LogError: The log is damaged, compact, or shorter than the fork.
         ValueError: A mistake in the arguments.
     """
-    settings, changes = split_settings(settings, options)
+    stated, options = split_goal({**options, "generations": generations})
+    settings, changes = split_settings(options)
     changes = {name: value for name, value in changes.items() if value is not None}
     if kept := changes.keys() & set(KEPT):
         raise TypeError(f"{min(kept)!r} is that of the log in a fork and cannot change")
@@ -107,8 +105,7 @@ def plan_fork(
         seed, children = max(parent.header.seed, 0), parent.header.children
         header = make_header(task, children=children, seed=seed, **changes)
         lines = _evaluated(parent, header, at, settings)
-    generations = parent.goal if generations is None else generations
-    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
+    goal = stated if generations is not None else replace(stated, generations=parent.goal)
     if goal.generations <= at:
         raise ValueError(
             f"generations (T): expected more than the {at} that are shared, got {goal.generations}"

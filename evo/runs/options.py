@@ -1,4 +1,4 @@
-"""One list of options: what identifies a run and how a session works, shown by every verb."""
+"""One list of options: what identifies a run, how far it goes, how a session works."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+WHOLE = "A whole Settings value instead of its fields as keywords."
+
+
 def takes_options(
     *without: str,
     sources: Sequence[Callable[..., Any]] = (make_header, Settings),
@@ -21,7 +24,7 @@ def takes_options(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function's signature and docstring show the options behind its last `**options`.
 
-    These are the arguments of `make_header` and the fields of `Settings`, with their defaults.
+    These are the arguments of `make_header`, and the fields of `Settings`, or a whole one instead.
 
     Args:
         *without: Options that the function does not take.
@@ -39,12 +42,17 @@ def takes_options(
             for p in _options(source)
             if p.name not in given
         ]
-        hints = {p.name: p.annotation for p in more}
+        if Settings in sources:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            settings = inspect.Parameter("settings", kind, default=None, annotation=Settings | None)
+            more = [settings, *more]
         function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
         before = {k: v for k, v in function.__annotations__.items() if k != "options"}
-        function.__annotations__ = before | hints
-        words = {k: v for source in sources for k, v in _descriptions(source).items() if k in hints}
-        lines = "".join(f"        {name}: {text}\n" for name, text in words.items())
+        function.__annotations__ = before | {p.name: p.annotation for p in more}
+        said = {"settings": WHOLE}
+        for source in sources:
+            said |= _descriptions(source)
+        lines = "".join(f"        {p.name}: {said[p.name]}\n" for p in more)
         told = function.__doc__ or ""
         function.__doc__ = re.sub(r"^        \*\*options: .*\n", lines, told, flags=re.MULTILINE)
         return function

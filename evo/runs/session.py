@@ -15,7 +15,7 @@ import msgspec
 
 from evo import parallel
 from evo.budget import Ledger, Turns, Worst
-from evo.configuration import at_least, differences, software_versions
+from evo.configuration import Goal, differences, software_versions
 from evo.cost import flops_of_tokens, price_of_tokens
 from evo.handle import read_begun
 from evo.journal import LogBusyError, LogError, Writer, check_free
@@ -28,30 +28,6 @@ from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.task import EvaluatorFailed, calls_of_evaluation, checks_of
 from evo.upkeep import heed_stop
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Where a run ends, none of which identifies it: T, or a target fitness, or patience."""
-
-    generations: int
-    target: float | None = None
-    patience: int | None = None
-
-    def __post_init__(self) -> None:
-        at_least("generations (T)", self.generations, 0)
-        if self.patience is not None:
-            at_least("patience", self.patience, 1)
-        if self.target is not None and not -float("inf") < self.target < float("inf"):
-            raise ValueError(f"target: expected a finite fitness, got {self.target!r}")
-
-    def reached(self, done: int, best: float | None, barren: int) -> EndReason | None:
-        """Returns why a run ends after so many generations, so many barren; None: it goes on."""
-        if self.target is not None and best is not None and best >= self.target:
-            return "target"
-        if done >= self.generations:
-            return "completed"
-        return "patience" if self.patience is not None and barren >= self.patience else None
 
 
 @dataclass(frozen=True)

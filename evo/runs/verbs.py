@@ -11,13 +11,16 @@ from evo.budget import Ledger, check_budget
 from evo.caps import with_seconds
 from evo.configuration import (
     LOCAL,
+    Goal,
     Settings,
     at_least,
     default_path,
     find_run,
     keep_promises,
     make_header,
+    only_settings,
     seeds_of,
+    split_goal,
     split_settings,
 )
 from evo.critics import Critic
@@ -29,7 +32,7 @@ from evo.records import Evaluation, Header, Model
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
-from evo.runs.session import Goal, Job, bring
+from evo.runs.session import Job, bring
 from evo.searches import Search, known_search
 from evo.task import Task, load_task
 from evo.upkeep import require_whole
@@ -37,30 +40,22 @@ from evo.upkeep import require_whole
 Place = str | os.PathLike[str]
 
 
-@takes_options()
+@takes_options(sources=[Goal, make_header, Settings])
 def plan_run(
     task: Place | Task,
     *,
-    generations: int = 8,
     log: Place | None = None,
     budget: Mapping[str, float] | None = None,
-    target: float | None = None,
-    patience: int | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Log]:
     """Runs one search and returns its log.
 
     Args:
         task: Name, alias, folder or Task.
-        generations: T, at least 1.
         log: A path that does not exist yet; None: a new one under logs/local.
         budget: Limits by unit, such as {"calls": 512}: calls, tokens, flops, dollars, seconds. No
             generation begins once what is spent, generation 0 included, has reached one of them.
-        target: Fitness at which the run ends; None: none.
-        patience: Generations in a row without an improvement after which it ends; None: never.
-        settings: A whole Settings value instead of its fields as keywords.
-        **options: See `make_header` and `Settings`.
+        **options: See `Goal`, `make_header` and `Settings`.
 
     Raises:
         ValueError: A mistake in the arguments.
@@ -68,8 +63,8 @@ def plan_run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    settings, configuration = split_settings(settings, options)
-    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
+    goal, options = split_goal(options)
+    settings, configuration = split_settings(options)
     header = make_header(task, **configuration)
     path = Path(log) if log is not None else default_path(header)
     check_free(path)
@@ -84,18 +79,14 @@ def plan_run(
     return Plan([path], work, runs=plan.runs)
 
 
-@takes_options("seed")
+@takes_options("seed", sources=[Goal, make_header, Settings])
 def plan_many(
     task: Place | Task,
     *,
     seeds: Iterable[int],
-    generations: int = 8,
     log_dir: Place | None = None,
     resume: bool = False,
     budget: Mapping[str, float] | None = None,
-    target: float | None = None,
-    patience: int | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Logs]:
     """Runs one search per seed, several at a time, and returns their logs by seed as given.
@@ -103,19 +94,15 @@ def plan_many(
     Args:
         task: Name, alias, folder or Task.
         seeds: Seeds of the runs, all different.
-        generations: T, at least 1.
         log_dir: Folder of the logs; None: logs/local.
         resume: Go on with the logs of equal configuration in the folder, make only what is
             missing.
         budget: Limits by unit, as for `run`, of all runs together: what comes out is as if they
             were made one after another, and a run for which nothing is left is not begun.
-        target: Fitness at which a run ends; None: none.
-        patience: Generations in a row without an improvement after which it ends; None: never.
-        settings: A whole Settings value instead of its fields as keywords.
-        **options: See `make_header` and `Settings`.
+        **options: See `Goal`, `make_header` and `Settings`.
     """
-    settings, configuration = split_settings(settings, options)
-    goal = Goal(at_least("generations (T)", generations, 1), target, patience)
+    goal, options = split_goal(options)
+    settings, configuration = split_settings(options)
     seeds = seeds_of(seeds)
     if "seed" in configuration:
         raise TypeError("seed: give seeds=[...] to run_many")
@@ -133,7 +120,6 @@ def plan_grid(
     seeds: Iterable[int] = range(40, 50),
     log_dir: Place | None = None,
     budget: Mapping[str, float] | int | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Logs]:
     """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth C / N.
@@ -147,10 +133,9 @@ def plan_grid(
         seeds: Seeds of the runs, all different.
         log_dir: Folder of the logs; None: logs/local/grid-TASK.
         budget: Limits by unit of all runs together, as for `run_many`; a number is taken for C.
-        settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
     """
-    settings, configuration = split_settings(settings, options)
+    settings, configuration = split_settings(options)
     if isinstance(budget, int):
         calls, budget = budget, None
     calls = at_least("calls (C)", calls, 1)
@@ -201,7 +186,7 @@ def start(
     return begin(plan_many(task, seeds=seeds, log_dir=log_dir, resume=resume, **options))
 
 
-@takes_options(sources=[Settings])
+@takes_options(sources=[Goal, Settings])
 def plan_resume(
     paths: Iterable[Place],
     *,
@@ -209,9 +194,6 @@ def plan_resume(
     model: str | Model | None = None,
     search: Search | None = None,
     budget: Mapping[str, float] | None = None,
-    target: float | None = None,
-    patience: int | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Logs]:
     """Goes on with several logs; see `resume`.
@@ -223,13 +205,11 @@ def plan_resume(
         model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
         search: The log's search, where it is one of your own that `evo.SEARCHES` does not name.
         budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
-        target: Fitness at which a run ends.
-        patience: Generations in a row without an improvement after which it ends.
-        settings: A whole Settings value instead of its fields as keywords.
-        **options: See `Settings`.
+        **options: See `Goal` and `Settings`.
     """
-    settings = only_settings(settings, options)
-    jobs = [_resume_job(path, generations, target, patience, model, search) for path in paths]
+    options["generations"] = generations
+    settings = only_settings(split_goal(options)[1])
+    jobs = [_resume_job(path, options, model, search) for path in paths]
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
     return plan_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
 
@@ -253,14 +233,6 @@ def resume(path: Place, **options: Any) -> Log:
         ValueError: The goal is below what the log holds.
     """
     return plan_resume([path], **options).do()[0]
-
-
-def only_settings(settings: Settings | None, options: dict[str, Any]) -> Settings:
-    """Returns how to work; what identifies a run cannot be changed with it."""
-    settings, rest = split_settings(settings, options)
-    if rest:
-        raise TypeError(f"{next(iter(rest))!r} is part of the run's identity and cannot change")
-    return settings
 
 
 def plan_jobs(
@@ -289,12 +261,7 @@ def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool)
 
 
 def _resume_job(
-    path: Place,
-    generations: int | None,
-    target: float | None,
-    patience: int | None,
-    model: str | Model | None,
-    search: Search | None,
+    path: Place, options: Mapping[str, Any], model: str | Model | None, search: Search | None
 ) -> Job:
     """Returns what is left to do for a log, after checking that it can go on, and where."""
     log = read_log(path)
@@ -303,17 +270,18 @@ def _resume_job(
     if log.header.source != "evo":
         raise LogError(f"{path}: written by {log.header.source}; only runs of evo can go on")
     require_whole(log)
-    if generations is None and target is None and patience is None and log.sessions:
-        target, patience = log.sessions[-1].target, log.sessions[-1].patience
-    if generations is None and log.goal == 0:
+    last = log.sessions[-1] if log.sessions else None
+    before = Goal(log.goal, last.target, last.patience) if last else Goal(log.goal)
+    goal, _ = split_goal(options, before)
+    if goal.generations == 0:
         raise ValueError(f"{path}: states no goal; give one, generations (-T)")
-    goal = at_least("generations (T)", log.goal if generations is None else generations, 1)
-    if goal < len(log.generations):
+    if goal.generations < len(log.generations):
         raise ValueError(
-            f"{path}: holds {len(log.generations)} generations already, cannot go on to T={goal}"
+            f"{path}: holds {len(log.generations)} generations already, cannot go on to "
+            f"T={goal.generations}"
         )
     header = known_search(own_models(log.header, path, model), search)
-    return Job(Path(path), header, Goal(goal, target, patience), named=model is not None)
+    return Job(Path(path), header, goal, named=model is not None)
 
 
 @takes_options(sources=[Settings])
@@ -324,7 +292,6 @@ def evaluate(
     timeout: float | None = None,
     model: str | Model = "offline",
     critic: str | Model | Critic | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Evaluation:
     """Evaluates one program in the sandbox.
@@ -335,7 +302,6 @@ def evaluate(
         timeout: Seconds; None: the task's limit.
         model: Name in the registry, or a Model: what is asked if a text is evaluated on a data set.
         critic: What scores the replies on a task that says so; None: the task's.
-        settings: A whole Settings value instead of its fields as keywords.
         **options: See `Settings`.
 
     Raises:
@@ -345,7 +311,7 @@ def evaluate(
 
     if not isinstance(program, str):
         raise TypeError(f"program: expected source text, got {program!r}")
-    settings = only_settings(settings, options)
+    settings = only_settings(options)
     loaded = load_task(task)
     limits = with_seconds(loaded.limits, timeout)
     if not loaded.record.instances_file:

@@ -21,7 +21,7 @@ import numpy as np
 
 from evo import parallel
 from evo.budget import UNITS, Ledger, Turns, Worst
-from evo.configuration import Settings
+from evo.configuration import Goal, Settings
 from evo.cost import cost_of_calls
 from evo.handle import Control
 from evo.journal import Reader, Writer
@@ -31,7 +31,7 @@ from evo.records import End, Header, Initial, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
 from evo.runs.resources import Resources, open_resources
-from evo.runs.session import Goal, Job, bring, open_log, session_line
+from evo.runs.session import Job, bring, open_log, session_line
 from evo.selectors.base import Terms
 from evo.selectors.race import Taken, rewards_of
 from evo.sweeping.fields import Configuration

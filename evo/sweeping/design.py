@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evo.configuration import at_least, seeds_of
-from evo.journal import LogBusyError, LogError, check_folder, write_new
+from evo.journal import LogError, check_folder, write_new
 from evo.records import Limits, Record, TaskRecord
 from evo.searches import fields_of, is_search
 from evo.sweeping.fields import Configuration, configure
@@ -209,17 +208,3 @@ def keep_design(folder: Path, design: Design) -> None:
                 f"{folder}: holds a sweep with {field} {was!r}, not {now!r}; give its own "
                 "arguments to go on with it, or another folder"
             )
-
-
-@contextlib.contextmanager
-def claim(folder: Path) -> Iterator[None]:
-    """Says that this process works on a sweep; raises LogBusyError where another one does."""
-    with (folder / DESIGN).open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise LogBusyError(
-                f"{folder}: another process works on this sweep; wait for it, or "
-                f"`evo pause {folder}`"
-            ) from None
-        yield

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import msgspec
 
 from evo.budget import UNITS, Ledger, check_budget
 from evo.concurrency import find_preset
-from evo.configuration import LOCAL, Settings, split_settings
+from evo.configuration import LOCAL, Goal, Settings, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground
 from evo.journal import LogError, unused
 from evo.live import describe, play
@@ -25,24 +22,21 @@ from evo.log import Log, read_log
 from evo.runs.arm import Arm
 from evo.runs.options import takes_options
 from evo.runs.resources import Resources, open_resources
-from evo.runs.session import Goal, Job, bring
+from evo.runs.session import Job, bring
 from evo.sweeping.design import (
     RUNS,
     Design,
-    claim,
     is_sweep,
     keep_design,
     make_design,
     read_design,
     read_toml,
 )
-from evo.sweeping.events import ENDS, Event, EventLog, Run, read_events, request
+from evo.sweeping.events import ENDS, Event, EventLog, Run
 from evo.sweeping.fields import Configuration, short_hash
 from evo.sweeping.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.task import Task
-
-POLL = 0.1  # seconds between looks at what other processes wish
-WISHES = {"pause_requested": "paused", "stop_requested": "stopped"}
+from evo.upkeep import heed_stop
 
 Subscriber = Callable[[Event], None]
 
@@ -52,45 +46,40 @@ class _Session:
 
     def __init__(
         self,
-        folder: Path,
         design: Design,
         events: EventLog,
         budget: Mapping[str, float],
         settings: Settings,
-        on_event: Subscriber | None,
         control: Control,
     ) -> None:
-        self._folder, self._design, self._events = folder, design, events
-        self._settings, self._control, self._on_event = settings, control, on_event
+        self._folder, self._design, self._events = events.path.parent, design, events
+        self._settings, self._control = settings, control
         self._strategy, self._ledger = design.build_strategy(), Ledger(budget)
-        self._since = self._told = len(events.events)  # wishes count from here on
         self._known: dict[str, Configuration | str] = {}  # what a hash stands for, or why nothing
         self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
-        self._over, self._ended = threading.Event(), "interrupted"
+        self._unheard: BaseException | None = None  # what a listener raised
 
     def work(self) -> Sweep:
         """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
-        events = self._events
+        events, ended = self._events, "interrupted"
+
+        def say_end(_kind: object, error: BaseException | None, _trace: object) -> None:
+            why = "paused" if isinstance(error, KeyboardInterrupt) else ended
+            self._append(ENDS[why], message=str(error) if isinstance(error, Exception) else None)
+
         with contextlib.ExitStack() as stack:
-            stack.enter_context(claim(self._folder))
-            events.refresh()
+            stack.enter_context(events.claimed())
+            stack.enter_context(heed_stop([events.path], self._control.stop))
+            stack.enter_context(heed_stop([events.path], self._control.pause, "pause"))
             self._ledger.settle(dict.fromkeys(UNITS, 0.0) | {"seconds": events.state.seconds})
             again = any(event.event == "started" for event in events.events)
-            events.append("resumed" if again else "started", data=dict(self._ledger.limits))
-            watching = stack.enter_context(ThreadPoolExecutor(1)).submit(self._watch)
-            watching.add_done_callback(self._watched)
-            stack.callback(self._over.set)
-            stack.push(self._say_end)
+            self._append("resumed" if again else "started", data=dict(self._ledger.limits))
+            stack.push(say_end)
             resources = open_resources(self._settings, self._control, isolated=True)
-            self._ended = self._work(stack.enter_context(resources))
-        watching.result()
+            ended = self._work(stack.enter_context(resources))
+        if self._unheard is not None:
+            raise self._unheard
         return Sweep(self._folder)
-
-    def _say_end(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            self._ended = "paused"
-        message = str(error) if isinstance(error, Exception) else None
-        self._events.append(ENDS[self._ended], message=message)
 
     def _work(self, resources: Resources) -> str:
         """Proposes and runs; returns why it ended."""
@@ -122,9 +111,7 @@ class _Session:
                     self._allocate(run, known, resources)
             if self._ledger.exhausted or any(each.end == "budget" for each in done):
                 return "budget"
-        self._events.refresh()
-        told = [event.event for event in self._events.events[self._since :]]
-        return next((WISHES[each] for each in reversed(told) if each in WISHES), "interrupted")
+        return "paused" if self._control.wish == "pause" else "stopped"
 
     def _left(self, *, done: bool = False) -> Iterator[tuple[Run, Configuration]]:
         """Yields what is still to do, or was done, in the order of trials, then of seeds."""
@@ -166,7 +153,7 @@ class _Session:
                 hash_ = self._design.configure(values).id
             except (ValueError, TypeError):
                 hash_ = short_hash(values)
-            self._events.append("proposed", trial=trial, configuration=hash_, values=values)
+            self._append("proposed", trial=trial, configuration=hash_, values=values)
         return bool(batch)
 
     def _note(self, job: Job, arm: Arm) -> None:
@@ -212,8 +199,19 @@ class _Session:
         if run not in self._events.state.completed:
             self._append("run_failed", run, message=" ".join(str(why).split()))
 
-    def _append(self, event: Any, run: Run, **more: Any) -> None:
-        self._events.append(event, configuration=run[0], seed=run[1], **more)
+    def _append(self, event: Any, run: Run | None = None, **more: Any) -> None:
+        """Writes an event; where a listener raises, the session ends, and raises it in the end."""
+
+        def unheard(_kind: object, error: BaseException | None, _trace: object) -> None:
+            if error is not None:
+                self._unheard = self._unheard or error
+                self._control.stop()
+
+        if run is not None:
+            more |= {"configuration": run[0], "seed": run[1]}
+        with contextlib.ExitStack() as stack:
+            stack.push(unheard)
+            self._events.append(event, **more)
 
     def _served(self, job: Job) -> list[Run]:
         """Returns the runs of configurations that a log serves."""
@@ -221,27 +219,6 @@ class _Session:
 
     def _place(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
-
-    def _watch(self) -> None:
-        while not self._over.wait(POLL):
-            self._heed()
-        self._heed()
-
-    def _watched(self, done: Future[None]) -> None:
-        if done.exception() is not None:
-            self._control.stop()
-
-    def _heed(self) -> None:
-        """Heeds wishes and tells the subscriber."""
-        self._events.refresh()
-        for event in self._events.events[self._told :]:
-            self._told += 1
-            if event.event == "pause_requested":
-                self._control.pause()
-            elif event.event == "stop_requested":
-                self._control.stop()
-            if self._on_event is not None:
-                self._on_event(event)
 
 
 def log_name(configuration: Configuration, seed: int) -> str:
@@ -299,7 +276,6 @@ def plan_sweep(
     generations: int | None = None,
     arms: int | None = None,
     rounds: int | None = None,
-    settings: Settings | None = None,
     **options: Any,
 ) -> Plan[Sweep]:
     """Runs many configurations, each on the same seeds, and logs all.
@@ -327,7 +303,6 @@ def plan_sweep(
         generations: T, where the space does not say; None: 8.
         arms: K of allocations, where the space does not say; None: 10.
         rounds: Pulls of allocations, likewise; None: 64.
-        settings: A whole Settings value instead of its fields as keywords.
         **options: See `make_header` and `Settings`.
 
     Returns:
@@ -340,7 +315,7 @@ def plan_sweep(
         EndpointDown: The endpoint does not answer; the sweep can go on later.
         KeyboardInterrupt: Ctrl-C; it is paused.
     """
-    settings, fields = split_settings(settings, options)
+    settings, fields = split_settings(options)
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
     fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
@@ -381,7 +356,7 @@ def _plan(
     """
     if is_sweep(folder):
         keep_design(folder, design)  # it says first what differs
-    events = read_events(folder)
+    events = EventLog(folder, on_event)
     proposed = events.state.configurations.items()
     made = [_configured(folder, design, values, hash_) for hash_, values in proposed]
     known = [*design.tried_values(), *(each for each in made if not isinstance(each, str))]
@@ -393,9 +368,9 @@ def _plan(
     keep_design(folder, design)
 
     def work(control: Control) -> Sweep:
-        return _Session(folder, design, events, limits, settings, on_event, control).work()
+        return _Session(design, events, limits, settings, control).work()
 
-    return Plan([folder], work, many=True, tell=functools.partial(request, folder))
+    return Plan([folder], work, many=True)
 
 
 sweep = in_foreground("sweep", plan_sweep)

@@ -1,26 +1,29 @@
 """What happened in a sweep: events.jsonl, one JSON line per change of state.
 
-One process works on a sweep at a time. Wishes to pause or stop are events as well, which it reads
-here, whoever wrote them, on whatever machine: each line is appended under a lock of the file.
+One process works on a sweep at a time. It is asked to pause or stop by a file beside events.jsonl,
+on whatever machine, as sessions of logs are: see `evo.upkeep.stop`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from evo.handle import Wish
 from evo.journal import LogError, Reader, Writer
 from evo.records import Record
 from evo.sweeping.design import DESIGN, is_sweep
 from evo.sweeping.strategies import Trial
+from evo.upkeep import stop
 
 EVENTS = "events.jsonl"
 
@@ -44,11 +47,10 @@ Kind = Literal[
 
 - `started`, `resumed`: a process begins to work on it, under the budget in `data`.
 - `proposed`: a trial, with its values and configuration.
-- `run_started`, `run_completed`, `run_failed`: what they say; folders of earlier versions also have
-  `configuration_started`.
-- `pause_requested`, `stop_requested`: a wish.
+- `run_started`, `run_completed`, `run_failed`: what they say.
 - `paused`, `stopped`, `budget_exhausted`, `interrupted` (by an error), `completed`: a process has
   ended its work, and why.
+- `configuration_started`, `pause_requested`, `stop_requested`: in folders of earlier versions.
 """
 
 ENDS: dict[str, Kind] = {
@@ -141,15 +143,19 @@ class State:
 
 
 class EventLog:
-    """The events of a sweep that were read or written so far, and their state; thread-safe."""
+    """The events of a sweep that were read or written so far, and their state; thread-safe.
 
-    def __init__(self, folder: Path) -> None:
+    Where there is a listener, it is told of each event that is written here, one at a time.
+    """
+
+    def __init__(self, folder: Path, on_event: Callable[[Event], object] | None = None) -> None:
         self.path = folder / EVENTS
         self.events: list[Event] = []
         self.state = State()
-        self.worker = f"{socket.gethostname()}:{os.getpid()}"
+        self._on_event = on_event
         self._reader = Reader(self.path, _decoder, what="journal of a sweep")
         self._lock = threading.RLock()
+        self.refresh()
 
     def refresh(self) -> list[Event]:
         """Reads what was added, by whom ever, and returns it."""
@@ -160,24 +166,27 @@ class EventLog:
                 self.state.take(event)
             return new
 
+    @contextlib.contextmanager
+    def claimed(self) -> Generator[None]:
+        """Lets this process alone write; LogBusyError where another one does."""
+        self.path.touch()
+        with Writer.claim(self.path) as self._writer:
+            self.refresh()
+            self._writer.cut(self._reader.length)
+            yield
+
     def append(self, event: Kind, **fields: Any) -> None:
         """Writes an event; it has left this process when this returns."""
-        with self._lock, Writer.claim(self.path, wait=True) as writer:
-            self.refresh()
-            writer.cut(self._reader.length)
-            writer.append(Event(event=event, time=time.time(), worker=self.worker, **fields))
-            self.refresh()
+        worker = f"{socket.gethostname()}:{os.getpid()}"
+        with self._lock:
+            self._writer.append(Event(event=event, time=time.time(), worker=worker, **fields))
+            for each in self.refresh():
+                if self._on_event is not None:
+                    self._on_event(each)
 
 
-def read_events(folder: Path) -> EventLog:
-    """Returns the events of a sweep, as far as there are any."""
-    events = EventLog(folder)
-    events.refresh()
-    return events
-
-
-def request(folder: Path, wish: Literal["pause", "stop"]) -> None:
+def request(folder: Path, wish: Wish) -> None:
     """Asks the process that works on a sweep to pause or to stop."""
     if not is_sweep(folder):
         raise LogError(f"{folder}: not the folder of a sweep: it holds no {DESIGN}")
-    EventLog(folder).append("pause_requested" if wish == "pause" else "stop_requested")
+    stop(folder / EVENTS, wish)

@@ -14,7 +14,7 @@ from evo.handle import read_begun
 from evo.log import Log
 from evo.rounds import ALLOCATION
 from evo.sweeping.design import RUNS, read_design
-from evo.sweeping.events import read_events
+from evo.sweeping.events import EventLog
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Sweep:
 
 def summarise(folder: Path) -> Summary:
     """Returns how a sweep stands, from its files alone."""
-    design, state = read_design(folder), read_events(folder).state
+    design, state = read_design(folder), EventLog(folder).state
     left = max(0, design.build_strategy().planned - len(state.trials))
     total = (len(state.configurations) + left) * len(design.seeds)
     open_ = total - len(state.completed) - len(state.failed)
@@ -93,7 +93,7 @@ def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
     has a fitness. Configurations are compared by their mean over all seeds, then by the median:
     those with runs to come stand behind.
     """
-    seeds, state = len(read_design(folder).seeds), read_events(folder).state
+    seeds, state = len(read_design(folder).seeds), EventLog(folder).state
     runs: dict[str, list[float]] = {hash_: [] for hash_ in state.configurations}
     for (hash_, _), run in state.completed.items():
         fitness = run.data.get("fitness")

@@ -21,9 +21,8 @@ POLL = 0.5  # seconds between looks at the events
 
 def sweep_progress(folder: str | os.PathLike[str]) -> tuple[Summary, list[str]]:
     """How a sweep stands and its last events in words, newest last: what the buttons show."""
-    events = EventLog(Path(folder))
     last = []
-    for event in events.refresh()[-5:]:
+    for event in EventLog(Path(folder)).events[-5:]:
         of = [event.configuration, None if event.seed is None else f"seed {event.seed}"]
         last.append(" ".join([event.event.replace("_", " "), *(each for each in of if each)]))
     return summarise(Path(folder)), last
@@ -79,7 +78,6 @@ class SweepControls:
 
     def _follow(self) -> None:
         events = EventLog(self._folder)
-        events.refresh()
         while not self._closed.wait(POLL):
             if events.refresh():
                 self.refresh()

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 import evo
-from evo.configuration import Settings, make_header
+from evo.configuration import Goal, Settings, make_header
 from evo.journal import raw_pieces
-from evo.runs.session import Goal, Job
+from evo.runs.session import Job
 from evo.runs.verbs import plan_jobs
 
 PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"

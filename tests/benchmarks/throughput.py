@@ -22,14 +22,14 @@ from pathlib import Path
 import httpx2
 
 import evo
-from evo.configuration import Settings, make_header
+from evo.configuration import Goal, Settings, make_header
 from evo.handle import Control
 from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.server import Latency
 from evo.records import Evaluation
 from evo.runs.resources import Resources
-from evo.runs.session import Goal, Job, bring
+from evo.runs.session import Job, bring
 
 Latencies = dict[tuple[int, int], list[float]]
 """Seconds by (arm, generation)."""

@@ -10,10 +10,11 @@ from evo_runs import QUIET, timeless
 
 import evo
 from evo.cli import main
+from evo.configuration import Goal
 from evo.journal import LogError, encode_line
 from evo.runs.arm import costs_of_log
 from evo.runs.fork import fork_seed
-from evo.runs.session import Goal, Job
+from evo.runs.session import Job
 from evo.runs.verbs import plan_jobs
 from evo.upkeep import lines_through
 

@@ -20,8 +20,8 @@ from evo.cost import Cost
 from evo.journal import LogBusyError, LogError
 from evo.llm.server import Latency, OfflineServer
 from evo.policies import POLICIES
-from evo.sweeping.design import claim, make_design, read_design
-from evo.sweeping.events import Event, EventLog, read_events
+from evo.sweeping.design import make_design, read_design
+from evo.sweeping.events import Event, EventLog
 from evo.sweeping.fields import known_fields
 from evo.sweeping.summary import cost_of_log, standings, summarise
 
@@ -37,7 +37,7 @@ def logged(folder: Path) -> list[int]:
 
 
 def fitnesses(folder: Path) -> dict[tuple[str, int], float | None]:
-    return {run: e.data["fitness"] for run, e in read_events(folder).state.completed.items()}
+    return {run: e.data["fitness"] for run, e in EventLog(folder).state.completed.items()}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_configurations_that_differ_in_t_alone_share_their_logs(finished) -> Non
     sweep, _ = finished
     paths = sorted(sweep.folder.glob("runs/*.jsonl"))
     assert [len(evo.read_log(path).generations) for path in paths] == [2] * 4
-    state = read_events(sweep.folder).state
+    state = EventLog(sweep.folder).state
     for (_, seed), event in state.completed.items():
         log = evo.read_log(sweep.folder / event.log)
         assert log.header.seed == seed
@@ -107,7 +107,8 @@ def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
 def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
     sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
     events = EventLog(sweep.folder)
-    events.append("proposed", trial=1, configuration="0" * 12, values={"generations": 2})
+    with events.claimed():
+        events.append("proposed", trial=1, configuration="0" * 12, values={"generations": 2})
     whole = events.path.read_bytes()
     with pytest.raises(ValueError, match=r"cannot go on: .* was configuration 000000000000"):
         evo.start_sweep(sweep.folder, progress=False)
@@ -198,7 +199,7 @@ def test_equal_configurations_run_once(tmp_path: Path) -> None:
         {"temperature": [0.2, 0.9]}, strategy="random", trials=12, generations=1,
         log_dir=tmp_path / "s", **ONE,
     )  # fmt: skip
-    assert len(read_events(sweep.folder).state.trials) == 12
+    assert len(EventLog(sweep.folder).state.trials) == 12
     assert len(list(sweep.folder.glob("runs/*.jsonl"))) == 2
     assert (sweep.summary.total, sweep.summary.completed) == (2, 2)
 
@@ -212,7 +213,7 @@ def test_an_impossible_configuration_fails_and_the_others_go_on(tmp_path: Path) 
     )  # fmt: skip
     summary = sweep.summary
     assert (summary.completed, summary.failed, summary.ended) == (4, 4, "completed")
-    failed = read_events(sweep.folder).state.failed
+    failed = EventLog(sweep.folder).state.failed
     assert all("context window" in why for why in failed.values())
     assert [len(found) for *_, found in standings(sweep.folder)] == [2, 2, 0, 0]
 
@@ -224,11 +225,13 @@ def test_a_configuration_with_runs_to_come_does_not_lead(tmp_path: Path) -> None
     (tmp_path / "sweep.json").write_bytes(msgspec.json.encode(design))
     events = EventLog(tmp_path)
     told = {"a": [0.99], "b": [0.98] * 5, "c": [0.99, 0.99, 0.99, 0.99, None], "d": [0.97] * 5}
-    for trial, (name, fits) in enumerate(told.items()):
-        events.append("proposed", trial=trial, configuration=name, values={"children": trial + 1})
-        for seed, fitness in enumerate(fits):
-            data = {"fitness": fitness}
-            events.append("run_completed", configuration=name, seed=seed, data=data)
+    with events.claimed():
+        for trial, (name, fits) in enumerate(told.items()):
+            values = {"children": trial + 1}
+            events.append("proposed", trial=trial, configuration=name, values=values)
+            for seed, fitness in enumerate(fits):
+                data = {"fitness": fitness}
+                events.append("run_completed", configuration=name, seed=seed, data=data)
     assert [name for name, *_ in standings(tmp_path)] == ["b", "d", "c", "a"]
 
 
@@ -251,7 +254,7 @@ def test_a_preset_says_how_many_trials_go_at_once(tmp_path: Path) -> None:
         preset="conservative", log_dir=tmp_path / "s", generations=1, **ONE,
     )  # fmt: skip
     assert sweep.summary.completed == 8
-    kinds = [event.event for event in read_events(sweep.folder).events]
+    kinds = [event.event for event in EventLog(sweep.folder).events]
     first = kinds.index("proposed")
     assert [kind == "proposed" for kind in kinds[first : first + 6]] == [True] * 5 + [False]
 
@@ -267,7 +270,7 @@ def test_runs_under_a_budget_come_out_as_if_served_one_after_another(
         folder = tmp_path / str(slots)
         sweep = evo.sweep(space, log_dir=folder, budget=budget, max_concurrent=slots, **common)
         assert sweep.summary.ended == "budget"
-        state = read_events(folder).state
+        state = EventLog(folder).state
         order = [(hash_, seed) for hash_ in state.configurations for seed in (1, 2)]
         assert {*state.completed} == {*order[: len(state.completed)]}
         logs = [evo.read_log(path) for path in sorted(folder.glob("runs/*.jsonl"))]
@@ -297,7 +300,8 @@ def test_generation_0_and_what_earlier_sessions_spent_count(tmp_path: Path) -> N
 def test_one_process_at_a_time_works_on_a_sweep(tmp_path: Path) -> None:
     sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
     before = (sweep.folder / "events.jsonl").read_bytes()
-    with claim(sweep.folder), pytest.raises(LogBusyError, match="another process works on this"):
+    events = EventLog(sweep.folder)
+    with events.claimed(), pytest.raises(LogBusyError, match="another process is writing this"):
         evo.sweep(sweep.folder, progress=False)
     assert (sweep.folder / "events.jsonl").read_bytes() == before
 

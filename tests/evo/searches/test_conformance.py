@@ -11,10 +11,10 @@ from tree import Tree
 
 import evo
 from evo.cli import main
-from evo.configuration import make_header
+from evo.configuration import Goal, make_header
 from evo.handle import Control
 from evo.runs.resources import Resources, open_resources
-from evo.runs.session import Goal, Job, bring
+from evo.runs.session import Job, bring
 from evo.searches import SEARCHES, BestOfN, Greedy, Islands, Population, Request, Search
 
 SEARCHED: dict[str, Search] = {
