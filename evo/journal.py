@@ -430,3 +430,16 @@ class Writer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def go_on(
+    path: Path, decoder: msgspec.json.Decoder[R], *, first: type | None = None, what: str
+) -> tuple[Writer, list[R]]:
+    """Opens a file that is to go on, without its torn end; returns the writer and what it holds."""
+    with ExitStack() as undo:
+        writer = undo.enter_context(Writer.claim(path))
+        reader = Reader(path, decoder, first=first, what=what)
+        records = [line.record for line in reader.follow()]
+        writer.cut(reader.length)
+        undo.pop_all()
+        return writer, records

@@ -20,8 +20,8 @@ import msgspec
 
 from evo.budget import BudgetError, Ledger
 from evo.cost import flops_of_tokens, is_turned_away, price_of_tokens, usage_tokens
-from evo.journal import LogError, Reader, Writer
-from evo.llm.rates import MINUTE, Lease, Rates
+from evo.journal import LogError, Writer, go_on
+from evo.llm.limits import MINUTE, Lease, Rates
 from evo.records import Attempt, Model, Record
 
 UNITS = ("calls", "tokens", "flops", "dollars")
@@ -80,9 +80,8 @@ class Refused(Exception):  # noqa: N818
 class Account:
     """The requests of one gate, to a model at its prices; thread-safe.
 
-    Attributes:
-        bounded: Whether a request has to have a bound of tokens.
-        repeats: How often each client sent each body.
+    `bounded` tells whether a request has to have a bound of tokens, `repeats` how often each client
+    sent each body.
     """
 
     def __init__(
@@ -129,11 +128,11 @@ class Account:
             header = Opened(model=self._model, began=time.time())
             self._writer = opened.enter_context(Writer.create(path, header))
             return
-        writer = opened.enter_context(Writer.claim(path))
-        reader = Reader(path, _decoder, first=Opened, what="log of a gate")
+        writer, records = go_on(path, _decoder, first=Opened, what="log of a gate")
+        opened.enter_context(writer)
         sent: dict[int, Sent] = {}
         ended: list[tuple[float, Sent, Attempt | None]] = []
-        for record in (line.record for line in reader.follow()):
+        for record in records:
             if isinstance(record, Opened) and record.model.name != self._model.name:
                 raise LogError(
                     f"{path}: holds the calls of model {record.model.name!r}, not of "
@@ -145,29 +144,29 @@ class Account:
                 ended.append((record.at, intent, record.attempt))
             if isinstance(record, Sent | Kept):
                 self.repeats[record.client, record.body] += 1
-        writer.cut(reader.length)
         wall, now = time.time(), time.monotonic()
         ended += [(wall, intent, None) for intent in sent.values()]
         for at, intent, attempt in sorted(ended, key=lambda each: each[0]):
-            self._ledger.settle(self._cost(intent, attempt))
+            cost, age = self._cost(intent, attempt), max(0.0, wall - at)
+            self._ledger.settle(cost)
             self._next = max(self._next, intent.number + 1)
-            age = max(0.0, wall - at)
             if age < MINUTE and (attempt is None or attempt.sent):
-                self._rates.count(self._tokens(intent, attempt), now=now - age)
+                lease = Lease(_whole(cost["tokens"]))
+                self._rates.admit(lease, now=now - age)
+                self._rates.release(lease, now=now - age)
         self._writer = writer
 
     def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
         """Counts and logs a request that is forwarded next.
 
-        Raises:
-            Refused: The budget or the rates leave no room for its worst case.
-            OSError: It cannot be logged, and is not counted.
+        `Refused`: the budget or the rates leave no room for its worst case; `OSError`: it cannot be
+        logged, and is not counted.
         """
         with self._lock:
             self._check_budget(worst)
             now = time.monotonic()
             known = {unit: amount for unit, amount in worst.items() if math.isfinite(amount)}
-            lease = Lease(math.ceil(known.get("tokens", 0)))
+            lease = Lease(_whole(known.get("tokens", 0.0)))
             if wait := self._rates.wait(lease.tokens, now=now):
                 wait = wait if math.isfinite(wait) else MOMENT
                 raise Refused(f"over this gate's limit a minute; retry in {wait:.2f} s", wait)
@@ -183,8 +182,9 @@ class Account:
         """Notes what became of a request; it counts even where an OSError keeps it from the log."""
         with self._lock:
             _, lease = self._under_way.pop(sent.number)
-            self._ledger.settle(self._cost(sent, attempt))
-            lease.settle(self._tokens(sent, attempt))
+            cost = self._cost(sent, attempt)
+            self._ledger.settle(cost)
+            lease.settle(_whole(cost["tokens"]))
             self._rates.release(lease, now=time.monotonic())
             if self._writer is not None:
                 self._writer.append(Settled(number=sent.number, at=time.time(), attempt=attempt))
@@ -228,17 +228,16 @@ class Account:
         used = usage_tokens(attempt.usage) if attempt is not None else None
         if used is None:
             return {unit: sent.worst.get(unit, math.nan) for unit in UNITS}
-        return cost_of_tokens(used.prompt, used.cached, used.completion, self._model)
-
-    def _tokens(self, sent: Sent, attempt: Attempt | None) -> int:
-        tokens = self._cost(sent, attempt)["tokens"]
-        return math.ceil(tokens) if math.isfinite(tokens) else 0
+        return cost_of_tokens(used, self._model)
 
 
-def cost_of_tokens(
-    prompt: float, cached: float, completion: float, model: Model
-) -> dict[str, float]:
-    """Returns what a call of so many tokens costs, by unit; NaN where the model's price is."""
+def _whole(tokens: float) -> int:
+    return math.ceil(tokens) if math.isfinite(tokens) else 0
+
+
+def cost_of_tokens(tokens: tuple[float, float, float], model: Model) -> dict[str, float]:
+    """Returns what prompt, cached and completion tokens cost by unit; NaN: without a price."""
+    prompt, cached, completion = tokens
     return {
         "calls": 1.0,
         "tokens": prompt + completion,

@@ -86,35 +86,32 @@ def read_failure(error: BaseException, latency: float) -> Answer:
     words = clip(str(error)) or type(error).__name__
     if isinstance(error, TooMuch):
         return Answer(Attempt(status="error", latency=latency, error=words), "rejected")
-    unmet = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
-    late = isinstance(error, httpx2.TimeoutException) and not unmet
-    if unmet:
-        words = f"no connection: {words}"
-    elif late:
-        words = f"no answer within {latency:.1f} s"
+    status: Literal["timeout", "error"] = "error"
+    sent = True
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+        sent, words = False, f"no connection: {words}"
+    elif isinstance(error, httpx2.TimeoutException):
+        status, words = "timeout", f"no answer within {latency:.1f} s"
     elif isinstance(error, httpx2.HTTPError):
         words = f"the connection broke: {words}"
     else:
         words = f"{type(error).__name__}: {words}"
-    status: Literal["timeout", "error"] = "timeout" if late else "error"
-    return Answer(Attempt(status=status, latency=latency, error=words, sent=not unmet), "retry")
+    return Answer(Attempt(status=status, latency=latency, error=words, sent=sent), "retry")
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
     """Returns the seconds that an endpoint asks to wait; None if it does not say."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _number(value)
-    if seconds is not None or value is None:
-        return seconds
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            if 0 <= (value := float(headers.get(name, "nan"))) < math.inf:
+                return value / unit
+        except ValueError:  # a date
+            continue
     try:
-        date = parsedate_to_datetime(value)
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
 
 
@@ -142,11 +139,3 @@ def _error_of(text: str) -> tuple[str | None, str]:
 def _text(value: object) -> str | None:
     """Returns text that UTF-8 can hold (JSON may escape half a surrogate pair), or None."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "nan")
-    except ValueError:
-        return None
-    return value if 0 <= value < math.inf else None

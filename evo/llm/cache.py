@@ -12,10 +12,9 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
@@ -33,9 +32,14 @@ CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY, used REAL NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS replies_by_use ON replies (used);
 """
-
-T = TypeVar("T")
-
+_TOO_LARGE = """
+SELECT 1 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+WHERE (page_count - freelist_count) * page_size > ? AND EXISTS (SELECT 1 FROM replies)
+"""
+_DROP_A_TENTH = """
+DELETE FROM replies WHERE key IN (SELECT key FROM replies ORDER BY used
+    LIMIT (SELECT (count(*) + 9) / 10 FROM replies))
+"""
 
 _decoder = msgspec.json.Decoder(Call)  # made here: many threads at once would crash
 
@@ -80,46 +84,21 @@ class ResponseCache:
             "file, or delete it"
         )
 
-    def find(self, key: bytes) -> Call | None:
-        """Returns the kept call of a request key, marked as cached; None if there is none."""
-        content = self.get(key)
-        try:
-            kept = None if content is None else _decoder.decode(content)
-        except msgspec.DecodeError:  # written by another version
-            return None
-        if kept is None:
-            return None
-        # The usage stays for the record; the latency of the past answer is no time of this run.
-        attempt = msgspec.structs.replace(kept.attempts[-1], cached=True, latency=0.0)
-        return replace(kept, attempts=(attempt,))
-
-    def keep(self, key: bytes, call: Call) -> None:
-        """Keeps a call that was answered; any other is left out."""
-        if call.reply is not None:
-            self.put(key, msgspec.json.encode(replace(call, attempts=call.attempts[-1:])))
-
     def get(self, key: bytes) -> bytes | None:
         """Returns what is kept under a key; None for nothing, or a damaged row."""
-
-        def look(file: sqlite3.Connection) -> bytes | None:
-            rows = file.execute("SELECT content, checksum FROM replies WHERE key = ?", (key,))
-            content, checksum = rows.fetchone() or (None, None)
-            if not isinstance(content, bytes) or zlib.crc32(key + content) != checksum:
-                return None
-            file.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), key))
-            return content
-
-        return self._work(look)
+        rows = self._run("SELECT content, checksum FROM replies WHERE key = ?", key)
+        content, checksum = rows[0] if rows else (None, None)
+        if not isinstance(content, bytes) or zlib.crc32(key + content) != checksum:
+            return None
+        self._run("UPDATE replies SET used = ? WHERE key = ?", time.time(), key)
+        return content
 
     def put(self, key: bytes, content: bytes) -> None:
-        """Keeps something under a key."""
+        """Keeps something under a key, and drops what was used longest ago until the rest fits."""
         row = (key, time.time(), content, zlib.crc32(key + content))
-
-        def write(file: sqlite3.Connection) -> None:
-            file.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
-            self._evict(file)
-
-        self._work(write)
+        self._run("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", *row)
+        while self._run(_TOO_LARGE, self._max_bytes) and self._run(_DROP_A_TENTH) is not None:
+            pass
 
     def close(self) -> None:
         """Closes the file; from now on nothing is found or kept."""
@@ -128,13 +107,11 @@ class ResponseCache:
             if file is not None:
                 file.close()
 
-    def _work(self, use: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _run(self, statement: str, *values: object) -> list[Any] | None:
         """Has one thread use the file; None if that fails, which is no matter of the run."""
         with self._lock:
-            if self._file is None:
-                return None
             try:
-                return use(self._file)
+                return self._file.execute(statement, values).fetchall() if self._file else None
             except sqlite3.Error as error:
                 if not self._warned:
                     self._warned = True
@@ -144,20 +121,6 @@ class ResponseCache:
                         stacklevel=2,
                     )
                 return None
-
-    def _evict(self, file: sqlite3.Connection) -> None:
-        """Drops a tenth of the replies, those used longest ago, until the rest fits."""
-
-        def number(question: str) -> int:
-            return int(file.execute(question).fetchone()[0])
-
-        def used() -> int:
-            pages = number("PRAGMA page_count") - number("PRAGMA freelist_count")
-            return pages * number("PRAGMA page_size")
-
-        while used() > self._max_bytes and (count := number("SELECT count(*) FROM replies")):
-            oldest = "SELECT key FROM replies ORDER BY used LIMIT ?"
-            file.execute(f"DELETE FROM replies WHERE key IN ({oldest})", (-(-count // 10),))
 
 
 class CachedClient:
@@ -181,15 +144,25 @@ class CachedClient:
         try:
             if self._cancelled:
                 raise CallCancelled("the call was cancelled")
-            known = self._cache.find(key)
-            if known is not None:
+            if known := self._find(key):
                 return known
             call = self._client.call(messages, seed=seed, generation=generation, index=index)
-            self._cache.keep(key, call)
+            if call.reply is not None:
+                kept = replace(call, attempts=call.attempts[-1:])
+                self._cache.put(key, msgspec.json.encode(kept))
             return call
         finally:
             del self._under_way[key]
             done.set()
+
+    def _find(self, key: bytes) -> Call | None:
+        """Returns a kept call, marked as cached: its latency is no time of this run."""
+        try:
+            kept = _decoder.decode(self._cache.get(key) or b"")
+        except msgspec.DecodeError:  # nothing, or written by another version
+            return None
+        attempt = msgspec.structs.replace(kept.attempts[-1], cached=True, latency=0.0)
+        return replace(kept, attempts=(attempt,))
 
     def cancel(self) -> None:
         """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""

@@ -22,9 +22,8 @@ import msgspec
 
 from evo.cost import is_turned_away, usage_tokens
 from evo.llm.answer import Answer, read_failure, read_refusal, read_success
-from evo.llm.limits import SlotCancelled, Slots
+from evo.llm.limits import Lease, SlotCancelled, Slots
 from evo.llm.offline import OFFLINE_MODELS, OFFLINE_URL
-from evo.llm.rates import Lease
 from evo.records import Attempt, Model, Sampling
 
 if TYPE_CHECKING:
@@ -40,6 +39,13 @@ OPENAI_URL = "https://api.openai.com/v1"
 LONGEST_BACK_OFF = 30.0
 LONGEST_RETRY_AFTER = 120.0
 TOKENS_PER_CHARACTER = 0.35  # of a prompt; code and English have fewer
+_ADVICE = {
+    401: "check the key",
+    402: "check the account",
+    403: "check the rights of the key",
+    404: "does it serve a model named {!r}, and is the base URL right (it usually ends in /v1)?",
+    429: "check the account",
+}
 
 
 class EndpointError(Exception):
@@ -116,23 +122,19 @@ def find_endpoint(model: Model) -> Endpoint:
     A base URL and a key of the environment belong together, so that a key is never sent to a host
     that it is not meant for: `OPENAI_BASE_URL` with `OPENAI_API_KEY`, else `LLM_API_BASE` with
     `LLM_API_KEY`, else `OPENAI_API_KEY` alone with OpenAI itself. Local hosts need no key.
-
-    Raises:
-        EndpointMissing: There is no base URL, or no key for a host that is not local.
+    EndpointMissing: there is no base URL, or no key for a host that is not local.
     """
-    variables: tuple[str, ...] = ("OPENAI_API_KEY", "LLM_API_KEY")
-    base_url = model.base_url
+    base_url, variables = model.base_url, ["OPENAI_API_KEY", "LLM_API_KEY"]
     if model.name in OFFLINE_MODELS and base_url is None:
         return Endpoint(OFFLINE_URL, "none")
     if base_url is None:
-        if base_url := os.environ.get("OPENAI_BASE_URL"):
-            variables = ("OPENAI_API_KEY",)
-        elif base_url := os.environ.get("LLM_API_BASE"):
-            variables = ("LLM_API_KEY",)
+        named = (("OPENAI_BASE_URL", "OPENAI_API_KEY"), ("LLM_API_BASE", "LLM_API_KEY"))
+        if known := [(os.environ[url], key) for url, key in named if os.environ.get(url)]:
+            base_url, variables = known[0][0], [known[0][1]]
         elif os.environ.get("OPENAI_API_KEY"):
             base_url = OPENAI_URL
     if model.key_variable is not None:
-        variables = (model.key_variable,)
+        variables = [model.key_variable]
     if not base_url:
         raise EndpointMissing(
             f"no endpoint is known for the model {model.name!r}: set OPENAI_BASE_URL and "
@@ -143,15 +145,16 @@ def find_endpoint(model: Model) -> Endpoint:
         raise EndpointMissing(
             f"the base URL of an endpoint looks like https://host/v1, got {base_url!r}"
         )
-    named = next((name for name in variables if os.environ.get(name)), None)
-    key = os.environ[named].strip() if named else None
-    if key is not None and not (key.isascii() and key.isprintable()):
-        raise EndpointMissing(f"{named}: expected a key on one line of plain characters")
-    if key is None and not _is_local(base_url):
+    for name in filter(os.environ.get, variables):
+        key = os.environ[name].strip()
+        if not (key.isascii() and key.isprintable()):
+            raise EndpointMissing(f"{name}: expected a key on one line of plain characters")
+        return Endpoint(base_url, key or "none")
+    if not _is_local(base_url):
         raise EndpointMissing(
             f"no key for the model {model.name!r} at {base_url}: set {' or '.join(variables)}"
         )
-    return Endpoint(base_url, key or "none")
+    return Endpoint(base_url, "none")
 
 
 def _is_address(base_url: str) -> bool:
@@ -178,19 +181,9 @@ class ModelClient:
         client = ModelClient(find_model("offline"), sampling, slots=Slots(20))
         client.call([{"role": "user", "content": "..."}], seed=7).reply
 
-    Nothing is opened before the first call.
-
-    Args:
-        model: What to call; see `find_endpoint` for where.
-        sampling: Sent with every request.
-        slots: Asked before each attempt; given back while a call backs off.
-        timeout: Seconds for the whole of one attempt, from connecting to the last byte.
-        retries: Further attempts after the first, at least 0.
-        back_off: Upper bound of the first pause, seconds; it doubles with every attempt.
-        transport: Instead of the network; the offline model brings its own.
-
-    Raises:
-        EndpointMissing: No endpoint, or no key for it, is configured.
+    Nothing is opened before the first call. The slots are asked before each attempt, and given back
+    while a call backs off; `timeout` is for the whole of one attempt, `back_off` the upper bound of
+    the first pause, seconds, which doubles with every attempt; a `transport` replaces the network.
     """
 
     def __init__(
@@ -226,10 +219,8 @@ class ModelClient:
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
         """Asks for one reply, over as many attempts as it takes; older generations come first.
 
-        Raises:
-            EndpointDown: No attempt got through, or none of this client ever got an answer.
-            EndpointRefused: The endpoint refuses the key, the model or the account.
-            CallCancelled: `cancel` was called.
+        `EndpointDown`: no attempt got through, or none of this client ever got an answer;
+        `EndpointRefused`: the key, the model or the account; `CallCancelled`: see `cancel`.
         """
         body = self._body(messages, seed)
         characters = sum(len(str(message.get("content"))) for message in messages)
@@ -252,7 +243,10 @@ class ModelClient:
                 self._alive = True
                 return Call(tuple(attempts), answer.reply, answer.reasoning, attempt.finish_reason)
             if answer.verdict == "refused":
-                raise EndpointRefused(self._refusal(attempt))
+                advice = _ADVICE.get(attempt.http_status or 0, "check the base URL")
+                advice = advice.format(self.model.id or self.model.name)
+                where = self._endpoint.base_url
+                raise EndpointRefused(f"the endpoint {where} refuses: {attempt.error}; {advice}")
             if answer.verdict == "rejected":
                 return Call(tuple(attempts), rejected=attempt.error)
             if number < self._retries:
@@ -378,14 +372,3 @@ class ModelClient:
         if any(a.status == "timeout" or a.http_status in (408, 429) for a in attempts):
             return False
         return not self._alive or all(a.http_status is None for a in attempts)
-
-    def _refusal(self, attempt: Attempt) -> str:
-        advice = {
-            401: "check the key",
-            402: "check the account",
-            403: "check the rights of the key",
-            404: f"does it serve a model named {self.model.id or self.model.name!r}, and is the "
-            "base URL right (it usually ends in /v1)?",
-            429: "check the account",
-        }.get(attempt.http_status or 0, "check the base URL")
-        return f"the endpoint {self._endpoint.base_url} refuses: {attempt.error}; {advice}"

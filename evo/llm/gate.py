@@ -59,8 +59,6 @@ class Gate(Listener):
 
     Args:
         model: Name in the registry, or a Model; whatever model clients name, this one is asked.
-        host: Address to listen on.
-        port: 0 picks a free one.
         budget: Limits by unit: calls, tokens, dollars or flops.
         requests_per_minute: Beyond which a 429 says when to come back.
         tokens_per_minute: Likewise, each request counted at its worst until it is answered.
@@ -69,16 +67,9 @@ class Gate(Listener):
         cache: File of answers; the same body is answered from it, the k-th time that a client
             sends it with the k-th answer.
         timeout: Seconds for the whole of a forwarded request.
-        transport: Instead of the network; the offline model brings its own.
 
-    Attributes:
-        model: The model before which the gate stands.
-        log: As given, or made; None: none.
-        account: What passed, and what it cost.
-
-    Raises:
-        ValueError: An argument is out of range, the model unknown, or its endpoint or key missing.
-        LogError: On entering: the log cannot be had, or is that of another model.
+    ValueError: an argument is out of range, the model unknown, or its endpoint or key missing. On
+    entering, LogError: the log cannot be had, or is that of another model.
     """
 
     def __init__(
@@ -367,9 +358,8 @@ def worst_case(body: Mapping[str, Any], size: int, model: Model) -> dict[str, fl
     plain = all(isinstance(m, dict) and _is_text(m.get("content")) for m in messages)
     prompt = min(whole, size + _EXTRA * (1 + len(messages))) if plain else whole
     stated = body.get("max_completion_tokens") or body.get("max_tokens")
-    if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0:
-        return cost_of_tokens(prompt, 0.0, min(whole, stated), model)
-    return cost_of_tokens(prompt, 0.0, whole, model)
+    bounded = isinstance(stated, int) and not isinstance(stated, bool) and stated > 0
+    return cost_of_tokens((prompt, 0.0, min(whole, stated) if bounded else whole), model)
 
 
 def _is_text(content: object) -> bool:

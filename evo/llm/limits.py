@@ -1,38 +1,127 @@
-"""Slots: the one small object that every request asks before it is sent.
+"""The limits on an endpoint's load: slots, requests and tokens a minute, and what a 429 says.
 
-All limits on an endpoint's load live here. One `Slots` may serve several clients (the arms of an
-allocation, the models of a session), which together then keep to it.
+One `Slots`, asked before every request, may serve several clients (the arms of an allocation, the
+models of a session), which together then keep to it. `Rates` neither waits nor reads a clock: `now`
+is an argument, in seconds on a clock that never goes back.
 """
 
 from __future__ import annotations
 
+import bisect
 import functools
-import heapq
 import itertools
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from evo.llm.rates import MINUTE, Lease, Rates
+MINUTE = 60.0
+DECREASE = 0.7  # factor of RFC 9438, gentler than a half: not every 429 means too many at once
 
 Priority = tuple[int, ...]
 """Lowest first: (generation, index), so that older generations finish first."""
 
 
+@dataclass(eq=False)
+class Lease:
+    """One request that was let through, and what of the limits it holds."""
+
+    tokens: int  # of prompt and reply: an estimate from above, in the end what it was
+    granted: float = math.inf
+    ended: float = math.inf
+    used: int | None = None  # what `settle` was told, as are the next three
+    answered: bool = False
+    turned_away: bool = False  # the endpoint said that it was one request too many
+    pause: float = 0.0  # seconds that the endpoint asks to wait
+
+    def settle(
+        self,
+        tokens: int | None,
+        *,
+        answered: bool = True,
+        turned_away: bool = False,
+        pause: float = 0.0,
+    ) -> None:
+        """Says what became of the request; tokens unknown: the estimate stands."""
+        self.used, self.answered = tokens, answered
+        self.turned_away, self.pause = turned_away, pause
+
+
+class Rates:
+    """Lets requests through to one endpoint, within its limits.
+
+    A request counts from the moment it is let through until a minute after its end, whenever the
+    endpoint saw it in between, so that no sliding minute on the endpoint's clock holds more than
+    allowed. Tokens are an estimate from above until the answer says how many they were; a request
+    larger than the limit passes alone.
+
+    If the endpoint turns a request away (429), the number in flight falls by the factor
+    `DECREASE`, once per round trip: requests that were under way at the last fall do not count
+    again. Every answer then raises it by a share, one per round trip, up to `max_concurrent`.
+    """
+
+    def __init__(
+        self,
+        max_concurrent: int,
+        *,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        window: float = MINUTE,
+    ) -> None:
+        self._most = max_concurrent
+        self._requests = math.inf if requests_per_minute is None else requests_per_minute
+        self._tokens = math.inf if tokens_per_minute is None else tokens_per_minute
+        self._window = window
+        self._over: deque[Lease] = deque()  # requests that ended within a minute, by their end
+        self._used = 0  # tokens, those of requests in flight included
+        self._in_flight = 0
+        self._fell = -math.inf
+        self._paused_until = -math.inf
+        self.allowance = float(max_concurrent)
+
+    def wait(self, tokens: int, *, now: float) -> float:
+        """Returns the seconds until so many tokens may pass; infinite: once another ends."""
+        if self._in_flight >= int(self.allowance):
+            return math.inf
+        while self._over and self._over[0].ended + self._window <= now:
+            self._used -= self._over.popleft().tokens
+        count, used, opening = self._in_flight + len(self._over), self._used, now
+        for lease in (*self._over, None):
+            if not count or (count < self._requests and used + tokens <= self._tokens):
+                return max(0.0, self._paused_until - now, opening - now)
+            if lease is not None:
+                opening = lease.ended + self._window
+                count, used = count - 1, used - lease.tokens
+        return math.inf
+
+    def admit(self, lease: Lease, *, now: float) -> None:
+        """Counts a request that is let through."""
+        lease.granted = now
+        self._in_flight += 1
+        self._used += lease.tokens
+
+    def release(self, lease: Lease, *, now: float) -> None:
+        """Takes note of a request's end, and of what the endpoint said."""
+        self._in_flight -= 1
+        lease.ended = now
+        if lease.used is not None:
+            self._used += lease.used - lease.tokens
+            lease.tokens = lease.used
+        if self._requests != math.inf or self._tokens != math.inf:
+            self._over.append(lease)
+        self._paused_until = max(self._paused_until, now + lease.pause)
+        if lease.turned_away and lease.granted > self._fell:
+            self.allowance = max(1.0, self.allowance * DECREASE)
+            self._fell = now
+        elif lease.answered:
+            self.allowance = min(float(self._most), self.allowance + 1 / self.allowance)
+
+
 class SlotCancelled(Exception):  # noqa: N818
     """The wait for a slot was given up because of `Slots.cancel`."""
-
-
-class _Door(Rates):
-    """An endpoint's rates, with the requests that wait for them, a heap."""
-
-    def __init__(self, *limits: Any, **named: Any) -> None:
-        super().__init__(*limits, **named)
-        self.waiting: list[_Waiter] = []
 
 
 @dataclass(order=True)
@@ -40,7 +129,7 @@ class _Waiter:
     priority: Priority
     arrival: int
     owner: object = field(compare=False)
-    door: _Door = field(compare=False)
+    rates: Rates = field(compare=False)
     lease: Lease = field(compare=False)
     woken: threading.Event = field(compare=False, default_factory=threading.Event)
     granted: bool = field(compare=False, default=False)
@@ -72,12 +161,8 @@ class Slots:
             ...                                   # send one request
             lease.settle(tokens_used)             # gives back what was reserved in excess
 
-    The slots are shared by all endpoints; each endpoint has its own (sliding) minute, its own
-    allowance after a 429 and its own pause, so that one that is busy does not hold up the others.
-
-    Attributes:
-        in_flight: Slots taken now.
-        waiting: Requests that wait now.
+    The slots are shared by all endpoints; each endpoint has its own `Rates`, so that one that is
+    busy does not hold up the others. `in_flight` slots are taken now.
     """
 
     def __init__(
@@ -96,21 +181,27 @@ class Slots:
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value!r}")
         self.max_concurrent = max_concurrent
-        self._new_door = functools.partial(
-            _Door,
+        self._new_rates = functools.partial(
+            Rates,
             max_concurrent,
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
             window=window,
         )
-        self._doors: dict[str, _Door] = {}
+        self._rates: dict[str, Rates] = {}
+        self._waiting: list[_Waiter] = []  # sorted
         self._lock = threading.Lock()
         self._arrivals = itertools.count()
-        self.in_flight = self.waiting = 0
+        self.in_flight = 0
         self._gone: set[object] = set()  # owners who cancelled; None: all
         self._alarm: threading.Timer | None = None
         self._now = time.monotonic()  # as of the last change
         self._load = Load(slots=max_concurrent)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait now."""
+        return len(self._waiting)
 
     @property
     def load(self) -> Load:
@@ -132,73 +223,63 @@ class Slots:
             tokens: Of prompt and reply, estimated from above; the lease is told the real ones.
         """
         with self._lock:
-            door = self._doors.get(endpoint) or self._doors.setdefault(endpoint, self._new_door())
-        waiter = _Waiter(priority, next(self._arrivals), owner, door, Lease(tokens))
+            rates = self._rates.get(endpoint) or self._rates.setdefault(endpoint, self._new_rates())
+            waiter = _Waiter(priority, next(self._arrivals), owner, rates, Lease(tokens))
         try:  # a KeyboardInterrupt must not leak the slot, either
-            self._take(waiter)
+            with self._lock:
+                if self._gone & {None, owner}:
+                    waiter.woken.set()
+                else:
+                    self._measure()
+                    bisect.insort(self._waiting, waiter)
+                    self._grant()
+            if not waiter.granted:
+                waiter.woken.wait()
+            if not waiter.granted:
+                raise SlotCancelled("the wait for a slot was cancelled")
             yield waiter.lease
         finally:
-            self._give_back(waiter)
+            with self._lock:
+                self._measure()
+                if waiter.granted:
+                    self.in_flight -= 1
+                    rates.release(waiter.lease, now=self._now)
+                elif waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                self._grant()
 
     def cancel(self, owner: object = None) -> None:
         """Makes all waiters of `owner` (None: all), now and later, raise `SlotCancelled`."""
         with self._lock:
             self._gone.add(owner)
             self._measure()
-            for door in self._doors.values():
-                for waiter in [w for w in door.waiting if owner in (None, w.owner)]:
-                    waiter.woken.set()
-                    door.waiting.remove(waiter)
-                heapq.heapify(door.waiting)
-            self._grant()
-
-    def _take(self, waiter: _Waiter) -> None:
-        with self._lock:
-            if self._gone & {None, waiter.owner}:
+            for waiter in [w for w in self._waiting if owner in (None, w.owner)]:
                 waiter.woken.set()
-            else:
-                self._measure()
-                heapq.heappush(waiter.door.waiting, waiter)
-                self._grant()
-        if not waiter.granted:
-            waiter.woken.wait()
-        if not waiter.granted:
-            raise SlotCancelled("the wait for a slot was cancelled")
-
-    def _give_back(self, waiter: _Waiter) -> None:
-        """Ends a slot, or the wait for it."""
-        door = waiter.door
-        with self._lock:
-            self._measure()
-            if waiter.granted:
-                self.in_flight -= 1
-                door.release(waiter.lease, now=self._now)
-            elif waiter in door.waiting:
-                door.waiting.remove(waiter)
-                heapq.heapify(door.waiting)
+                self._waiting.remove(waiter)
             self._grant()
 
     def _grant(self) -> None:
         """Hands free slots to those who wait and may pass; the lock is held."""
-        now, opening = self._now, math.inf
-        while self.in_flight < self.max_concurrent:
-            doors = [door for door in self._doors.values() if door.waiting]
-            waits = [door.wait(door.waiting[0].lease.tokens, now=now) for door in doors]
-            ready = [door for door, wait in zip(doors, waits, strict=True) if wait <= 0]
-            if not ready:
-                opening = min(waits, default=math.inf)
+        opening, shut = math.inf, set[Rates]()
+        for waiter in self._waiting.copy():
+            if self.in_flight == self.max_concurrent:
+                opening = math.inf
                 break
-            door = min(ready, key=lambda each: each.waiting[0])
-            waiter = heapq.heappop(door.waiting)
-            door.admit(waiter.lease, now=now)
+            if waiter.rates in shut:
+                continue
+            if wait := waiter.rates.wait(waiter.lease.tokens, now=self._now):
+                shut.add(waiter.rates)
+                opening = min(opening, wait)
+                continue
+            waiter.rates.admit(waiter.lease, now=self._now)
+            self._waiting.remove(waiter)
             self.in_flight += 1
             waiter.granted = True
             waiter.woken.set()
-        self.waiting = sum(len(door.waiting) for door in self._doors.values())
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self.in_flight < self.max_concurrent and opening < math.inf:
+        if opening < math.inf and self.in_flight < self.max_concurrent:
             self._alarm = threading.Timer(opening, self._ring)
             self._alarm.daemon = True
             self._alarm.start()
@@ -213,9 +294,9 @@ class Slots:
         """Adds up the load since the last change; the lock is held."""
         before, self._now, load = self._now, time.monotonic(), self._load
         seconds = self._now - before
-        if self.waiting or self.in_flight:
+        if self._waiting or self.in_flight:
             load.open += seconds
             load.busy += self.in_flight * seconds
-            load.queued += self.waiting * seconds
-            if self.waiting and self.in_flight < self.max_concurrent:
+            load.queued += len(self._waiting) * seconds
+            if self._waiting and self.in_flight < self.max_concurrent:
                 load.limited += seconds

@@ -18,6 +18,9 @@ from evo.records import Header, Model, Sampling
 
 FILE_VARIABLE = "EVO_MODELS"
 USER_FILE = Path("~/.config/evo/models.toml")
+_LEAST = {"input_price": 0, "cached_price": 0, "output_price": 0}  # dollars
+_LEAST |= {"active_parameters": 1, "context": 1}
+_POINTING = ("base_url", "key_variable", "id", "extra_body")  # where calls go, and what they hold
 
 
 class ModelError(ValueError):
@@ -25,10 +28,9 @@ class ModelError(ValueError):
 
 
 def load_models() -> dict[str, Model]:
-    """Returns all known models by name: shipped, of installed packages, and the user's.
+    """Returns all known models by name: shipped, of installed packages, and the user's own.
 
-    A package adds models by entry points of the group `evo.models`. The user's own are in the file
-    that `EVO_MODELS` names, else in `~/.config/evo/models.toml`.
+    The latter are in the file that `EVO_MODELS` names, else in `~/.config/evo/models.toml`.
     """
     models = dict(_shipped())
     for name, model in plugged_in("evo.models").items():
@@ -72,7 +74,7 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
     if given is not None:
         return find_model(given)
     own = load_models().get(logged.name)
-    states = {k: v for k, v in _pointing(logged).items() if v is not None}
+    states = {n: v for n in _POINTING if (v := getattr(logged, n)) is not None}
     command = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(logged.name)}"
     if own is None:
         raise ModelError(
@@ -80,7 +82,7 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
             f"not say where calls go: add [{json.dumps(logged.name)}] to {USER_FILE} and go on "
             f"with `{command}`, or name another of `evo models`"
         )
-    yours = _pointing(own) | {"id": own.id or own.name}
+    yours = {n: getattr(own, n) for n in _POINTING} | {"id": own.id or own.name}
     if any(yours[name] != value for name, value in states.items()):
         raise ModelError(
             f"{path}: its model {logged.name!r} says {_said(states)}, yours says {_said(yours)}; "
@@ -102,11 +104,6 @@ def own_models(header: Header, path: object, given: str | Model | None = None) -
             f"that name; a log does not say where calls go: add or change it in {USER_FILE}"
         ) from None
     return msgspec.structs.replace(own, critic=msgspec.structs.replace(critic, model=scores))
-
-
-def _pointing(model: Model) -> dict[str, object]:
-    """Returns what a model says of where its calls go and what they hold."""
-    return {name: getattr(model, name) for name in ("base_url", "key_variable", "id", "extra_body")}
 
 
 def _said(states: dict[str, object]) -> str:
@@ -180,12 +177,8 @@ def _model(name: str, table: object) -> Model:
     model = msgspec.convert({"name": name, **fields}, Model)
     model = msgspec.structs.replace(model, extra_body=model.extra_body | dict.fromkeys(omit))
     resolve_sampling(model)
-    for field in ("input_price", "cached_price", "output_price"):
+    for field, least in _LEAST.items():
         value = getattr(model, field)
-        if value is not None and not 0 <= value < float("inf"):
-            raise ValueError(f"{field}: expected dollars of at least 0, got {value!r}")
-    for field in ("active_parameters", "context"):
-        value = getattr(model, field)
-        if value is not None and value < 1:
-            raise ValueError(f"{field}: expected at least 1, got {value!r}")
+        if value is not None and not least <= value < float("inf"):
+            raise ValueError(f"{field}: expected a number of at least {least}, got {value!r}")
     return model

@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import BinaryIO, Literal, get_args
@@ -55,13 +56,17 @@ def parse_faults(text: str | None) -> dict[Fault, float]:
     return found
 
 
+@dataclass(frozen=True)
 class Latency:
     """Lognormal latency: its median, seconds, and the standard deviation of its logarithm."""
 
-    def __init__(self, median: float, sigma: float = 0.0) -> None:
-        if not (0 <= median < math.inf and 0 <= sigma < math.inf):
-            raise ValueError(f"latency: expected numbers of at least 0, got {median!r}, {sigma!r}")
-        self.median, self.sigma = median, sigma
+    median: float
+    sigma: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.median < math.inf and 0 <= self.sigma < math.inf):
+            words = f"got {self.median!r}, {self.sigma!r}"
+            raise ValueError(f"latency: expected numbers of at least 0, {words}")
 
     def seconds(self, body: bytes) -> float:
         """Returns the latency of a request, seconds: the same for the same body."""
@@ -75,20 +80,11 @@ class OfflineServer(Listener):
         with OfflineServer() as server:
             openai.OpenAI(base_url=server.url, api_key="none")
 
-    Args:
-        host: Address to listen on.
-        port: 0 picks a free one.
-        latency: Simulated latency; None: none.
-        faults: Such as `rate_limit:0.1,server_error:0.05`, see `parse_faults`. A request that is
-            repeated draws anew, so that a retry can succeed.
-        request_log: File that gets one JSON line per POST just before it is answered: `received`
-            and `answered` (seconds since the server began), `status` (HTTP; 0: no answer, or
-            nobody there to take it), `seed`, `prompt_hash` (SHA-256 of the messages), `usage`,
-            `in_flight` (when received).
-
-    Raises:
-        ValueError: A port above 65535, or faults that `parse_faults` refuses.
-        OSError: On entering: the address or the request log cannot be had.
+    Faults are such as `rate_limit:0.1,server_error:0.05`; a request that is repeated draws anew, so
+    that a retry can succeed. The file `request_log` gets one JSON line per POST just before it is
+    answered: `received` and `answered` (seconds since the server began), `status` (HTTP; 0: no
+    answer, or nobody there to take it), `seed`, `prompt_hash` (SHA-256 of the messages), `usage`,
+    `in_flight` (when received).
     """
 
     def __init__(

@@ -26,18 +26,10 @@ from evo.llm.client import Call, ModelClient
 from evo.llm.limits import Slots
 from evo.llm.network import OfflineTransport
 from evo.llm.server import OfflineServer
-from evo.records import Attempt, Child, Model, Sampling
+from evo.records import Child, Model, Sampling
 
 SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=100)
 MESSAGES = [{"role": "user", "content": "hello"}]
-USAGE = {"prompt_tokens": 5, "completion_tokens": 6}
-
-
-def answered(reply: str = "hi", latency: float = 1.5) -> Call:
-    attempt = Attempt(
-        status="ok", latency=latency, usage=USAGE, finish_reason="stop", http_status=200
-    )
-    return Call((attempt,), reply, "thought", "stop")
 
 
 class Counting(OfflineTransport):
@@ -153,10 +145,10 @@ def test_the_size_is_bounded_and_the_used_stay(tmp_path: Path) -> None:
     cache = ResponseCache.open(path, max_bytes=bound)
     keys = [random.Random(i).randbytes(32) for i in range(1000)]
     for key in keys:
-        cache.keep(key, answered("x" * 4000))
-        assert cache.find(keys[0]) is not None  # used all the time, so it is never the oldest
-    assert cache.find(keys[1]) is None
-    assert all(cache.find(key) for key in keys[-100:])
+        cache.put(key, b"x" * 4000)
+        assert cache.get(keys[0]) is not None  # used all the time, so it is never the oldest
+    assert cache.get(keys[1]) is None
+    assert all(cache.get(key) for key in keys[-100:])
     cache.close()
     assert 0.8 * bound < path.stat().st_size < 1.1 * bound
 
@@ -165,12 +157,12 @@ def test_a_damaged_row_is_a_miss(tmp_path: Path) -> None:
     path, key = tmp_path / "c.sqlite", b"k" * 32
     cache = ResponseCache.open(path)
     for damage in ("content = x'00'", "content = 'text'", "checksum = 5", "checksum = 'text'"):
-        cache.keep(key, answered())
-        assert cache.find(key) is not None
+        cache.put(key, b"told")
+        assert cache.get(key) == b"told"
         with sqlite3.connect(path) as file:
             file.execute(f"UPDATE replies SET {damage}")
         file.close()
-        assert cache.find(key) is None
+        assert cache.get(key) is None
     cache.close()
     assert list(tmp_path.iterdir()) == [path]
 
@@ -256,7 +248,7 @@ def filled() -> bytes:
         path = Path(folder) / "c.sqlite"
         cache = ResponseCache.open(path)
         for number in range(100):
-            cache.keep(bytes([number]) * 32, answered(f"reply {number} " * 50))
+            cache.put(bytes([number]) * 32, f"reply {number} ".encode() * 50)
         cache.close()
         return path.read_bytes()
 
@@ -282,8 +274,8 @@ def test_a_damaged_file_gives_true_replies_or_none(filled: bytes, seed: int, dam
             assert path.read_bytes() == content
             return
         for number in range(100):
-            found = cache.find(bytes([number]) * 32)
-            assert found is None or found.reply == f"reply {number} " * 50
-            cache.keep(bytes([number]) * 32, answered("new"))
+            found = cache.get(bytes([number]) * 32)
+            assert found is None or found == f"reply {number} ".encode() * 50
+            cache.put(bytes([number]) * 32, b"new")
         cache.close()
     assert len(told) <= 1

@@ -1,4 +1,4 @@
-"""Slots: never too many, never one idle, by priority and then by arrival."""
+"""Slots and rates: never too many, never one idle, by priority; no sliding minute too full."""
 
 import math
 import threading
@@ -9,15 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evo.llm.limits import SlotCancelled, Slots
+from evo.llm.limits import DECREASE, MINUTE, Lease, Rates, SlotCancelled, Slots
+
+
+def together(slots: Slots, count: int, work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (slots.in_flight, slots.waiting) == (0, 0)
 
 
 def queue_up(slots: Slots, priorities: list[tuple[int, ...]]) -> list[int]:
     """Lets requests arrive in order while the only slot is taken; returns the order they got it."""
     order: list[int] = []
 
-    def work(number: int) -> None:
-        with slots.slot(priorities[number]):
+    def work(number: int) -> None:  # slots are shared by endpoints
+        with slots.slot(priorities[number], endpoint=f"{number % 3}"):
             order.append(number)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(len(priorities))]
@@ -50,13 +59,8 @@ def test_as_many_as_allowed_are_in_flight_and_never_more():
                     most[0] = max(most[0], slots.in_flight)
                 time.sleep(0.0005)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(slots, 20, work)
     assert most[0] == 5
-    assert slots.in_flight == 0
     assert slots.load.queued > 0
 
 
@@ -136,15 +140,6 @@ def hold(slots: Slots, endpoint: str = "", *, seconds: float = 0.0, **settled: o
         lease.settle(1, **settled)
 
 
-def together(slots: Slots, count: int, work: Callable[[int], None]) -> None:
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (slots.in_flight, slots.waiting) == (0, 0)
-
-
 def test_a_limit_per_minute_lets_waiters_through_as_it_opens():
     slots, sent = Slots(50, requests_per_minute=5, window=0.2), list[float]()
 
@@ -172,24 +167,6 @@ def test_a_pause_holds_up_its_own_endpoint_alone():
     threads[0].join(30)
     assert outcomes == ["cancelled"]
     assert slots.load.limited > 0.3
-
-
-def test_slots_are_shared_by_endpoints_and_older_generations_go_first():
-    slots, order = Slots(1), list[str]()
-
-    def work(number: int) -> None:
-        with slots.slot((3 - number,), endpoint=f"{number}"):
-            order.append(f"{number}")
-
-    with slots.slot():
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
-        for thread in threads:
-            thread.start()
-        while slots.waiting < 3:
-            time.sleep(0.0005)
-    for thread in threads:
-        thread.join()
-    assert order == ["2", "1", "0"]
 
 
 def test_after_a_refusal_fewer_fly_and_later_as_many_as_before():
@@ -234,3 +211,106 @@ def test_the_load_adds_up():
 def test_limits_below_one_are_refused(name):
     with pytest.raises(ValueError, match=name):
         Slots(1, **{name: 0})
+
+
+# --- on a clock of their own
+
+requests = st.lists(
+    st.tuples(
+        st.integers(0, 400),  # tokens it really uses
+        st.integers(0, 300),  # tokens estimated in excess
+        st.floats(0, 30),  # seconds on the way
+        st.floats(0, 90),  # seconds of the answer
+        st.booleans(),  # whether its usage becomes known
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+def play(gate: Rates, plans: list[tuple[int, int, float, float, bool]]) -> list[tuple[float, int]]:
+    """Sends requests as soon as the gate lets them; returns when each arrived, and its tokens."""
+    now, seen = 0.0, list[tuple[float, int]]()
+    flying: list[tuple[float, Lease]] = []
+    for used, excess, transit, answer, known in plans:
+        while wait := gate.wait(used + excess, now=now):
+            end = min((end for end, _ in flying), default=math.inf)
+            assert min(end, wait) < math.inf, "nothing would ever let it through"
+            now = min(end, max(now + wait, math.nextafter(now, math.inf)))
+            for ended, lease in [each for each in flying if each[0] <= now]:
+                gate.release(lease, now=ended)
+                flying.remove((ended, lease))
+        lease = Lease(used + excess)
+        gate.admit(lease, now=now)
+        lease.settle(used if known else None)
+        seen.append((now + transit, used))
+        flying.append((now + transit + answer, lease))
+    return seen
+
+
+@given(requests, st.integers(1, 12), st.integers(700, 2500), st.integers(1, 30))
+def test_no_sliding_minute_of_the_endpoint_holds_more_than_allowed(plans, rpm, tpm, slots):
+    gate = Rates(slots, requests_per_minute=rpm, tokens_per_minute=tpm)
+    seen = sorted(play(gate, plans))
+    for start, _ in seen:
+        inside = [used for at, used in seen if start <= at < start + MINUTE]
+        assert len(inside) <= rpm
+        assert sum(inside) <= tpm
+
+
+@given(st.integers(1, 50), st.integers(1, 200))
+def test_a_minutes_worth_passes_at_once_and_the_next_a_minute_later(rpm, count):
+    seen = play(Rates(1000, requests_per_minute=rpm), [(1, 0, 0.0, 0.0, True)] * count)
+    assert [at for at, _ in seen] == pytest.approx([60.0 * (k // rpm) for k in range(count)])
+
+
+def test_a_request_larger_than_the_limit_passes_alone():
+    gate = Rates(10, tokens_per_minute=100)
+    assert gate.wait(500, now=0.0) == 0
+    lease = Lease(500)
+    gate.admit(lease, now=0.0)
+    assert gate.wait(1, now=0.0) == math.inf
+    gate.release(lease, now=1.0)
+    assert gate.wait(1, now=1.0) == pytest.approx(60)
+    assert gate.wait(1, now=61.0) == 0
+
+
+def answer(gate: Rates, lease: Lease, now: float, **settled: object) -> None:
+    lease.settle(None, **settled)
+    gate.release(lease, now=now)
+
+
+def test_the_number_in_flight_falls_once_a_round_trip_and_recovers():
+    gate = Rates(16)
+    leases = [Lease(0) for _ in range(16)]
+    for lease in leases:
+        gate.admit(lease, now=0.0)
+    for lease in leases:
+        answer(gate, lease, 1.0, answered=False, turned_away=True)
+    assert gate.allowance == pytest.approx(16 * DECREASE)
+    late = Lease(0)
+    gate.admit(late, now=2.0)
+    answer(gate, late, 3.0, answered=False, turned_away=True)
+    low = gate.allowance
+    assert low == pytest.approx(16 * DECREASE**2)
+    for now in range(round(low)):  # one round trip
+        lease = Lease(0)
+        gate.admit(lease, now=4.0 + now)
+        answer(gate, lease, 4.5 + now)
+    assert low + 0.8 < gate.allowance < low + 1.2
+    for now in range(500):
+        lease = Lease(0)
+        gate.admit(lease, now=20.0 + now)
+        answer(gate, lease, 20.5 + now)
+    assert gate.allowance == 16
+
+
+def test_a_pause_holds_for_everyone_and_the_longest_counts():
+    gate = Rates(8)
+    long, short = Lease(0), Lease(0)
+    gate.admit(long, now=0.0)
+    gate.admit(short, now=0.0)
+    answer(gate, long, 1.0, answered=False, pause=10.0)
+    answer(gate, short, 2.0, answered=False, pause=3.0)
+    assert gate.wait(0, now=2.0) == 9
+    assert gate.wait(0, now=11.0) == 0
