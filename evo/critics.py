@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from evo.cost import Cost, cost_of_children
-from evo.journal import PREFIX, LogError, Reader, Writer, check_folder
+from evo.journal import PREFIX, LogError, Writer, check_folder, go_on
 from evo.llm.cache import CachedClient, ResponseCache
 from evo.llm.client import CallCancelled, Caller, ModelClient
 from evo.llm.limits import Slots
@@ -293,13 +293,9 @@ class Critic:
         with self._log.open("rb") as file:
             if (begins := file.read(len(PREFIX))) and begins != PREFIX:
                 raise LogError(f"{self._log}: no log of a critic; it is left as it is")
-        writer = self._stack.enter_context(Writer.claim(self._log))
-        reader = Reader(self._log, _decoder, what="log of a critic")
-        known = [line.record for line in reader.follow()]
-        writer.cut(reader.length)
-        scorer.learn(call for call in known if call.reply is not None)
-        self.calls = known
-        return writer
+        writer, self.calls = go_on(self._log, _decoder, what="log of a critic")
+        scorer.learn(call for call in self.calls if call.reply is not None)
+        return self._stack.enter_context(writer)
 
     def _note(self, call: CriticCall) -> None:
         if self._writer is not None:

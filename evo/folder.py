@@ -14,11 +14,11 @@ import os
 import re
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -142,18 +142,9 @@ class Contents:
 
 
 def read_config(folder: Path) -> TaskConfig:
-    """Reads task.toml; another tool's config.yaml gives a statement and a time limit it leaves out.
-
-    Raises:
-        TaskError: A key is unknown or its value is not as expected.
-    """
+    """Reads task.toml; another tool's config.yaml gives a statement and time limit it leaves out."""
     path = folder / "task.toml"
-    try:
-        raw = tomllib.loads(_read_text(folder, path))
-    except TaskError:
-        raise
-    except (ValueError, RecursionError, OSError) as error:
-        raise TaskError(f"{path}: not readable as TOML: {error}") from None
+    raw = _parse(folder, path, "TOML", tomllib.loads)
     limits = raw["limits"] if isinstance(raw.get("limits"), dict) else {}
     for prefix, table, names in (
         ("", raw, TaskConfig.__struct_fields__),
@@ -185,14 +176,7 @@ def _foreign(folder: Path) -> tuple[str | None, float | None]:
         return None, None
     import yaml
 
-    try:
-        content = yaml.safe_load(_read_text(folder, path))
-    except TaskError:
-        raise
-    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
-        raise TaskError(f"{path}: not readable as YAML: {error}") from None
-
-    raw = content if isinstance(content, dict) else {}
+    raw = _parse(folder, path, "YAML", yaml.safe_load, yaml.YAMLError)
     prompt, judge = (raw[key] if isinstance(raw.get(key), dict) else {} for key in _SECTIONS)
     told = [prompt.get("system_message"), raw.get("system_message")]
     statement = next((text for text in told if isinstance(text, str) and text), None)
@@ -209,15 +193,16 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
         raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
     names: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-            if node.name == "main" and not isinstance(node, ast.ClassDef):
-                arguments = [argument.arg for argument in node.args.args]
-                names |= {"evaluate"} if writes_results(arguments) else set()  # ShinkaEvolve's
-        elif isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                names |= {alias.asname or alias.name for alias in node.names}
+            case ast.Assign():
+                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.add(node.name)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "main":
+            if writes_results([argument.arg for argument in node.args.args]):
+                names.add("evaluate")  # ShinkaEvolve's
     wanted: list[Isolation] = ["separate", "shared"] if config.entry else ["shared", "separate"]
     if config.isolation is not None:
         wanted = [config.isolation]
@@ -249,14 +234,20 @@ def inside(folder: Path, path: Path) -> Path:
     return path
 
 
-def _read_text(folder: Path, path: Path) -> str:
-    """The text of a file of settings, empty if there is none."""
+def _parse(
+    folder: Path, path: Path, what: str, parse: Callable[[str], Any], *wrong: type[Exception]
+) -> dict[str, Any]:
+    """The content of a file of settings, empty if there is none."""
     if not inside(folder, path).exists():
-        return ""
+        return {}
     if not path.is_file() or (size := path.stat().st_size) > FILE_CAP:
         got = f"{size:,} bytes" if path.is_file() else "something else"
         raise TaskError(f"{path}: expected a file of at most {FILE_CAP:,} bytes, got {got}")
-    return path.read_text(encoding="utf-8")
+    try:
+        content = parse(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError, OSError, *wrong) as error:
+        raise TaskError(f"{path}: not readable as {what}: {error}") from None
+    return content if isinstance(content, dict) else {}
 
 
 def relative(folder: Path, path: Path) -> str:
@@ -270,14 +261,8 @@ def relative(folder: Path, path: Path) -> str:
 def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] | None) -> Contents:
     """Reads what a task embeds, and says what is left out.
 
-    Args:
-        folder: The task's.
-        required: Program, evaluator and data set, already found; embedded whatever they are.
-        declared: Paths and patterns of task.toml's `files`; None: files of known kinds. A file
-            that is named is embedded even if it seems to hold a key.
-
-    Raises:
-        TaskError: A file leads to somewhere outside the folder, or none is as declared.
+    What is `required` (program, evaluator, data set) is embedded whatever it is, and so is a file
+    that is `declared`, even if it seems to hold a key; None: files of known kinds.
     """
     found = {relative(folder, path): path for path in required}
     needed = {*found, *(declared or ())}  # named one by one

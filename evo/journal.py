@@ -105,20 +105,12 @@ class Line(NamedTuple, Generic[R]):
 class Reader(Generic[R]):
     """Reads a file from the beginning on, and later what was added.
 
-        reader = Reader(path, msgspec.json.Decoder(Event))
+        reader = Reader(path, msgspec.json.Decoder(Event), what="log of events")
         for line in reader.follow():
             ...
 
-    Args:
-        path: The file.
-        decoder: Of its lines.
-        first: Type of the first line's record, and of no other; None: any.
-        what: The kind of file, for errors.
-
-    Attributes:
-        length: Bytes of the whole lines that were read: where a writer goes on.
-        lines: Their number.
-        torn: Whether something stands behind them, which a killed writer left.
+    `first` is the type of the first line's record, and of no other. So far `lines` whole lines of
+    `length` bytes were read; `torn`: something stands behind them, which a killed writer left.
     """
 
     def __init__(
@@ -137,8 +129,7 @@ class Reader(Generic[R]):
     def follow(self) -> Iterator[Line[R]]:
         """Yields the records that were added since the last look; at first, all.
 
-        Raises:
-            LogError: A line is damaged, or the file is none of this kind, gone, or another one.
+        `LogError`: a line is damaged, or the file is none of this kind, gone, or another one.
         """
         size = self.length
         for piece in read_pieces(self.path, start=self.length):
@@ -200,11 +191,7 @@ class Reader(Generic[R]):
 def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
     """Yields a file's content behind `start` in pieces of whole lines; a torn end comes last.
 
-    So a log of many children is read without ever being in memory as a whole. Nothing is ever
-    behind the start of a compressed one.
-
-    Raises:
-        LogError: The file cannot be read, is shorter than `start`, or a line is beyond its cap.
+    So a log of many children is read without ever being in memory as a whole.
     """
     longest = cap("EVO_MAX_LINE_MB") << 20
     rest = b""
@@ -221,7 +208,7 @@ def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
 
 
 def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
-    """Yields a file's content behind `start` in pieces of any length; see `read_pieces`."""
+    """Yields a file's content behind `start` in pieces of any length, decompressed."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -270,11 +257,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def check_free(path: Path, *, finished: bool = False) -> None:
-    """Makes the folder of a new file, which may be compressed only if it is written `finished`.
-
-    Raises:
-        LogError: The path exists already, cannot be written, or ends in `.gz` though it is to grow.
-    """
+    """Makes the folder of a new file, which may be compressed only if it is written `finished`."""
     if path.suffix == ".gz" and not finished:
         raise LogError(
             f"{path}: a log is compressed once it is finished (gzip, `evo compact`); begin it as "
@@ -349,15 +332,9 @@ class Writer:
 
     @classmethod
     def claim(cls, path: Path, *, wait: bool = False) -> Self:
-        """Opens a file for writing; `cut` says where to go on.
+        """Opens a file for writing; `cut` says where to go on. `LogBusyError`: another one writes.
 
-        Args:
-            path: A file that exists; with `wait` it is made if need be.
-            wait: Wait for other writers, who hold it for a moment.
-
-        Raises:
-            LogBusyError: Another process is writing it.
-            LogError: It cannot be opened, or is compressed.
+        With `wait` it is made if need be, and other writers, who hold it for a moment, waited for.
         """
         if path.suffix == ".gz":
             raise LogError(f"{path}: a compressed log cannot go on; decompress it first (gunzip)")
@@ -382,11 +359,7 @@ class Writer:
             self._length, self._sound = length, True
 
     def append(self, *records: msgspec.Struct) -> None:
-        """Writes records; they have left this process when this returns.
-
-        Raises:
-            OSError: They cannot be written; nothing of them stays.
-        """
+        """Writes records, which have left this process then; of an OSError nothing stays."""
         lines = b"".join(encode_line(record) for record in records)
         with self._lock:
             try:
@@ -433,11 +406,16 @@ class Writer:
 
 
 def go_on(
-    path: Path, decoder: msgspec.json.Decoder[R], *, first: type | None = None, what: str
+    path: Path,
+    decoder: msgspec.json.Decoder[R],
+    *,
+    first: type | None = None,
+    what: str,
+    wait: bool = False,
 ) -> tuple[Writer, list[R]]:
     """Opens a file that is to go on, without its torn end; returns the writer and what it holds."""
     with ExitStack() as undo:
-        writer = undo.enter_context(Writer.claim(path))
+        writer = undo.enter_context(Writer.claim(path, wait=wait))
         reader = Reader(path, decoder, first=first, what=what)
         records = [line.record for line in reader.follow()]
         writer.cut(reader.length)

@@ -13,13 +13,10 @@ H = TypeVar("H", bound=Hashable)
 
 
 class KeyedStream:
-    """A stream of draws keyed by values.
+    """A stream of draws keyed by JSON values.
 
     It uses `random.Random.random` alone, whose sequence Python guarantees, and plain arithmetic:
     no logarithm or power, whose last bit depends on the C library.
-
-    Args:
-        key: JSON values; equal keys give equal streams.
     """
 
     def __init__(self, *key: object) -> None:

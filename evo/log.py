@@ -61,15 +61,7 @@ def log_reader(path: Path) -> Reader[LeanLine]:
 
 @dataclass(frozen=True)
 class Best:
-    """A program of a run with its evaluation and place; generation 0 is the initial program.
-
-    Attributes:
-        program: None in a compact log.
-        evaluation: How it ended.
-        generation: From 0.
-        index: From 0.
-        value: The construction that it returned, where it was kept.
-    """
+    """A program (None in a compact log) with its evaluation, place and, where kept, its value."""
 
     program: str | None
     evaluation: Evaluation
@@ -122,11 +114,7 @@ class Log:
         self.refresh()
 
     def refresh(self) -> bool:
-        """Reads what was appended since, and nothing again; returns whether there was anything.
-
-        Raises:
-            LogError: A new line is damaged, or the file is gone or another one.
-        """
+        """Reads what was appended since, and nothing again; returns whether there was anything."""
         before = self.reader.lines
         for line in self.reader.follow():
             match line.record:

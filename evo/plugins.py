@@ -42,16 +42,8 @@ def find_named(
 ) -> Callable[..., Made]:
     """Returns what a name stands for, or what can be called as it is, with parameters set.
 
-    Args:
-        what: What messages call it.
-        given: A name, or what is called with `common`.
-        known: What names stand for.
-        parameters: Of it, by name.
-        common: Arguments that whoever calls it gives.
-
-    Raises:
-        ValueError: Nothing has that name.
-        TypeError: Neither a name nor callable, or a parameter that it does not have or needs.
+    `what` is how messages call it, `common` the arguments that whoever calls it gives. ValueError:
+    nothing has that name; TypeError: no callable either, or a parameter that it has not, or needs.
     """
     if not isinstance(given, str) and not callable(given):
         raise TypeError(
@@ -76,26 +68,12 @@ def name_in(known: Mapping[str, Callable[..., Any]], build: Callable[..., Any]) 
 def with_parameters(
     name: str, build: Callable[..., Made], parameters: Mapping[str, Any], common: Sequence[str]
 ) -> Callable[..., Made]:
-    """Returns something that builds, with parameters of its own set.
-
-    Args:
-        name: What messages call it.
-        build: A class or function, or a partial of one.
-        parameters: By name.
-        common: Arguments that whoever calls it gives.
-
-    Raises:
-        TypeError: It has no such parameter, or one that it needs is not given.
-    """
+    """Returns something that builds, with parameters of its own set; see `find_named`."""
     given = {**getattr(build, "keywords", {}), **parameters}
     takes = inspect.signature(getattr(build, "func", build)).parameters
-    some = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
-    own = {
-        key: parameter
-        for key, parameter in takes.items()
-        if key not in common and parameter.kind is not parameter.VAR_KEYWORD
-    }
-    if wrong := [key for key in given if key not in own and not some]:
+    named = {k: each for k, each in takes.items() if each.kind is not each.VAR_KEYWORD}
+    own = {key: each for key, each in named.items() if key not in common}
+    if wrong := [key for key in given if key not in own and len(named) == len(takes)]:
         known = ", ".join(own) or "none"
         raise TypeError(f"{name}: unknown parameter {wrong[0]!r} (known: {known})")
     for key, parameter in own.items():

@@ -29,6 +29,7 @@ from evo.records import Isolation, Limits, TaskRecord
 SHIPPED = Path(__file__).with_name("tasks")
 PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
+_KEPT = ("entry", "picture", "private", "score", "critic", "rubric")  # as task.toml says
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 
 
@@ -65,11 +66,6 @@ class Task:
     def initial_program(self) -> str:
         """Source text of generation 0."""
         return self.record.files[self.record.program_file]
-
-    @property
-    def evaluator_source(self) -> str:
-        """Source text of the evaluator; empty where a critic scores."""
-        return self.record.files.get(self.record.evaluator_file, "")
 
     def __repr__(self) -> str:
         record = self.record
@@ -138,15 +134,10 @@ def load_task(
         statement=(config.statement or statement).strip(),
         evolves=evolves,
         isolation=isolation,
-        entry=config.entry,
-        picture=config.picture,
         omitted=tuple(contents.omitted),
         instances_file=names.get("data set", ""),
         harness_file=names.get("harness", ""),
-        private=config.private,
-        score=config.score,
-        critic=config.critic,
-        rubric=config.rubric,
+        **{key: getattr(config, key) for key in _KEPT},
     )
     _check_entry_and_instances(folder, record)
     try:
@@ -281,9 +272,6 @@ def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
 
     An instance has a `prompt`, what the model is asked, if a text evolves; else an `input`, what
     the program's function is given. All else is for the evaluator.
-
-    Raises:
-        TaskError: A line is no such object; names file and line.
     """
     asks = task.asks_model
     needed = "prompt" if asks else "input"

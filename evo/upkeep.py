@@ -31,13 +31,7 @@ _decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found.
-
-    Attributes:
-        log: The log itself.
-        faults: In words; none if it is sound.
-        task: Whether its task is the installed one of that name, in words.
-    """
+    """What `verify` found, in words: `faults`, and whether its task is the installed one."""
 
     log: Log
     faults: tuple[str, ...]
@@ -97,7 +91,6 @@ def _faults(log: Log) -> Iterator[str]:
             )
         for file in {task.program_file, task.evaluator_file} - {"", *task.files}:
             yield f"its task has no file {file!r}, which the header names"
-    places = {(o.generation, o.index) for o in log.outcomes}
     by_generation: dict[int, dict[int, Outcome]] = {}
     for outcome in log.outcomes:
         by_generation.setdefault(outcome.generation, {})[outcome.index] = outcome
@@ -125,7 +118,8 @@ def _faults(log: Log) -> Iterator[str]:
                 f"generation {generation.generation} states best fitness {stated!r}, but its "
                 f"children and parent give {top!r}"
             )
-        if generation.best != (0, 0) and generation.best not in places:
+        made, index = generation.best
+        if generation.best != (0, 0) and index not in by_generation.get(made, {}):
             yield f"generation {generation.generation} names as best {generation.best}, not logged"
         best = stated
     yield from _wrong_means(log)
@@ -199,29 +193,25 @@ def _wrong_inheritance(log: Log) -> Iterator[str]:
 
 
 def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Writes every sound line of a damaged log to a new one.
+    """Writes every sound line of a damaged log to a new one; returns in words what was lost.
 
-    Returns:
-        What was lost and what that leaves amiss, in words; nothing if the log was sound.
-
-    Raises:
-        LogError: Not even its header is sound, or the target exists or cannot be written.
+    `LogError`: not even its header is sound, or the target exists or cannot be written.
     """
     kept, lost = _salvage(Path(path))
     if not kept or not isinstance(_decoder.decode(kept[0]), Header):
         raise LogError(f"{path}: its first line, the header, is damaged: nothing can be salvaged")
-    seen: set[tuple[int, int]] = set()
-    sound = kept[:1]
-    for line in kept[1:]:
-        record = _decoder.decode(line)
-        place = (record.generation, record.index) if isinstance(record, Child) else None
-        if isinstance(record, Header) or place in seen:
-            lost.append(f"{'a second header' if place is None else f'child {place} again'}")
-            continue
-        if place is not None:
-            seen.add(place)
-        sound.append(line)
-    write_new(Path(target), b"".join(sound))
+    sound: dict[str, bytes] = {}
+    for number, line in enumerate(kept):
+        name, record = f"line {number}", _decoder.decode(line)
+        if isinstance(record, Child):
+            name = f"child {(record.generation, record.index)}"
+        elif isinstance(record, Header):
+            name = "a header"
+        if name in sound:
+            lost.append(f"{name} again")
+        else:
+            sound[name] = line
+    write_new(Path(target), b"".join(sound.values()))
     return (*lost, *_faults(read_log(target)))
 
 

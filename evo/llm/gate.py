@@ -358,8 +358,9 @@ def worst_case(body: Mapping[str, Any], size: int, model: Model) -> dict[str, fl
     plain = all(isinstance(m, dict) and _is_text(m.get("content")) for m in messages)
     prompt = min(whole, size + _EXTRA * (1 + len(messages))) if plain else whole
     stated = body.get("max_completion_tokens") or body.get("max_tokens")
-    bounded = isinstance(stated, int) and not isinstance(stated, bool) and stated > 0
-    return cost_of_tokens((prompt, 0.0, min(whole, stated) if bounded else whole), model)
+    if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0:
+        return cost_of_tokens((prompt, 0.0, min(whole, stated)), model)
+    return cost_of_tokens((prompt, 0.0, whole), model)
 
 
 def _is_text(content: object) -> bool:

@@ -36,10 +36,8 @@ _TRIES = 3  # each ends only after Dask itself saw several workers die over one 
 class ClusterEvaluator:
     """Evaluates programs on the workers of a Dask cluster; used like an `Evaluator`.
 
-    Args:
-        client: Connected to the scheduler.
-        workers: Evaluations at a time at most; None: only the cluster limits them.
-        owned: Close the client with the evaluator.
+    At most `workers` at a time; None: only the cluster limits them. An `owned` client is closed
+    with the evaluator.
     """
 
     def __init__(
@@ -55,11 +53,7 @@ class ClusterEvaluator:
 
     @property
     def protections(self) -> tuple[str, ...]:
-        """Names of the layers that are active on every worker.
-
-        Raises:
-            SandboxError: There is no worker, or one cannot evaluate.
-        """
+        """Names of the layers active on every worker; `SandboxError` if none can evaluate."""
         import distributed
 
         where, own = self._client.scheduler_info()["address"], version("evo-replay")
@@ -131,18 +125,10 @@ def _describe() -> tuple[str, tuple[str, ...]]:
 def open_evaluator(
     workers: int | None, scheduler: str | None = None
 ) -> Evaluator | ClusterEvaluator:
-    """Where programs are evaluated.
+    """Where programs are evaluated, so many at a time; None: one per core, all of a cluster.
 
-    The cluster of a Dask scheduler if one is given, or of the calling thread's
+    The cluster of a Dask scheduler (`tcp://host:8786`) if one is given, or of the calling thread's
     `joblib.parallel_config(backend="dask")`; else this machine.
-
-    Args:
-        workers: Evaluations at a time; None: one per core here, all threads of a cluster.
-        scheduler: Address of a Dask scheduler, such as `tcp://host:8786`.
-
-    Raises:
-        ValueError: Dask is not installed, or joblib's backend is another cluster's.
-        OSError: The scheduler does not answer.
     """
     if scheduler is not None:
         return ClusterEvaluator(_connect(scheduler), workers=workers, owned=True)

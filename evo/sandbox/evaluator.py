@@ -94,23 +94,20 @@ class Evaluator:
         draw: int = 0,
         seed: int = 0,
     ) -> Evaluation:
-        """Evaluate one program; waits for a free worker.
+        """Evaluate one program, or a text that evolves; waits for a free worker.
 
         Whatever the program does becomes a status. A worker that dies is replaced and the
-        evaluation repeated once; what fails then is the sandbox, not the program.
+        evaluation repeated once; what fails then is the sandbox, not the program (`SandboxError`).
+        `EvaluatorClosed`: `close` was called, possibly meanwhile.
 
         Args:
-            task: The task.
-            program: Source text, or the text that evolves.
+            task: What is evaluated, and how.
+            program: Source text.
             limits: Limits of the evaluation, held to the local maxima.
             keep_value: Keep the returned construction, unless it is large, as nested lists
                 (isolation `separate`); of a task that says how it is drawn it is always kept.
             draw: Which draw of its randomness; 0 is keyed by the program's text.
             seed: Of the run, which keys the other draws.
-
-        Raises:
-            EvaluatorClosed: `close` was called, possibly meanwhile.
-            SandboxError: No worker could be started, or two failed.
         """
         try:
             program.encode()
@@ -134,7 +131,7 @@ class Evaluator:
                     raise
                 self._pool.check_open()
                 reason = f"{error}{worker.last_words()}"
-                deaths += worker.was_killed
+                deaths += worker.was_killed()
         if deaths == 2 and "pid" not in self.protections:  # then programs can signal the server
             return Evaluation(status="error", error="the program ended its own sandbox, twice")
         raise SandboxError(f"the sandbox failed twice over one evaluation: {reason}")
@@ -280,7 +277,6 @@ class _Worker:
                 remove_tree(folder)
             self._words = words[-2000:].decode("utf-8", "replace").strip()
 
-    @property
     def was_killed(self) -> bool:
         """Whether servers that were stopped ended otherwise than by an error of their own."""
         return self._process.returncode != 1

@@ -24,7 +24,7 @@ from evo.budget import UNITS, Ledger, Turns, Worst
 from evo.configuration import Goal, Settings
 from evo.cost import cost_of_calls
 from evo.handle import Control
-from evo.journal import Reader, Writer
+from evo.journal import Writer, go_on
 from evo.llm.client import CallCancelled, EndpointRefused
 from evo.log import Log, read_log
 from evo.records import End, Header, Initial, Record
@@ -314,10 +314,8 @@ class RowSamples(LiveSamples):
         self._agent, self._choices, self._weight = agent, choices, cost_weight
         self._rows, self._order = rows, order
         path = session.folder / "agent.jsonl"
-        self._writer = session.stack.enter_context(Writer.claim(path, wait=True))
-        reader = Reader(path, _decoder, what="journal of a selection")
-        lines = [line.record for line in reader.follow()]
-        self._writer.cut(reader.length)
+        self._writer, lines = go_on(path, _decoder, what="journal of a selection", wait=True)
+        session.stack.enter_context(self._writer)
         self._known = {(line.choice, line.row): line for line in lines}
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
