@@ -142,7 +142,7 @@ class Contents:
 
 
 def read_config(folder: Path) -> TaskConfig:
-    """Reads task.toml; another tool's config.yaml gives a statement and time limit it leaves out."""
+    """Reads task.toml; another tool's config.yaml fills in a statement and a time limit."""
     path = folder / "task.toml"
     raw = _parse(folder, path, "TOML", tomllib.loads)
     limits = raw["limits"] if isinstance(raw.get("limits"), dict) else {}
@@ -200,9 +200,9 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
                 names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.add(node.name)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "main":
-            if writes_results([argument.arg for argument in node.args.args]):
-                names.add("evaluate")  # ShinkaEvolve's
+        main = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "main"
+        if main and writes_results([argument.arg for argument in node.args.args]):
+            names.add("evaluate")  # ShinkaEvolve's
     wanted: list[Isolation] = ["separate", "shared"] if config.entry else ["shared", "separate"]
     if config.isolation is not None:
         wanted = [config.isolation]
