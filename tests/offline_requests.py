@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,16 +90,3 @@ def parses(program: str) -> bool:
     except SyntaxError:
         return False
     return True
-
-
-def digest_of_many() -> str:
-    """SHA-256 over replies to requests of all kinds."""
-    digest = hashlib.sha256()
-    for parent in (*PARENTS.values(), *(descend(p, 6)[-1] for p in PARENTS.values()), TOY):
-        for seed in range(6):
-            for system in ("", SEARCH_REPLACE, TAGGED):
-                digest.update(post(showing(parent, system=system), seed=seed).content)
-    for seed in range(20):
-        digest.update(post(showing(TEXT, language="text"), seed=seed).content)
-        digest.update(post([{"role": "user", "content": "Problem: 3 + 4?"}], seed=seed).content)
-    return digest.hexdigest()

@@ -336,7 +336,7 @@ def test_no_order_of_requests_overshoots_tokens(
     for prompt, completion, known in requests:
         worst = prompt + completion
         try:
-            sent = account.admit("", "", cost_of_tokens(prompt, 0, completion, Model(name="m")))
+            sent = account.admit("", "", cost_of_tokens((prompt, 0, completion), Model(name="m")))
             flying.append((sent, worst, known))
         except Refused as no:
             rest = limit - paid - worst
