@@ -200,9 +200,9 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
                 names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.add(node.name)
-        main = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "main"
-        if main and writes_results([argument.arg for argument in node.args.args]):
-            names.add("evaluate")  # ShinkaEvolve's
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = [argument.arg for argument in node.args.args]
+            names |= {"evaluate"} if node.name == "main" and writes_results(arguments) else set()
     wanted: list[Isolation] = ["separate", "shared"] if config.entry else ["shared", "separate"]
     if config.isolation is not None:
         wanted = [config.isolation]
@@ -243,9 +243,10 @@ def _parse(
     if not path.is_file() or (size := path.stat().st_size) > FILE_CAP:
         got = f"{size:,} bytes" if path.is_file() else "something else"
         raise TaskError(f"{path}: expected a file of at most {FILE_CAP:,} bytes, got {got}")
+    expected: tuple[type[Exception], ...] = (ValueError, RecursionError, OSError, *wrong)
     try:
         content = parse(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError, OSError, *wrong) as error:
+    except expected as error:
         raise TaskError(f"{path}: not readable as {what}: {error}") from None
     return content if isinstance(content, dict) else {}
 

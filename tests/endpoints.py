@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
+import socket
 import ssl
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -120,3 +125,35 @@ def say(
         handler.send_header(name.replace("_", "-"), value)
     handler.end_headers()
     handler.wfile.write(content)
+
+
+def together(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """What a function makes of 0, 1, ..., each on a thread of its own."""
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count)))
+
+
+@contextlib.contextmanager
+def connected(url: str) -> Iterator[http.client.HTTPConnection]:
+    """A plain connection that is kept open."""
+    connection = http.client.HTTPConnection(url[7:-3], timeout=60)
+    with contextlib.closing(connection):
+        yield connection
+
+
+@contextlib.contextmanager
+def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`evo serve` as a process, and the URL that it names once it listens."""
+    command = [sys.executable, "-m", "evo", "serve", "--port", "0", *options]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, process.stdout.readline().split()[0]
+        finally:
+            process.kill()
+
+
+def closed_port() -> str:
+    """A URL at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"

@@ -22,7 +22,7 @@ from test_search import QUIET, timeless
 import evo
 from evo.cost import cost_of_attempts, cost_of_children
 from evo.llm.cache import CachedClient, ResponseCache
-from evo.llm.client import Call, ModelClient
+from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.network import OfflineTransport
 from evo.llm.server import OfflineServer
@@ -112,16 +112,8 @@ def test_failures_are_not_kept(client: CachedClient, transport: Counting) -> Non
 
 def test_equal_calls_at_once_are_one_request(client: CachedClient, transport: Counting) -> None:
     transport.gate.clear()
-    calls: list[Call] = []
-    threads = [
-        threading.Thread(target=lambda: calls.append(client.call(MESSAGES, seed=7)))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    transport.gate.set()
-    for thread in threads:
-        thread.join()
+    threading.Timer(0.2, transport.gate.set).start()
+    calls = together(8, lambda _: client.call(MESSAGES, seed=7))
     assert transport.count == 1
     assert sorted(call.attempts[0].cached for call in calls) == [False] + 7 * [True]
     assert len({call.reply for call in calls}) == 1

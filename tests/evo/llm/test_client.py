@@ -10,17 +10,15 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from endpoints import Answer, Endpoint
+from endpoints import Answer, Endpoint, closed_port, together
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.llm.answer import read_success, retry_after
 from evo.llm.client import (
-    Call,
     CallCancelled,
     EndpointDown,
     EndpointMissing,
@@ -79,12 +77,6 @@ def client(
     yield make
     for each in made:
         each.close()
-
-
-def closed_port() -> str:
-    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        port = server.server_address[1]
-    return f"http://127.0.0.1:{port}/v1"
 
 
 def test_a_call_is_one_request_with_the_settings_and_the_usage_verbatim(endpoint, client):
@@ -217,17 +209,8 @@ def test_latency_leaves_out_waiting_for_a_slot_and_backing_off(endpoint, client)
     later = Answer(503, headers={"retry-after": "0.2"})
     endpoint.script = in_turn(later, Answer(body=completion(), wait=0.1))
     shared = client(slots=Slots(1))
-    calls: list[Call] = []
-
-    def work(seed: int) -> None:
-        calls.append(shared.call(MESSAGES, seed=seed))
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     started = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    calls = together(4, lambda seed: shared.call(MESSAGES, seed=seed))
     elapsed = time.monotonic() - started
     assert elapsed > 0.4  # four in a row, one at a time
     assert sum(a.latency for call in calls for a in call.attempts) <= elapsed
@@ -285,24 +268,18 @@ def test_cancel_ends_a_call_at_once_in_every_phase(endpoint, client, phase):
         "waiting for a slot": lambda _: Answer(wait=100),
     }[phase]
     shared = client(slots=Slots(1 if phase == "waiting for a slot" else 5), timeout=100)
-    raised: list[type] = []
 
-    def work() -> None:
-        try:
-            shared.call(MESSAGES, seed=1)
-        except CallCancelled as error:
-            raised.append(type(error))
+    def work(number: int) -> None:
+        if number < 3:
+            with pytest.raises(CallCancelled):
+                shared.call(MESSAGES, seed=1)
+            return
+        while not endpoint.requests:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        shared.cancel()
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    while not endpoint.requests:
-        time.sleep(0.01)
-    time.sleep(0.2)
-    shared.cancel()
-    for thread in threads:
-        thread.join(30)
-    assert len(raised) == 3
+    together(4, work)
     if phase in ("answering", "trickling"):
         assert endpoint.dropped.wait(30)
     with pytest.raises(CallCancelled):

@@ -10,8 +10,6 @@ import os
 import signal
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -24,7 +22,7 @@ from typing import Any
 import msgspec
 import openai
 import pytest
-from endpoints import Endpoint, Handling, say
+from endpoints import Endpoint, Handling, closed_port, connected, say, serving
 from hypothesis import given
 from hypothesis import strategies as st
 from offline_requests import PARENTS, ask, showing
@@ -68,13 +66,6 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def connected(url: str) -> Iterator[http.client.HTTPConnection]:
-    connection = http.client.HTTPConnection(url[7:-3], timeout=60)
-    yield connection
-    connection.close()
-
-
-@contextlib.contextmanager
 def asking(url: str, **fields: Any) -> Iterator[http.client.HTTPConnection]:
     """A connection over which a request was sent that nobody has answered yet."""
     with connected(url) as connection:
@@ -86,20 +77,16 @@ def asking(url: str, **fields: Any) -> Iterator[http.client.HTTPConnection]:
 @contextlib.contextmanager
 def posting(gate: Gate | str) -> Iterator[Callable[..., tuple[int, Any, Any]]]:
     """A function that sends a body over a connection of its own."""
-    url = gate if isinstance(gate, str) else gate.url
-    connection = http.client.HTTPConnection(url[7:-3], timeout=60)
+    with connected(gate if isinstance(gate, str) else gate.url) as connection:
 
-    def post(key: str = "tool", **fields: Any) -> tuple[int, Any, Any]:
-        body = {"model": "any", "messages": [{"role": "user", "content": "hi"}], **fields}
-        headers = {"authorization": f"Bearer {key}"}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read(), answer.headers
+        def post(key: str = "tool", **fields: Any) -> tuple[int, Any, Any]:
+            body = {"model": "any", "messages": [{"role": "user", "content": "hi"}], **fields}
+            headers = {"authorization": f"Bearer {key}"}
+            connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read(), answer.headers
 
-    try:
         yield post
-    finally:
-        connection.close()
 
 
 def logged(path: Path | None) -> dict[str, list[dict[str, Any]]]:
@@ -397,9 +384,7 @@ def test_who_leaves_a_stream_costs_the_worst_case_unless_it_was_whole() -> None:
 
 
 def test_an_endpoint_that_is_not_there_was_not_sent_anything() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    model = Model(name="m", base_url=f"http://127.0.0.1:{port}/v1")
+    model = Model(name="m", base_url=closed_port())
     with Gate(model, budget={"calls": 1}) as gate, posting(gate) as post:
         for _ in range(3):
             assert post()[0] == 502
@@ -441,18 +426,6 @@ def test_dollars_are_counted_at_the_models_prices() -> None:
 
 
 # --- going on
-
-
-@contextlib.contextmanager
-def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`evo serve` as a process, and its URL."""
-    command = [sys.executable, "-m", "evo", "serve", "--port", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield process, process.stdout.readline().split()[0]
-        finally:
-            process.kill()
 
 
 def test_after_a_kill_the_counts_go_on() -> None:

@@ -4,7 +4,9 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+import endpoints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,11 +15,7 @@ from evo.llm.limits import DECREASE, MINUTE, Lease, Rates, SlotCancelled, Slots
 
 
 def together(slots: Slots, count: int, work: Callable[[int], None]) -> None:
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    endpoints.together(count, work)
     assert (slots.in_flight, slots.waiting) == (0, 0)
 
 
@@ -29,14 +27,11 @@ def queue_up(slots: Slots, priorities: list[tuple[int, ...]]) -> list[int]:
         with slots.slot(priorities[number], endpoint=f"{number % 3}"):
             order.append(number)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(priorities))]
-    with slots.slot():
-        for waiting, thread in enumerate(threads, start=1):
-            thread.start()
-            while slots.waiting < waiting:
+    with ThreadPoolExecutor(12) as pool, slots.slot():
+        for number in range(len(priorities)):
+            pool.submit(work, number)
+            while slots.waiting <= number:
                 time.sleep(0.0005)
-    for thread in threads:
-        thread.join()
     return order
 
 

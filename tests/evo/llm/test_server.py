@@ -7,14 +7,10 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +18,7 @@ import httpx2
 import msgspec
 import openai
 import pytest
+from endpoints import connected, serving
 from offline_requests import PARENTS, SEARCH_REPLACE, TOY, ask, showing
 
 from evo.llm.network import OfflineTransport
@@ -34,17 +31,6 @@ def body(seed: int = 1, **fields: Any) -> bytes:
     return msgspec.json.encode(
         {"model": "offline", "messages": MESSAGES, "seed": seed} | fields
     )  # fmt: skip
-
-
-@contextmanager
-def connected(server: OfflineServer) -> Iterator[http.client.HTTPConnection]:
-    """A plain connection that is kept open."""
-    address = server.url.removeprefix("http://").removesuffix("/v1")
-    connection = http.client.HTTPConnection(address, timeout=60)
-    try:
-        yield connection
-    finally:
-        connection.close()
 
 
 def post(connection: http.client.HTTPConnection, content: bytes) -> tuple[int, bytes, Any]:
@@ -77,7 +63,7 @@ def wait_for_lines(path: Path, count: int) -> list[dict[str, Any]]:
 
 def test_one_connection_serves_many_requests() -> None:
     ports = set()
-    with OfflineServer() as server, connected(server) as connection:
+    with OfflineServer() as server, connected(server.url) as connection:
         for seed in range(5):
             status, content, headers = post(connection, body(seed))
             assert status == 200
@@ -137,7 +123,11 @@ def test_in_process_and_over_http_the_bytes_are_equal() -> None:
     ],
 )
 def test_what_is_no_proper_request_is_refused_as_json(request_: bytes, status: int) -> None:
-    with OfflineServer() as server, connected(server) as connection, connected(server) as other:
+    with (
+        OfflineServer() as server,
+        connected(server.url) as connection,
+        connected(server.url) as other,
+    ):
         connection.connect()
         connection.sock.sendall(request_)
         with connection.sock.makefile("rb") as file:
@@ -152,7 +142,7 @@ def test_what_is_no_proper_request_is_refused_as_json(request_: bytes, status: i
 
 def test_a_body_that_breaks_off_is_no_request(tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
-    with OfflineServer(request_log=log) as server, connected(server) as connection:
+    with OfflineServer(request_log=log) as server, connected(server.url) as connection:
         connection.connect()
         connection.sock.sendall(
             b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: 50\r\n\r\n{"
@@ -168,7 +158,7 @@ def test_a_body_that_breaks_off_is_no_request(tmp_path: Path) -> None:
 def outcomes(server: OfflineServer, requests: int, rounds: int = 1) -> list[object]:
     """HTTP status of each request, or `drop`; each request is made once per round."""
     found: list[object] = []
-    with connected(server) as connection:
+    with connected(server.url) as connection:
         for _ in range(rounds):
             for seed in range(requests):
                 try:
@@ -234,7 +224,7 @@ def test_faults_add_up_to_one_at_most() -> None:
 def test_the_log_holds_a_line_per_post(tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
     log.write_text('{"earlier": true}\n')
-    with OfflineServer(request_log=log) as server, connected(server) as connection:
+    with OfflineServer(request_log=log) as server, connected(server.url) as connection:
         for content in (body(5), body(6, temperature=7), b"no json", b"[" * 100_000):
             post(connection, content)
             assert "earlier" in lines(log)[0]
@@ -271,7 +261,7 @@ def test_the_end_leaves_no_thread_and_no_socket(tmp_path: Path) -> None:
     threads, files = threading.active_count(), descriptors()
     with ThreadPoolExecutor(2) as pool:
         server = OfflineServer(faults="hang:0.5", request_log=tmp_path / "requests.jsonl")
-        with server, connected(server) as idle, connected(server) as silent:
+        with server, connected(server.url) as idle, connected(server.url) as silent:
             idle.request("GET", "/v1/models")
             idle.getresponse().read()
             silent.connect()
@@ -304,29 +294,11 @@ def test_what_cannot_be_had_is_said_and_leaves_nothing(tmp_path: Path) -> None:
 # --- evo serve
 
 
-@contextmanager
-def evo_serve(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command as a process, and the URL that it names once it listens."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "evo", "serve", "--port", "0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert "not an LLM" in line
-            yield process, next(word for word in line.split() if "http" in word).strip(";")
-        finally:
-            process.kill()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_evo_serve_without_a_traceback(number: int, tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
     with (
-        evo_serve("--request-log", str(log), "--latency", "0.01,0.5") as (process, url),
+        serving("--request-log", str(log), "--latency", "0.01,0.5") as (process, url),
         openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client,
     ):
         completion = client.chat.completions.create(model="offline", messages=MESSAGES, seed=2)

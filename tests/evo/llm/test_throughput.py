@@ -1,11 +1,12 @@
 """An endpoint that fails and limits: every call is answered, within the limits, all logged."""
 
+import contextlib
 import json
-import threading
 
 import pytest
+from endpoints import together
 
-from evo.llm.client import Call, ModelClient
+from evo.llm.client import ModelClient
 from evo.llm.limits import Slots
 from evo.llm.server import OfflineServer
 from evo.records import Model, Sampling
@@ -16,25 +17,17 @@ SAMPLING = Sampling(temperature=0.6, top_p=0.95, max_tokens=500)
 
 @pytest.mark.parametrize("limit", ["requests", "tokens"])
 def test_all_calls_are_answered_within_the_limits_despite_faults(tmp_path, limit):
-    log, window, calls = tmp_path / "requests.jsonl", 1.0, dict[int, Call]()
+    log, window = tmp_path / "requests.jsonl", 1.0
     rpm, tpm = (15, 100_000) if limit == "requests" else (1000, 9000)
     slots = Slots(10, requests_per_minute=rpm, tokens_per_minute=tpm, window=window)
     faults = "rate_limit:0.1,server_error:0.05"
     with OfflineServer(faults=faults, request_log=log) as server:
         client = ModelClient(Model(name="offline", base_url=server.url), SAMPLING, slots=slots)
 
-        def work(seed: int) -> None:
-            calls[seed] = client.call(MESSAGES, seed=seed, index=seed)
-
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(40)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        client.close()
-    assert sorted(calls) == list(range(40))
-    assert all(call.reply is not None for call in calls.values())
-    attempts = [attempt for call in calls.values() for attempt in call.attempts]
+        with contextlib.closing(client):
+            calls = together(40, lambda seed: client.call(MESSAGES, seed=seed, index=seed))
+    assert all(call.reply is not None for call in calls)
+    attempts = [attempt for call in calls for attempt in call.attempts]
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     statuses = [attempt.http_status for attempt in attempts]
     assert sorted(statuses) == sorted(line["status"] for line in lines)
