@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import msgspec
 import pytest
+from endpoints import together
 from hypothesis import given
 from hypothesis import strategies as st
 from killing import finish, seen_by, serve_as_model
