@@ -15,7 +15,6 @@ import re
 import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
@@ -127,18 +126,6 @@ class TaskConfig(
     references: dict[str, float] = {}
     wordings: dict[str, Wording] = {}
     limits: Limits = Limits()
-
-
-@dataclass
-class Contents:
-    """What a task embeds of its folder, by relative path: texts, other files in base64.
-
-    What is too large is `omitted`.
-    """
-
-    files: dict[str, str] = field(default_factory=dict)
-    encoded: dict[str, str] = field(default_factory=dict)
-    omitted: list[str] = field(default_factory=list)
 
 
 def read_config(folder: Path) -> TaskConfig:
@@ -259,11 +246,14 @@ def relative(folder: Path, path: Path) -> str:
         return PurePosixPath(path.name).as_posix()
 
 
-def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] | None) -> Contents:
-    """Reads what a task embeds, and says what is left out.
+def read_folder(
+    folder: Path, required: Iterable[Path], declared: Sequence[str] | None
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Reads what a task embeds, by relative path, and says what is left out.
 
     What is `required` (program, evaluator, data set) is embedded whatever it is, and so is a file
-    that is `declared`, even if it seems to hold a key; None: files of known kinds.
+    that is `declared`, even if it seems to hold a key; None: files of known kinds. Returns texts,
+    other files in base64, and the names of those that are too large.
     """
     found = {relative(folder, path): path for path in required}
     needed = {*found, *(declared or ())}  # named one by one
@@ -279,12 +269,14 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
             left_out.append(f"{name if name.isprintable() else repr(name)} ({reason})")
         else:
             found[name] = path
-    contents = Contents()
+    files: dict[str, str] = {}
+    encoded: dict[str, str] = {}
+    omitted: list[str] = []
     total = 0
     for name, path in found.items():
         size = path.stat().st_size
         if size > FILE_CAP or total + size > TOTAL_CAP:
-            contents.omitted.append(name)
+            omitted.append(name)
             most = f"a file may have {FILE_CAP:,} bytes, a task {TOTAL_CAP:,}"
             left_out.append(f"{name} (too large: {most})")
             continue
@@ -297,9 +289,9 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
                 f"{path}: seems to hold a key, and becomes part of every log", stacklevel=4
             )
         try:
-            contents.files[name] = content.decode("utf-8")
+            files[name] = content.decode("utf-8")
         except UnicodeDecodeError:
-            contents.encoded[name] = base64.b64encode(content).decode("ascii")
+            encoded[name] = base64.b64encode(content).decode("ascii")
         total += size
     if left_out:
         more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
@@ -308,9 +300,7 @@ def read_folder(folder: Path, required: Iterable[Path], declared: Sequence[str] 
             "`files` in task.toml says what is",
             stacklevel=4,
         )
-    contents.files = dict(sorted(contents.files.items()))
-    contents.encoded = dict(sorted(contents.encoded.items()))
-    return contents
+    return dict(sorted(files.items())), dict(sorted(encoded.items())), omitted
 
 
 def _walk(folder: Path) -> Iterator[Path]:

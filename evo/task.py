@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -80,7 +81,8 @@ class Task:
         )
 
 
-def shipped_tasks() -> dict[str, TaskConfig]:
+@functools.cache
+def shipped_tasks() -> Mapping[str, TaskConfig]:
     """The configuration of every shipped task by name."""
     folders = sorted(path.parent for path in SHIPPED.glob("*/task.toml"))
     return {folder.name: read_config(folder) for folder in folders}
@@ -113,8 +115,7 @@ def load_task(
         return _with_instances(Task(task, Limits()), instances)
     folder, config = _find_config(task)
     paths = _find_files(folder, config, program, evaluator)
-    contents = read_folder(folder, paths.values(), config.files)
-    files = contents.files
+    files, encoded, omitted = read_folder(folder, paths.values(), config.files)
     names = {key: relative(folder, path) for key, path in paths.items()}
     for name in names.values():
         if name not in files:
@@ -133,13 +134,13 @@ def load_task(
         name=_plain_name(folder, config),
         hash="",
         files=files,
-        encoded=contents.encoded,
+        encoded=encoded,
         program_file=names["program"],
         evaluator_file=names.get("evaluator", ""),
         statement=(config.statement or statement).strip(),
         evolves=evolves,
         isolation=isolation,
-        omitted=tuple(contents.omitted),
+        omitted=tuple(omitted),
         instances_file=names.get("data set", ""),
         harness_file=names.get("harness", ""),
         **{key: getattr(config, key) for key in _KEPT},
