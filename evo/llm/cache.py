@@ -148,15 +148,14 @@ class CachedClient:
                 return known
             call = self._client.call(messages, seed=seed, generation=generation, index=index)
             if call.reply is not None:
-                kept = replace(call, attempts=call.attempts[-1:])
-                self._cache.put(key, msgspec.json.encode(kept))
+                self._cache.put(key, msgspec.json.encode(call))
             return call
         finally:
             del self._under_way[key]
             done.set()
 
     def _find(self, key: bytes) -> Call | None:
-        """Returns a kept call, marked as cached: its latency is no time of this run."""
+        """Returns a kept call, its answer marked as cached: no time and no failure of this run."""
         try:
             kept = _decoder.decode(self._cache.get(key) or b"")
         except msgspec.DecodeError:  # nothing, or written by another version

@@ -217,6 +217,10 @@ def test_a_list_says_what_is_embedded(tmp_path: Path) -> None:
     )
     known = {"evaluator.py", "initial_program.py", "task.toml"}
     assert set(load_task(folder).record.files) == known | {"data/a.csv", "strange"}
+    (folder / "task.toml").write_text("files = ['str*']")
+    (folder / "strange.stop").write_text("x")  # of a run whose log lies here
+    with pytest.warns(UserWarning, match=r"strange\.stop \(a log, or beside one\)"):
+        assert "strange.stop" not in load_task(folder).record.files
     (folder / "client.py").write_text(LEFT_OUT["client.py"])
     (folder / "task.toml").write_text("files = ['client.py']")
     with pytest.warns(UserWarning, match=r"client\.py: seems to hold a key, and becomes part"):

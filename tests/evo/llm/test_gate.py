@@ -404,6 +404,16 @@ def test_turned_away_requests_are_calls_but_no_tokens() -> None:
         assert gate.account.spent["tokens"] == gate.account.spent["dollars"] == 0
 
 
+def test_tokens_a_minute_are_those_that_were_used() -> None:
+    with (
+        Upstream() as upstream,
+        Gate(upstream.model, tokens_per_minute=400) as gate,
+        posting(gate) as post,
+    ):
+        # at worst some 300 each, of which 50 are used
+        assert [post(max_tokens=100)[0] for _ in range(3)] == [200, 200, 429]
+
+
 def test_a_redirect_is_not_followed() -> None:
     def elsewhere(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
         say(handler, 307, b"", Location="/v2/chat/completions")

@@ -148,6 +148,22 @@ def test_a_limit_per_minute_lets_waiters_through_as_it_opens():
     assert slots.load.limited > 0.3
 
 
+def test_a_small_request_does_not_overtake_a_large_one_of_its_endpoint():
+    slots, order = Slots(4, tokens_per_minute=100, window=0.3), list[int]()
+
+    def work(number: int) -> None:
+        with slots.slot((number,), tokens=(80, 5)[number]):
+            order.append(number)
+
+    with ThreadPoolExecutor(2) as pool, slots.slot(tokens=90) as lease:
+        for number in range(2):
+            pool.submit(work, number)
+            while slots.waiting <= number and not order:
+                time.sleep(0.0005)
+        lease.settle(90)
+    assert order == [0, 1]
+
+
 def test_a_pause_holds_up_its_own_endpoint_alone():
     slots = Slots(4)
     started = time.monotonic()
@@ -260,6 +276,9 @@ def test_a_minutes_worth_passes_at_once_and_the_next_a_minute_later(rpm, count):
 
 
 def test_a_request_larger_than_the_limit_passes_alone():
+    gate = Rates(10, tokens_per_minute=100)
+    gate.admit(Lease(60), now=0.0)
+    assert (gate.wait(40, now=0.0), gate.wait(41, now=0.0)) == (0, math.inf)
     gate = Rates(10, tokens_per_minute=100)
     assert gate.wait(500, now=0.0) == 0
     lease = Lease(500)

@@ -50,11 +50,12 @@ def test_every_shipped_model_survives_a_log_and_its_defaults_are_in_range(name):
 
 
 def test_a_users_file_adds_and_replaces(file, monkeypatch):
-    path = file('["my.model"]\nbase_url = "http://h/v1"\n["qwen3-8b"]\ntemperature = 1\n')
+    path = file('["my.model"]\nbase_url = "http://h/v1"\n["qwen3-8b"]\ninput_price = 0\n')
     assert "my.model" not in load_models()
     monkeypatch.setenv("EVO_MODELS", str(path))
     assert find_model("my.model").base_url == "http://h/v1"
-    assert load_models()["qwen3-8b"].active_parameters is None
+    replaced = load_models()["qwen3-8b"]
+    assert (replaced.active_parameters, replaced.input_price) == (None, 0)
     monkeypatch.delenv("EVO_MODELS")
     monkeypatch.setattr(registry, "USER_FILE", path)
     assert find_model("my.model").name == "my.model"
