@@ -13,7 +13,7 @@ from samples import make_log_bytes, sample_header, write_sample
 from evo.journal import BODY, LogBusyError, LogError, Writer, encode_line
 from evo.log import Log, read_log
 from evo.records import Generation, Line
-from evo.upkeep import compact, verify
+from evo.upkeep import compact, salvage_log, verify
 
 
 def how_far(log: Log) -> tuple[int, int, bool]:
@@ -68,6 +68,15 @@ def test_torn_last_line_is_forgiven_and_cut_off(tmp_path: Path) -> None:
     with Writer.claim(path) as writer:
         writer.cut(read_log(path).reader.length)
     assert path.read_bytes() == whole
+
+
+def test_what_stands_twice_is_salvaged_once(tmp_path: Path) -> None:
+    header, *rest = make_log_bytes(generations=1).splitlines(keepends=True)
+    child = next(line for line in rest if b'"kind":"child"' in line)
+    (tmp_path / "a.jsonl").write_bytes(b"".join([header, *rest, child, header]))
+    lost = salvage_log(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert [each.partition(" (")[0] for each in lost] == ["child", "a header again"]
+    assert (tmp_path / "b.jsonl").read_bytes() == b"".join([header, *rest])
 
 
 @given(st.data())

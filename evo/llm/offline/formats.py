@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from os.path import commonprefix
 from typing import Literal, NamedTuple
 
 from evo.keyed import KeyedStream
@@ -87,8 +86,12 @@ def difference(old: str, new: str) -> str:
     It spans from the first changed line to the last, and one more line before and after.
     """
     before, after = old.rstrip("\n").split("\n"), new.rstrip("\n").split("\n")
-    first = len(commonprefix([before, after]))
-    last = len(commonprefix([before[first:][::-1], after[first:][::-1]]))
+    first = 0
+    while first < min(len(before), len(after)) and before[first] == after[first]:
+        first += 1
+    last = 0
+    while last < min(len(before), len(after)) - first and before[-1 - last] == after[-1 - last]:
+        last += 1
     first, last = max(first - 1, 0), max(last - 1, 0)
     search = "\n".join(before[first : len(before) - last])
     replacement = "\n".join(after[first : len(after) - last])
