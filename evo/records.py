@@ -35,7 +35,7 @@ EndReason = Literal[
 endpoint was down, or every child of a generation failed for the same permanent reason."""
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Base of all records: immutable, compared by value, defaults left out of the log."""
 
 
@@ -199,7 +199,9 @@ class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     version: int = 1
 
 
-class SearchRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+class SearchRecord(
+    Record, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, gc=True
+):
     """A search as a header keeps it; `source` is the hash (hex) of its source."""
 
     name: str

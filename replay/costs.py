@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,13 @@ from evo.cost import (
     price_of_tokens,
 )
 from evo.records import Model, Sampling
-from replay.reading import LeanRun, Usage
+from replay.reading import LeanRun
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-T = TypeVar("T")
-_NONE = Usage()
 CRITIC = "critic"
 """Operator of what stands for a call of the critic among the children of a run."""
 
@@ -40,13 +38,12 @@ class AttemptColumns:
         self.run = run
         self.per_child = np.array([len(child.attempts) for child in run.children], dtype=np.int64)
         self.attempts = [attempt for child in run.children for attempt in child.attempts]
-        usages = [_NONE if attempt.usage is None else attempt.usage for attempt in self.attempts]
-        self.prompt_tokens = _counts(_first(u.prompt_tokens, u.input_tokens) for u in usages)
-        self.completion_tokens = _counts(
-            _first(u.completion_tokens, u.output_tokens) for u in usages
-        )
-        details = (_first(u.prompt_tokens_details, u.input_tokens_details) for u in usages)
-        cached = _counts(None if d is None else d.cached_tokens for d in details)
+        usages = [attempt.usage or {} for attempt in self.attempts]
+        self.prompt_tokens = _counts(usages, "prompt_tokens", "input_tokens")
+        self.completion_tokens = _counts(usages, "completion_tokens", "output_tokens")
+        details = _stated(usages, "prompt_tokens_details", "input_tokens_details")
+        known = [each if isinstance(each, dict) else {} for each in details]
+        cached = _counts(known, "cached_tokens", "")
         # An endpoint that states its prompt tokens and nothing of a cache has none.
         cached[np.isnan(cached) & ~np.isnan(self.prompt_tokens)] = 0.0
         self.cached_tokens = np.minimum(cached, self.prompt_tokens)
@@ -81,15 +78,12 @@ class AttemptColumns:
 
     def _costs(self, timeouts: TimeoutRule, model: Model, sampling: Sampling) -> dict[str, Floats]:
         """The same as if all calls went to one model."""
-        limited = [
-            a.usage.completion_tokens
-            for a in self.attempts
-            if a.finish_reason == "length" and a.usage and a.usage.completion_tokens is not None
-        ]
+        cut = np.array([a.finish_reason == "length" for a in self.attempts], dtype=np.bool_)
+        limited = self.completion_tokens[cut & ~np.isnan(self.completion_tokens)]
         assumed = assumed_completion(
             timeouts,
             max_tokens=sampling.max_tokens,
-            bounded_completion=float(np.median(limited)) if limited else None,
+            bounded_completion=float(np.median(limited)) if len(limited) else None,
         )
         completion = np.full(self.free.size, np.nan if assumed is None else assumed)
         if timeouts == "exclude":  # an answer without usage did compute something
@@ -109,12 +103,17 @@ class AttemptColumns:
         return {unit: self.whole(values) for unit, values in by_attempt.items()}
 
 
-def _first(one: T | None, other: T | None) -> T | None:
-    return other if one is None else one
+def _stated(usages: Sequence[Any], name: str, other: str) -> list[Any]:
+    """What usage says under either name; None where it says nothing."""
+    return [usage[name] if name in usage else usage.get(other) for usage in usages]
 
 
-def _counts(values: Iterable[float | None]) -> Floats:
-    """Token counts as an array; NaN where unknown or no count."""
-    counts = floats(values)
-    counts[counts < 0] = np.nan
+def _counts(usages: Sequence[Any], name: str, other: str) -> Floats:
+    """Token counts under either name; NaN where unknown or no count."""
+    said = _stated(usages, name, other)
+    try:
+        counts = floats(said)
+    except (TypeError, ValueError):
+        counts = floats(n if isinstance(n, int | float) else None for n in said)
+    counts[~(np.isfinite(counts) & (counts >= 0))] = np.nan
     return counts

@@ -83,8 +83,9 @@ def protocol_claims(
     Returns:
         One row a claim: claim, text, kind, measure, a, b, n_a, n_b (complete runs), planned_a,
         planned_b, effect (a less b), low, high, interval (what it is called), margin, null, p
-        (two-sided), detectable (effect found in four of five repetitions), runs_needed, why
-        (nothing can be said), p_holm (over the confirmatory ones), verdict.
+        (two-sided), detectable (effect found in four of five repetitions), runs_needed (further
+        ones for a verdict if the effect stays; both before Holm's correction), why (nothing can be
+        said), p_holm (over the confirmatory ones), verdict.
     """
     import pandas as pd
 
@@ -98,6 +99,7 @@ def protocol_claims(
     apart = (table["p_holm"] < ALPHA) & table["low"].notna()
     verdict = np.where(apart, "supported", np.where(within, "refuted", ""))
     table["verdict"] = np.where(verdict == "", "undetermined", verdict)
+    table.loc[verdict != "", "runs_needed"] = 0.0
     table.loc[~stated, "verdict"] = "descriptive"
     return table
 
@@ -197,11 +199,15 @@ def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[s
     if claim.measure == "reach":
         low, high = _shares_apart(*found.points)
         label = "95 % interval"
+    # A verdict needs an effect that stands out, or that is seen to lie within the margin.
+    away = max(abs(found.effect), claim.margin - abs(found.effect))
+    more = found.n * ((found.detectable / away) ** 2 - 1) if away > 0 else math.inf
     return {
         **row, "effect": found.effect, "low": low, "high": high, "interval": label,
         "margin": claim.margin, "null": found.null,
         "p": min(1.0, 2 * min(found.p, found.p_opposite)), "detectable": found.detectable,
-        "runs_needed": found.runs_needed, "why": found.interval.note,
+        "runs_needed": max(1.0, math.ceil(more)) if math.isfinite(more) else more,
+        "why": found.interval.note,
     }  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def write_findings(
         "<h2>What was claimed</h2>",
         *(_claim(row) for row in claims.to_dict("records")),
         f"<h2>How</h2><p>{clean(methods(stated, claims))}</p>",
-        _list([*(("detects", text) for text in stated.detects), *stated.notes.items()], "long"),
+        _list([*(("power", text) for text in stated.detects), *stated.notes.items()], "long"),
         "<h2>Exploratory: not claimed before</h2>",
         "<p class='muted'>What follows was not stated in the protocol, or described there only: "
         "it suggests, it confirms nothing.</p>",
@@ -80,17 +80,19 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
         for each in protocol.conditions
     )
     options = ", ".join(f"{name} {value}" for name, value in protocol.options.items())
-    measures = "; ".join(f"{name} is the {text}" for name, text in protocol.measures.items())
+    measures = "; ".join(f"{name}: {text}" for name, text in protocol.measures.items())
     stated = claims[claims["kind"] == "confirmatory"]
     nulls = " or ".join(dict.fromkeys(filter(None, stated["null"]))) or "runs exchanged"
     return (
         f"Conditions ({protocol.calls} calls in all): {made}. Settings: {options}. Measures: "
         f"{measures}. Complete runs alone count. An effect is the mean of the first condition less "
-        f"that of the second, its interval is over whole runs at 95 %. The null distribution is "
-        f"that of {nulls}; p is two-sided, Holm's over the {len(stated)} confirmatory claims. A "
-        f"claim is supported at p < {ALPHA:g}, refuted where the interval lies within the margin, "
-        "and else undetermined. Detectable is the effect that such runs would find in four of five "
-        "repetitions."
+        "that of the second. Its interval is over whole runs, nominally at 95 %, and is called by "
+        "the worst coverage measured at so few runs; of a share it is Newcombe's. The null "
+        f"distribution is that of {nulls}; p is two-sided, Holm's over the {len(stated)} "
+        f"confirmatory claims. A claim is supported at Holm's p < {ALPHA:g}, refuted where the "
+        "interval lies within the margin, and else undetermined. Detectable is the effect that as "
+        "many runs would find in four of five repetitions; it, and the further runs that a verdict "
+        "takes if the effect stays as it is, are stated before Holm's correction."
     )
 
 
@@ -130,14 +132,15 @@ def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
     yield f"{row['a']} less {row['b']}", effect
     if row["why"] and math.isnan(row["low"]):
         yield "no interval", str(row["why"])
-    yield "margin", f"{row['margin']:g}"
+    if row["kind"] == "confirmatory":
+        yield "margin", f"{row['margin']:g}"
     if not math.isnan(row["p"]):
         holm = "" if math.isnan(row["p_holm"]) else f", Holm's {row['p_holm']:.3g}"
         yield "p", f"{row['p']:.3g}{holm} (null: {row['null']})"
-    if not math.isnan(row["detectable"]):
-        yield "detectable", f"{row['detectable']:.3g} in four of five repetitions"
+    found = f"{row['detectable']:.3g} in four of five repetitions"
+    yield "detectable", "cannot be said" if math.isnan(row["detectable"]) else found
     if 0 < row["runs_needed"] < math.inf:
-        yield "further runs for a verdict", f"about {row['runs_needed']:.0f}, if the effect stays"
+        yield "further runs for a verdict", f"about {row['runs_needed']:,.0f}, if the effect stays"
 
 
 def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str]]:

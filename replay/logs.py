@@ -18,19 +18,10 @@ import pandas as pd
 from evo.cost import TimeoutRule
 from evo.journal import LogError
 from evo.log import Log
-from evo.records import Header
+from evo.records import CriticCall, Evaluation, Header, Outcome
 from replay.costs import CRITIC, AttemptColumns, floats
 from replay.frames import GREEDY
-from replay.reading import (
-    LeanChild,
-    LeanCriticCall,
-    LeanEvaluation,
-    LeanRun,
-    Source,
-    find_all,
-    name_runs,
-    read_run,
-)
+from replay.reading import LeanRun, Source, find_all, name_runs, read_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -317,8 +308,8 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "fitness_sd": floats(each.fitness_sd for each in judged),
         "finish_reason": [c.attempts[-1].finish_reason if c.attempts else None for c in found],
         **{name: np.where(inherited, 0.0, spent) for name, spent in costs.items()},
-        "objective": floats(each.metrics.objective for each in judged),
-        "strict_fitness": floats(each.metrics.strict_fitness for each in judged),
+        "objective": floats(each.metrics.get("objective") for each in judged),
+        "strict_fitness": floats(each.metrics.get("strict_fitness") for each in judged),
         "source": str(run.path),
     }
 
@@ -330,11 +321,12 @@ def _best_by_generation(run: LeanRun) -> Floats:
 
 def _with_calls(run: LeanRun) -> LeanRun:
     """The run with its other calls as further children, of index -1."""
-    nothing = LeanEvaluation(status="ok")
+    nothing = Evaluation(status=None)
     calls = [
-        LeanChild(
-            call.generation, -1, call.attempts, nothing, inherited=call.inherited,
-            operator=CRITIC if isinstance(call, LeanCriticCall) else "",
+        Outcome(
+            generation=call.generation, index=-1, seed=0, prompt_hash="", attempts=call.attempts,
+            evaluation=nothing, inherited=call.inherited,
+            operator=CRITIC if isinstance(call, CriticCall) else "",
         )
         for call in run.calls
     ]  # fmt: skip

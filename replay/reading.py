@@ -15,134 +15,28 @@ from typing import Any
 
 import msgspec
 
-from evo.cost import usage_tokens
 from evo.journal import BODY, PREFIX, LogError, check_line, read_bytes
-from evo.log import Log, log_reader
+from evo.log import LeanLine, Log, log_reader
 from evo.records import (
+    SCHEMA,
     Confirmation,
+    CriticCall,
     End,
     Generation,
     Header,
     Initial,
-    Instance,
     InstanceCall,
     Outcome,
     Reply,
-    Session,
-    Status,
-    Tick,
 )
-from evo.rounds import AllocationHeader
+from evo.rounds import ALLOCATION, AllocationHeader
+from evo.sweeping.events import EVENTS
 
 Source = str | os.PathLike[str]
 
 ENDINGS = (".jsonl", ".jsonl.gz")
-ALLOCATION = "allocation.jsonl"  # lies beside the logs of a live allocation's arms
-EVENTS = "events.jsonl"  # lies beside a sweep's logs and is none
 
-
-class Details(msgspec.Struct, gc=False):
-    """What usage says of a prompt's tokens."""
-
-    cached_tokens: float | None = None
-
-
-class Usage(msgspec.Struct, gc=False):
-    """An endpoint's token counts, under either of the usual names."""
-
-    prompt_tokens: float | None = None
-    completion_tokens: float | None = None
-    prompt_tokens_details: Details | None = None
-    input_tokens: float | None = None
-    output_tokens: float | None = None
-    input_tokens_details: Details | None = None
-
-
-class LeanAttempt(msgspec.Struct, gc=False):
-    """`evo.records.Attempt` with typed usage."""
-
-    status: str
-    latency: float | None
-    usage: Usage | None = None
-    finish_reason: str | None = None
-    http_status: int | None = None
-    error: str | None = None
-    cached: bool = False
-    sent: bool = True
-
-
-class Metrics(msgspec.Struct, frozen=True, gc=False):
-    """The metrics that tables show."""
-
-    objective: float | None = None
-    strict_fitness: float | None = None
-
-
-class LeanEvaluation(msgspec.Struct, gc=False):
-    """`evo.records.Evaluation` without its texts."""
-
-    status: Status | None
-    fitness: float | None = None
-    metrics: Metrics = Metrics()
-    seconds: float | None = 0.0
-    instances: tuple[Instance, ...] = ()
-    draws: int = 1
-    fitness_sd: float | None = None
-
-
-class LeanChild(msgspec.Struct, tag_field="kind", tag="child", gc=False):
-    """`evo.records.Outcome` with what tables show."""
-
-    generation: int
-    index: int
-    attempts: tuple[LeanAttempt, ...]
-    evaluation: LeanEvaluation
-    parents: tuple[tuple[int, int], ...] = ()
-    operator: str = "rewrite"
-    draft: int = 0
-    inherited: bool = False
-
-
-class LeanCall(msgspec.Struct, tag_field="kind", tag="instance_call", gc=False):
-    """`evo.records.InstanceCall` without its reply."""
-
-    generation: int
-    attempts: tuple[LeanAttempt, ...]
-    inherited: bool = False
-
-
-class LeanCriticCall(LeanCall, tag_field="kind", tag="critic_call", gc=False):
-    """`evo.records.CriticCall`, likewise."""
-
-
-class LeanReply(msgspec.Struct, tag_field="kind", tag="reply", gc=False):
-    """`evo.records.Reply`: its child has a line of its own, unless it is another draft of it."""
-
-    generation: int
-    index: int
-    attempts: tuple[LeanAttempt, ...]
-    draft: int = 0
-    inherited: bool = False
-
-
-class LeanPlan(msgspec.Struct, tag_field="kind", tag="plan", gc=False):
-    """`evo.records.Plan`: its children state what they were asked to be."""
-
-
-_decoder = msgspec.json.Decoder(
-    Header
-    | Session
-    | Initial
-    | LeanChild
-    | LeanCall
-    | LeanCriticCall
-    | LeanReply
-    | LeanPlan
-    | Confirmation
-    | Tick
-    | Generation
-    | End
-)
+_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
 
 
 @dataclass(frozen=True)
@@ -164,9 +58,9 @@ class LeanRun:
     name: str
     header: Header
     initial: Initial | None
-    children: list[LeanChild]
+    children: list[Outcome]
     generations: list[Generation]
-    calls: list[LeanCall | LeanReply]
+    calls: list[InstanceCall | Reply]
     tests: list[Confirmation]
     fresh: dict[str, float]
     key: str
@@ -283,7 +177,7 @@ def name_runs(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def read_run(path: Path, name: str) -> LeanRun:
-    """Decodes a log; on any doubt `evo.log.log_reader` finds the line to blame.
+    """Decodes a log in one go; on any doubt `evo.log.log_reader` finds the line to blame.
 
     Raises:
         LogError: It cannot be read; names file and line.
@@ -291,41 +185,38 @@ def read_run(path: Path, name: str) -> LeanRun:
     data = read_bytes(path)
     lines = data[: data.rfind(b"\n") + 1]
     try:
-        records: list[Any] = _decoder.decode_lines(lines)
+        records = _decoder.decode_lines(lines)
         sound = len(records) == lines.count(b"\n") and _checksums_match(lines)
-    except (msgspec.DecodeError, ValueError):
+        sound = sound and isinstance(records[0], Header) and records[0].schema <= SCHEMA
+    except (msgspec.DecodeError, ValueError, IndexError):
         sound = False
     if not sound:
-        records = [_lean(decoded.record) for decoded in log_reader(path).take(data)]
-    if not records or not isinstance(records[0], Header):
-        for _ in log_reader(path).take(lines):
-            pass
-        raise LogError(f"{path}:1: not a log of evo: expected a header line, got {data[:40]!r}")
-    drafts = {_place(record): record.draft for record in records if isinstance(record, LeanChild)}
+        records = [line.record for line in log_reader(path).follow()]
+    kinds: dict[type, list[Any]] = {}
+    for record in records:
+        kinds.setdefault(type(record), []).append(record)
+    children: list[Outcome] = kinds.get(Outcome, [])
+    replies: list[Reply] = kinds.get(Reply, [])
+    chosen = {(c.generation, c.index): c.draft for c in children} if replies else {}
     run = LeanRun(
         path=path,
         name=name,
-        header=records[0],
-        initial=next((record for record in records if isinstance(record, Initial)), None),
-        children=[record for record in records if isinstance(record, LeanChild)],
-        generations=[record for record in records if isinstance(record, Generation)],
+        header=kinds[Header][0],
+        initial=kinds.get(Initial, [None])[0],
+        children=children,
+        generations=kinds.get(Generation, []),
         calls=[
-            record
-            for record in records
-            if isinstance(record, LeanCall)
-            or (isinstance(record, LeanReply) and record.draft != drafts.get(_place(record)))
+            *kinds.get(InstanceCall, []),
+            *kinds.get(CriticCall, []),
+            *(r for r in replies if r.draft != chosen.get((r.generation, r.index))),
         ],
-        tests=[record for record in records if isinstance(record, Confirmation)],
-        fresh=next((e.stats for e in reversed(records) if isinstance(e, End)), {}),
+        tests=kinds.get(Confirmation, []),
+        fresh=kinds[End][-1].stats if End in kinds else {},
         key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
     )
     _check_order(run, records)
     run.children.sort(key=lambda child: (child.generation, child.index))
     return run
-
-
-def _place(record: LeanChild | LeanReply) -> tuple[int, int]:
-    return record.generation, record.index
 
 
 def _checksums_match(lines: bytes) -> bool:
@@ -336,46 +227,26 @@ def _checksums_match(lines: bytes) -> bool:
     )
 
 
-def _lean(record: Any) -> Any:
-    """A call of `evo.log.log_reader` as it is wanted here; usage that is no count is unknown."""
-    if not isinstance(record, Outcome | InstanceCall | Reply):
-        return record
-    raw = msgspec.to_builtins(record)
-    for attempt, of in zip(raw["attempts"], record.attempts, strict=True):
-        tokens = usage_tokens(of.usage)
-        attempt["usage"] = tokens and {
-            "prompt_tokens": tokens.prompt,
-            "completion_tokens": tokens.completion,
-            "prompt_tokens_details": {"cached_tokens": tokens.cached},
-        }
-    return msgspec.convert(raw, LeanChild | LeanCall | LeanCriticCall | LeanReply)
-
-
 def _check_order(run: LeanRun, records: Sequence[Any]) -> None:
-    """Raises a LogError at the first line that contradicts the others, or itself."""
+    """Raises a LogError at a line that contradicts the others."""
+
+    def fault(record: Any, words: str) -> LogError:
+        number = next(k for k, each in enumerate(records, start=1) if each is record)
+        return LogError(f"{run.path}:{number}: {words}")
+
     beyond, n = len(run.generations) + 1, run.header.children
-    complete = 0
     seen: set[tuple[int, int]] = set()
-    for number, record in enumerate(records, start=1):
-        fault = None
-        if type(record) is LeanChild:
-            place = (record.generation, record.index)
-            evaluation = record.evaluation
-            if not (0 < record.generation <= beyond and 0 <= record.index < n):
-                fault = f"expected a child of generations 1 to {beyond} and N = {n}, got {place}"
-            elif (evaluation.status == "ok") != (evaluation.fitness is not None):
-                fault = (
-                    f"child {place} has status {evaluation.status!r} and "
-                    f"fitness {evaluation.fitness!r}"
-                )
-            elif place in seen:
-                fault = f"child {place} was logged twice"
-            seen.add(place)
-        elif type(record) is Generation:
-            complete += 1
-            if record.generation != complete:
-                fault = f"expected generation {complete}, got {record.generation}"
-        elif type(record) is Header and number > 1:
-            fault = "expected one header, on line 1; got a header here"
-        if fault:
-            raise LogError(f"{run.path}:{number}: {fault}")
+    for child in run.children:
+        place = (child.generation, child.index)
+        if not (0 < child.generation <= beyond and 0 <= child.index < n):
+            expected = f"expected a child of generations 1 to {beyond} and N = {n}"
+            raise fault(child, f"{expected}, got {place}")
+        if place in seen:
+            raise fault(child, f"child {place} was logged twice")
+        seen.add(place)
+    for number, generation in enumerate(run.generations, start=1):
+        if generation.generation != number:
+            raise fault(generation, f"expected generation {number}, got {generation.generation}")
+    for record in records[1:]:
+        if type(record) is Header:
+            raise fault(record, "expected one header, on line 1; got a header here")

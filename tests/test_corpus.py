@@ -16,9 +16,8 @@ import evo
 import replay
 from evo.prompt import PROMPT_VERSION
 from evo.protocol import load_protocol, logs_of
-from evo.rounds import read_journal
+from evo.rounds import ALLOCATION, read_journal
 from evo.runs.verbs import powers_of_two
-from replay.reading import ALLOCATION
 
 CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"
 OFFLINE = CORPUS / "offline"

@@ -248,7 +248,7 @@ def main() -> None:
     tables = sources()
     if options.arms:
         for name, (frame, children) in tables.items():
-            if name.startswith("Gemini"):
+            if name.startswith("Gemini") and frame["run"].nunique() > 6:  # four are the pilot's
                 table = backtest_arms(frame, children, **settings)
                 print(f"{name}\n{summarise(table, 'left_out').round(5).to_string(index=False)}")
         return

@@ -148,10 +148,13 @@ def test_kill_9_and_no_call_is_repeated(tmp_path: Path, monkeypatch: pytest.Monk
         serve_as_model(server, tmp_path, monkeypatch)
         file = written(tmp_path, model="served")
         command = ["run", "--protocol", str(file), "--log-dir", str(folder), "-q"]
+        protocol, kept = load_protocol(file), dict[int, int]()
         for _ in range(3):
             kill_after([*command, "--max-concurrent", "2"], folder, draws.randint(1, 8), 0)
+            made = [log for each in logs_of(protocol, folder).values() for log in each]
+            seeds = [child.seed for log in made for child in log.outcomes]
+            kept = {seed: seen_by(request_log).count(seed) for seed in seeds} | kept
         logs = run_protocol(file, log_dir=folder, progress=False)
-    protocol = load_protocol(file)
     assert [row[2] for row in status_rows(protocol, logs_of(protocol, folder))] == [
         "16 of 16",
         "8 of 8",
@@ -159,6 +162,8 @@ def test_kill_9_and_no_call_is_repeated(tmp_path: Path, monkeypatch: pytest.Monk
     asked = Counter(seen_by(request_log))
     logged = Counter(child.seed for log in logs for child in log.outcomes)
     assert set(asked) == set(logged)
+    assert kept
+    assert all(asked[seed] == count for seed, count in kept.items())
     # What was in flight at a kill was never logged: at most max_concurrent calls a kill.
     assert sum(asked.values()) <= sum(logged.values()) + 3 * 2
     assert "24 calls, of which 24 were made; 0 are left" in state_cost(

@@ -1,8 +1,10 @@
 """What a protocol's runs say: measures, claims judged, and best of n."""
 
 import itertools
+import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -200,3 +202,27 @@ def test_sides_that_are_equal_differ_in_no_claim(
     assert found["effect"] == 0
     assert found["p"] == found["p_holm"] == 1
     assert found["verdict"] == "undetermined"
+
+
+def test_runs_for_a_verdict_are_those_of_a_difference_whichever_side_is_first(
+    made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many more runs as lower what can be detected to the effect; within the margin, to that."""
+    runs = protocol_runs(*made)
+    spread = np.tile([0.3, 0.4, 0.5, 0.6, 0.7], 2) + np.repeat([0.05, 0.0], 5)
+    made_up = runs.sort_values("condition", ascending=False).assign(final_fitness=spread)
+    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: made_up)
+    (claim, *_) = made[0].claims
+    for margin, away in ((0.0, 0.05), (0.01, 0.05), (0.2, 0.15)):
+        needed = []
+        for a, b in (("deep", "broad"), ("broad", "deep")):
+            stated = msgspec.structs.replace(claim, a=a, b=b, margin=margin)
+            found = protocol_claims(msgspec.structs.replace(made[0], claims=(stated,))).iloc[0]
+            assert found["verdict"] == "undetermined"
+            needed.append(found["runs_needed"])
+        total = 10 * (found["detectable"] / away) ** 2
+        assert needed == [pytest.approx(math.ceil(total - 10), abs=1.01)] * 2
+    apart = made_up.assign(final_fitness=spread + np.repeat([9.0, 0.0], 5))
+    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: apart)
+    decided = protocol_claims(made[0]).set_index("claim").loc["differ"]
+    assert (decided["verdict"], decided["runs_needed"]) == ("supported", 0)

@@ -49,5 +49,5 @@ def test_the_methods_paragraph_states_every_condition_and_measure():
     said = methods(protocol, pd.DataFrame({"kind": ["confirmatory"], "null": [""]}))
     for condition in protocol.conditions:
         assert f"{condition.name}: {len(condition.numbers)} runs of T = " in said
-    assert all(f"{measure} is the" in said for measure in protocol.measures)
+    assert all(f"{name}: {text}" in said for name, text in protocol.measures.items())
     assert f"{protocol.calls} calls" in said
