@@ -92,7 +92,7 @@ def report(
         markdown: Write the tables as Markdown.
         policies: Replay these over the runs: ucb1,thompson,... or all.
         rounds: Pulls; by default the generations of the shortest run.
-        arms: K, drawn per replicate; by default half the runs, 10 at most.
+        arms: K, drawn per replicate; by default a fifth of the runs, from 2 to 10.
         reward: best_fitness by default, improvement, improved, rank, ...
         replicates: 1000 by default.
         seed: Of all draws; 0 by default.

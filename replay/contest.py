@@ -17,7 +17,7 @@ import pandas as pd
 from evo.policies import ALIASES, POLICIES, PolicyClass, PolicyWarning, find_policy
 from evo.policies.base import Floats, Ints
 from replay.arms import pool_of
-from replay.effects import effect, normalised_regret, pool_interval, time_to_threshold
+from replay.effects import effect, pool_interval, time_to_threshold
 from replay.frames import FAILURES
 from replay.intervals import LEAST, NOTHING, Interval
 from replay.simulation import Replay, simulate
@@ -50,8 +50,7 @@ class Contest:
         pulls: policy, rank, value, low, high, n, coverage: share of the pulls by rank of the arm.
         times: policy and the fields of `replay.effects.ThresholdTime`, for shares 0.9 and 0.5.
         effects: policy, effect (`pool` or `allocation`), value, low, high, n, coverage.
-        regrets: policy, oracle, value, low, high, n, coverage, and as a share of what chance gives
-            up normalised, normalised_low, normalised_high (NaN where that is not clearly above 0).
+        regrets: policy, oracle, value, low, high, n, coverage.
         notes: Warnings of policies, and how to read the numbers.
     """
 
@@ -317,10 +316,9 @@ def _effects(replays: Mapping[str, Replay]) -> pd.DataFrame:
 
 def _regrets(replays: Mapping[str, Replay], oracle: Replay) -> pd.DataFrame:
     """Regret in final fitness to the best arm of the same pool."""
-    rows = []
-    for label, replay in replays.items():
-        share = normalised_regret(replay, oracle, replays["random"])
-        ends = {"normalised": share.value, "normalised_low": share.low}
-        row = {"policy": label, "oracle": "oracle_arm", **_limits(effect(replay, oracle))}
-        rows.append({**row, **ends, "normalised_high": share.high})
+    name = {"oracle": "oracle_arm"}
+    rows = [
+        {"policy": label, **name, **_limits(effect(replay, oracle))}
+        for label, replay in replays.items()
+    ]
     return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""Thresholds, pool and allocation effects, regret: what replays of a policy say of runs.
+"""Thresholds, pool and allocation effects: what replays of a policy say of runs.
 
 What is estimated. A replicate of `replay.simulate(..., arms=K)` draws K of the n logged runs as
 its arms and plays the policy over them; the mean over replicates estimates the expected result of
@@ -133,33 +133,6 @@ def pool_effect(single: Replay, random: Replay, *, level: float = 0.95) -> Inter
 def allocation_effect(random: Replay, policy: Replay, *, level: float = 0.95) -> Interval:
     """What choosing among the K runs is worth beyond that: `policy` less `random`, see `effect`."""
     return effect(random, policy, level=level, name="allocation effect")
-
-
-def normalised_regret(
-    policy: Replay, oracle: Replay, random: Replay, *, level: float = 0.95
-) -> Interval:
-    """What a policy gives up against hindsight on its own pool, of what chance gives up there.
-
-    A ratio of sums over replicates, so that pools with little to lose do not blow up; its interval
-    is that of the linearised ratio. There is none, and no value, where the interval of what chance
-    gives up meets 0.
-
-    Args:
-        policy: Replay of a policy.
-        oracle: Replay of `oracle_arm` over the same draws of arms.
-        random: Replay of `random` over them.
-        level: Nominal coverage.
-    """
-    given_up, whole = (effect(one, oracle, level=level) for one in (policy, random))
-    name = "normalised regret"
-    if not whole.low > 0:
-        note = "what chance gives up is not clearly more than 0"
-        nan = float("nan")
-        return Interval(value=nan, low=nan, high=nan, n=whole.n, statistic=name, note=note)
-    ratio = given_up.value / whole.value
-    ends = [np.asarray(each.best_fitness)[:, -1] for each in (policy, oracle, random)]
-    linear = ratio + (ends[1] - ends[0] - ratio * (ends[1] - ends[2])) / whole.value
-    return pool_interval(linear, policy.arms, level=level, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)

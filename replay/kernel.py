@@ -110,8 +110,6 @@ class Kernel:
         concentration: How alike parents of equal fitness are: beta parameters sum to this.
         variance: Of the runs' factors.
         level: What all factors are multiplied by; 1 but in resampled kernels.
-        seen: Whether parents of at least three runs were logged close to the state, (states,):
-            within a fifth of the gap. Elsewhere the kernel extrapolates.
         visits: The data, for resampling, with `ground`.
     """
 
@@ -125,7 +123,6 @@ class Kernel:
     concentration: float
     variance: float
     level: float
-    seen: NDArray[np.bool_]
     visits: Visits
     ground: _Ground
 
@@ -142,12 +139,6 @@ class Kernel:
         self, generations: int, children: int, *, runs: int = 1000, seed: int = 0
     ) -> FloatArray:
         """Best fitness so far of simulated runs, (runs, T + 1), column 0 the initial program."""
-        return self.fitness[self.simulate_states(generations, children, runs=runs, seed=seed)]
-
-    def simulate_states(
-        self, generations: int, children: int, *, runs: int = 1000, seed: int = 0
-    ) -> IntArray:
-        """States instead of fitness, (runs, T + 1); `seen` tells which are extrapolated."""
         if min(generations, children, runs) < 1:
             raise ValueError(
                 "expected at least one generation, child and run, "
@@ -173,7 +164,7 @@ class Kernel:
             mean = _rate(self.better[state] * factor[alive])
             drawn = rng.beta(self.concentration * mean, self.concentration * (1 - mean))
             better = np.clip(drawn, 1e-12, 1 - 1e-12)
-        return np.maximum.accumulate(states, axis=1)
+        return self.fitness[np.maximum.accumulate(states, axis=1)]
 
     def resampled(self, count: int, *, seed: int = 0) -> Iterator[Kernel]:
         """Kernels that the pilot allows: see the module's head."""
@@ -241,7 +232,6 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
         concentration=float(CONCENTRATIONS[concentration]),
         variance=float(VARIANCES[variance]),
         level=1.0,
-        seen=_seen(ground.grid, visits),
         visits=visits,
         ground=ground,
     )
@@ -439,12 +429,3 @@ def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArra
         placed[0] = placed[1]
     cumulated = np.cumsum(placed, axis=1)
     return np.asarray(cumulated / cumulated[:, -1:])
-
-
-def _seen(grid: FloatArray, visits: Visits) -> NDArray[np.bool_]:
-    """See `Kernel.seen`."""
-    near = np.abs(grid[:, None] - visits.z) < np.log(1.25)
-    runs = np.zeros((len(grid), int(visits.run.max()) + 1), dtype=bool)
-    for run in range(runs.shape[1]):
-        runs[:, run] = near[:, visits.run == run].any(axis=1)
-    return np.concatenate([[True], runs.sum(axis=1) >= 3])

@@ -9,7 +9,6 @@ import replay
 from replay.effects import (
     allocation_effect,
     effect,
-    normalised_regret,
     pool_effect,
     time_to_threshold,
 )
@@ -58,25 +57,6 @@ def test_where_a_pool_found_nothing_means_are_refused():
     found = pool_effect(*played)
     assert np.isnan([found.value, found.low, found.high]).all()
     assert "has no mean" in found.note
-
-
-def test_normalised_regret_is_a_ratio_of_sums():
-    settings = {"rounds": 16, "arms": 4, "replicates": 400, "replace": False}
-    played = {
-        name: replay.simulate(RUNS, name, **settings) for name in ("random", "ucb1", "oracle_arm")
-    }
-    oracle, random = played["oracle_arm"], played["random"]
-    found = normalised_regret(played["ucb1"], oracle, random)
-    ends = {name: each.best_fitness[:, -1] for name, each in played.items()}
-    lost, whole = ((ends["oracle_arm"] - ends[name]).sum() for name in ("ucb1", "random"))
-    assert found.value == pytest.approx(lost / whole)
-    assert found.low < found.value < found.high
-    moved = {name: replay.simulate(100 * RUNS - 5, name, **settings) for name in ("random",)}
-    best = replay.simulate(100 * RUNS - 5, "oracle_arm", **settings)
-    assert normalised_regret(moved["random"], best, moved["random"]).value == pytest.approx(1)
-    nothing = normalised_regret(random, random, random)
-    assert np.isnan(nothing.value)
-    assert "not clearly more than 0" in nothing.note
 
 
 CURVES = np.array(

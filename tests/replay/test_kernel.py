@@ -113,16 +113,6 @@ def test_what_forks_inherited_is_told_once():
         assert told.tried.sum() == expected.tried.sum() < 8 * 32
 
 
-def test_it_says_where_it_extrapolates():
-    _, children = chain_runs(sizes=(4,), budget=32, seeds=range(5))
-    kernel = fit_kernel(children)
-    parents = children["parent_fitness"].max()
-    assert not kernel.seen[kernel.fitness > 1 - (1 - parents) / 2].any()
-    near, far = (kernel.seen[kernel.simulate_states(T, 4)[:, -1]].mean() for T in (1, 128))
-    assert near > 0.6
-    assert far < 0.2
-
-
 @pytest.mark.parametrize(("a", "b"), [(0.01, -5.0), (100.0, 5.0), (1.0, 5.0), (100.0, -5.0)])
 def test_scale_and_origin_of_fitness_change_nothing_else(logged, kernel, a, b):
     columns = ["fitness", "parent_fitness"]
