@@ -204,13 +204,34 @@ def test_sides_that_are_equal_differ_in_no_claim(
     assert found["verdict"] == "undetermined"
 
 
+def told_apart(runs: pd.DataFrame, shift: float) -> pd.DataFrame:
+    """Five runs a side, deep ahead of broad by so much."""
+    ends = np.tile([0.3, 0.4, 0.5, 0.6, 0.7], 2) + np.repeat([shift, 0.0], 5)
+    return runs.sort_values("condition", ascending=False).assign(final_fitness=ends)
+
+
+def test_a_claim_is_supported_by_what_holms_correction_leaves(
+    made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, (claim, *_) = protocol_runs(*made), made[0].claims
+    twice = msgspec.structs.replace(made[0], claims=(claim, claim))
+    lost = 0
+    for shift in np.linspace(0.1, 0.5, 21):
+        made_up = told_apart(runs, shift)
+        monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, found=made_up, **__: found)
+        table = protocol_claims(twice)
+        assert (table["p_holm"] == np.minimum(2 * table["p"], 1)).all()
+        assert ((table["verdict"] == "supported") == (table["p_holm"] < 0.05)).all()
+        lost += (table["p"] < 0.05).all() and (table["verdict"] != "supported").all()
+    assert lost
+
+
 def test_runs_for_a_verdict_are_those_of_a_difference_whichever_side_is_first(
     made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many more runs as lower what can be detected to the effect; within the margin, to that."""
     runs = protocol_runs(*made)
-    spread = np.tile([0.3, 0.4, 0.5, 0.6, 0.7], 2) + np.repeat([0.05, 0.0], 5)
-    made_up = runs.sort_values("condition", ascending=False).assign(final_fitness=spread)
+    made_up = told_apart(runs, 0.05)
     monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: made_up)
     (claim, *_) = made[0].claims
     for margin, away in ((0.0, 0.05), (0.01, 0.05), (0.2, 0.15)):
@@ -222,7 +243,6 @@ def test_runs_for_a_verdict_are_those_of_a_difference_whichever_side_is_first(
             needed.append(found["runs_needed"])
         total = 10 * (found["detectable"] / away) ** 2
         assert needed == [pytest.approx(math.ceil(total - 10), abs=1.01)] * 2
-    apart = made_up.assign(final_fitness=spread + np.repeat([9.0, 0.0], 5))
-    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: apart)
+    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: told_apart(runs, 9.0))
     decided = protocol_claims(made[0]).set_index("claim").loc["differ"]
     assert (decided["verdict"], decided["runs_needed"]) == ("supported", 0)

@@ -86,6 +86,7 @@ def test_costs_agree_with_evo_cost(tmp_path):
     [
         ({"input_tokens": 50, "output_tokens": 11, "input_tokens_details": {"cached_tokens": 90}},
          (50, 11, 50)),  # never more cached than the prompt
+        ({"prompt_tokens": -5, "completion_tokens": 3}, (np.nan, 3, np.nan)),
         *((usage, (np.nan,) * 3) for usage in ({"prompt_tokens": "many"}, {}, None)),
     ],
 )  # fmt: skip
@@ -260,6 +261,7 @@ def test_a_flipped_byte_names_file_and_line(tmp_path):
         lambda lines: [*lines, next(line for line in lines if isinstance(line, Child))],
         lambda lines: changed(lines, Generation, generation=2),
         lambda lines: [*lines, lines[0]],
+        lambda lines: changed(lines, Header, schema=9),
     ],
 )
 def test_lines_that_contradict_each_other_name_file_and_line(tmp_path, contradict):
