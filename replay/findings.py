@@ -139,7 +139,7 @@ def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
         yield "p", f"{row['p']:.3g}{holm} (null: {row['null']})"
     found = f"{row['detectable']:.3g} in four of five repetitions"
     yield "detectable", "cannot be said" if math.isnan(row["detectable"]) else found
-    if 0 < row["runs_needed"] < math.inf:
+    if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
         yield "further runs for a verdict", f"about {row['runs_needed']:,.0f}, if the effect stays"
 
 
