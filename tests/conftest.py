@@ -27,6 +27,10 @@ settings.load_profile("ours")
 # tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The workers of pytest share the machine: each starts one sandbox, not one for every core.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.cpu_count = lambda: 1
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 

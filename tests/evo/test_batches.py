@@ -146,6 +146,7 @@ def test_a_search_of_several_parents_races_too(task: Path, tmp_path: Path) -> No
     assert evo.rerun(log).same
 
 
+@pytest.mark.slow
 def test_a_budget_reserves_the_test_at_the_end(task: Path, raced: evo.Log, tmp_path: Path) -> None:
     worst = worst_of(raced.header, 3, retries=0)
     assert worst.final["calls"] == 2 * CHECK

@@ -145,6 +145,7 @@ def test_an_actor_and_its_critic_improve_a_prompt(tmp_path: Path) -> None:
     assert {child.operator for child in log.children} > {"mutate"}
 
 
+@pytest.mark.slow
 def test_what_is_bought_changes_in_a_fork(
     drafted: evo.Log, scored: evo.Log, tmp_path: Path
 ) -> None:

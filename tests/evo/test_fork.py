@@ -51,9 +51,7 @@ def test_copy_0_is_the_continuation_and_copies_differ(run: evo.Log, tmp_path: Pa
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
-        {"feedback": False, "temperature": 0.1},
-        {"search": "greedy", "inspirations": 2},
+        {"search": "greedy", "inspirations": 2, "feedback": False, "temperature": 0.1},
         {"search": {"name": "islands", "islands": 2}, "statement": "Spread the points."},
     ],
 )
@@ -70,6 +68,7 @@ def test_a_copy_is_what_a_run_under_its_segments_is(
     assert evo.rerun(anew).same
 
 
+@pytest.mark.slow
 def test_copies_pair_across_conditions_and_forks_fork(run: evo.Log, tmp_path: Path) -> None:
     one = evo.fork(run, at=2, copies=2, log_dir=tmp_path / "a", **QUIET)
     two = evo.fork(run, at=2, copies=2, feedback=False, log_dir=tmp_path / "b", **QUIET)
@@ -89,6 +88,7 @@ def test_copies_pair_across_conditions_and_forks_fork(run: evo.Log, tmp_path: Pa
     assert timeless(early.children) == timeless(run.children[:6])
 
 
+@pytest.mark.slow
 def test_a_killed_fork_goes_on_from_any_line(run: evo.Log, tmp_path: Path) -> None:
     whole = evo.fork(run, at=2, copies=2, log_dir=tmp_path, **QUIET)[1]
     lines = whole.path.read_bytes().splitlines(keepends=True)

@@ -180,16 +180,3 @@ def test_what_is_held_out_reaches_no_prompt(tmp_path: Path) -> None:
     assert "objective" in said
     assert "0.777" not in str(messages)
     assert "sentinel" not in str(messages)
-
-
-def test_told_runs_resume_and_rerun_alike(tmp_path: Path) -> None:
-    options = {"children": 2, "feedback": True, "inspirations": 2, "progress": False}
-    whole = evo.run("mmd", generations=4, log=tmp_path / "whole.jsonl", **options)
-    evo.run("mmd", generations=2, log=tmp_path / "part.jsonl", **options)
-    part = evo.resume(tmp_path / "part.jsonl", generations=4, progress=False)
-    hashes = [child.prompt_hash for child in whole.children]
-    assert hashes == [child.prompt_hash for child in part.children]
-    assert len(set(hashes)) > 1
-    assert whole.header.prompt_version == 2
-    assert whole.children[-1].parents == ((whole.generations[-2].best),)
-    assert evo.rerun(whole).same

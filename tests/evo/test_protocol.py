@@ -140,6 +140,7 @@ def test_an_unknown_protocol_is_told() -> None:
         load_protocol("local-tps")
 
 
+@pytest.mark.slow
 def test_kill_9_and_no_call_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draws, folder = random.Random(3), tmp_path / "logs"
     folder.mkdir()

@@ -197,6 +197,7 @@ def test_a_repeated_run_makes_no_request_and_a_new_seed_does(
     assert replies[0] != replies[1]
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     requests, shared = tmp_path / "requests.jsonl", str(tmp_path / "new" / "cache.sqlite")
 

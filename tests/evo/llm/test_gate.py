@@ -438,6 +438,7 @@ def test_dollars_are_counted_at_the_models_prices() -> None:
 # --- going on
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_counts_go_on() -> None:
     options = ("--budget", "calls=60", "--log", "gate.jsonl", "--latency", "0.05,1")
     seen, statuses = 0, Counter[int]()

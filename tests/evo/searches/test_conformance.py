@@ -95,6 +95,7 @@ def test_it_plans_before_it_calls_and_parents_are_as_planned(
     assert len(log.children) == T * N
     assert not evo.verify(log).faults
     assert len(log.plans) == (0 if name == "greedy" else T)
+    assert log.header.prompt_version == 2
     kinds = [b'"plan"' in line[:50] for line in log.path.read_bytes().splitlines()]
     if name != "greedy":
         assert kinds.index(True) < next(
@@ -298,6 +299,7 @@ def score(value):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["greedy", "population"])
 def test_a_best_program_is_confirmed_whatever_the_search(name: str, tmp_path: Path) -> None:
     task = make_task(tmp_path / "noisy")
@@ -319,6 +321,7 @@ def test_a_best_program_is_confirmed_whatever_the_search(name: str, tmp_path: Pa
         ]
 
 
+@pytest.mark.slow
 def test_searches_are_fields_of_sweeps_selections_and_arms(task: Path, tmp_path: Path) -> None:
     common: dict[str, Any] = {"task": task, "generations": 1, "children": 2, **QUIET}
     space = {"search": ["greedy", Population(size=3), {"name": "islands", "islands": 2}]}
