@@ -243,7 +243,7 @@ def test_a_stop_is_heeded_while_the_endpoint_hangs(
     evo.stop(handle.paths[0])
     handle.wait(300)  # what was under way, and would hang for 600 s, had five
     assert len(met) == 2  # and nothing began
-    assert "done" in repr(handle)
+    assert "stopped" in repr(handle)
     assert evo.read_log(handle.paths[0]).ends[-1].reason == "interrupted"
 
 

@@ -1,6 +1,7 @@
 """Figures of sessions and logs: they agree with what the attempts say."""
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -90,13 +91,12 @@ def test_stats_has_a_row_for_each_log_and_a_total(logs, capsys):
 
 
 def test_settings_of_the_command_line_reach_the_slots(tmp_path, monkeypatch, capsys):
-    made: list[Slots] = []
+    made: list[tuple[Any, ...]] = []
     monkeypatch.setattr(
-        "evo.runs.resources.Slots", lambda *a, **b: made.append(Slots(*a, **b)) or made[-1]
+        "evo.runs.resources.Slots", lambda *a, **b: made.append((*a, b)) or Slots(*a, **b)
     )
     arguments = ["run", "mmd", "-T", "1", "-N", "2", "-q", "--log", str(tmp_path / "a.jsonl")]
     assert main([*arguments, "--preset", "conservative", "--rpm", "600", "--tpm", "90000"]) == 0
-    assert made[0].max_concurrent == 5
-    door = next(iter(made[0]._doors.values()))
-    assert (door._requests, door._tokens) == (600, 90000)
+    limits = {"requests_per_minute": 600, "tokens_per_minute": 90000}
+    assert made == [(5, limits)]
     assert re.search(r"\.jsonl", capsys.readouterr().out)
