@@ -15,6 +15,7 @@ from hostile_programs import ALL, Hostile
 from toy import HURRY
 
 import evo
+from evo.sandbox.evaluator import _PATIENCE_SECONDS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -48,7 +49,8 @@ def faults(hostile: Hostile, found: dict[str, object], protections: set[str]) ->
     promised = set(hostile.needs) <= protections
     wrong = []
     late = 1 if RAISED > 1 else 20  # a busy machine is no fault, but of whoever asks for more
-    if elapsed > HURRY.seconds + late + (0 if promised else 3):  # it may end its sandbox, twice
+    stuck = 2 * HURRY.seconds + _PATIENCE_SECONDS  # where it may stop or end its sandbox
+    if elapsed > HURRY.seconds + late + (0 if promised else stuck):
         wrong.append(f"took {elapsed:.1f} s")
     if found["benign"] != [0.5, 0.5]:
         wrong.append(f"another program is {found['benign']}")
