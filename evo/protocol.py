@@ -196,7 +196,7 @@ def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path
     """The copies of one run of another protocol, whose folder stands beside this one's."""
     folder, _, name = condition.forks.partition("/")
     path = place.parent / folder / f"{name}-s{header.seed}.jsonl"
-    left = read_begun(_packed(path) if _packed(path).exists() else path)
+    left = _begun(path)
     if left is None or len(left.generations) < condition.at:
         return []
     options = {**protocol.options, **condition.options}
@@ -261,7 +261,7 @@ def run_protocol(
         raise ProtocolError(f"{protocol.name}: the runs that its forks leave are not there yet")
     jobs[0].path.parent.mkdir(parents=True, exist_ok=True)
     for job in jobs:
-        log = _begun(job)
+        log = _begun(job.path)
         if log is not None and (other := differences(log.header, job.header)):
             raise ProtocolError(
                 f"{log.path}: is no run of this protocol: {', '.join(other)} differ; give another "
@@ -279,7 +279,8 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
     made = sum(_paid(log) for each in (logs or {}).values() for log in each)
     left, estimate = protocol.calls - made, protocol.estimate
     prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
-    model = _header(protocol, protocol.conditions[0]).model
+    known = [log.header.model for each in (logs or {}).values() for log in each]
+    model = known[0] if known else _header(protocol, protocol.conditions[0]).model
     dollars = float(price_of_tokens(prompt, 0.0, completion, model=model))
     lines = [
         f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}",
@@ -300,12 +301,19 @@ def _paid(log: Log) -> int:
 def logs_of(
     protocol: Protocol, folder: str | os.PathLike[str] | None = None
 ) -> dict[str, list[Log]]:
-    """Returns the logs that were begun for a protocol, by condition."""
-    found: dict[str, list[Log]] = {condition.name: [] for condition in protocol.conditions}
-    for job in jobs_of(protocol, folder):
-        log = _begun(job)
-        if log is not None and log.header.protocol == protocol.digest:
-            found[log.header.condition].append(log)
+    """Returns the logs that were begun for a protocol, by condition; its model may be unknown."""
+    place = LOCAL / protocol.name if folder is None else Path(folder)
+    found: dict[str, list[Log]] = {}
+    for condition in protocol.conditions:
+        copies = [f"-c{k}" for k in range(condition.copies)] if condition.forks else [""]
+        stems = [f"{condition.name}-s{seed}{copy}" for seed in condition.numbers for copy in copies]
+        begun = [_begun(place / f"{stem}.jsonl") for stem in stems]
+        found[condition.name] = [
+            log
+            for log in begun
+            if log is not None
+            and (log.header.protocol, log.header.condition) == (protocol.digest, condition.name)
+        ]
     return found
 
 
@@ -314,8 +322,8 @@ def _packed(path: Path) -> Path:
     return path.with_name(f"{path.name}.gz")
 
 
-def _begun(job: Job) -> Log | None:
-    return read_begun(_packed(job.path) if _packed(job.path).exists() else job.path)
+def _begun(path: Path) -> Log | None:
+    return read_begun(_packed(path) if _packed(path).exists() else path)
 
 
 def status_rows(

@@ -86,7 +86,8 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
     return (
         f"Conditions ({protocol.calls} calls in all): {made}. Settings: {options}. Measures: "
         f"{measures}. Complete runs alone count. An effect is the mean of the first condition less "
-        "that of the second. Its interval is over whole runs, nominally at 95 %, and is called by "
+        "that of the second; runs of equal seeds are paired, and copies of forks by their root. "
+        "Its interval is over whole runs, nominally at 95 %, and is called by "
         "the worst coverage measured at so few runs; of a share it is Newcombe's. The null "
         f"distribution is that of {nulls}; p is two-sided, Holm's over the {len(stated)} "
         f"confirmatory claims. A claim is supported at Holm's p < {ALPHA:g}, refuted where the "
@@ -140,7 +141,9 @@ def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
     found = f"{row['detectable']:.3g} in four of five repetitions"
     yield "detectable", "cannot be said" if math.isnan(row["detectable"]) else found
     if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
-        yield "further runs for a verdict", f"about {row['runs_needed']:,.0f}, if the effect stays"
+        what = "pairs" if "pair" in row["null"] else "runs, of both sides together"
+        more = f"about {row['runs_needed']:,.0f} {what}, if the effect stays"
+        yield "further runs for a verdict", more
 
 
 def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str]]:
