@@ -44,9 +44,7 @@ class Response:
     seed: int | None = None
     retry_after: float | None = None  # seconds after which the client may try again
     final: bool = False  # trying again is of no use
-    stream: Generator[bytes] | None = (
-        None  # what follows the content; closed once nobody reads it any more
-    )
+    stream: Generator[bytes] | None = None  # what follows; closed once nobody reads it any more
 
 
 def error_response(

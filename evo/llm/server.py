@@ -41,15 +41,14 @@ def parse_faults(text: str | None) -> dict[Fault, float]:
     for part in filter(str.strip, (text or "").split(",")):
         name, _, number = part.strip().partition(":")
         try:
-            probability = float(number)
+            fault, probability = FAULTS[FAULTS.index(name)], float(number)
+            if not 0 <= probability <= 1:
+                raise ValueError
         except ValueError:
-            probability = -1.0
-        fault = next((fault for fault in FAULTS if fault == name), None)
-        if fault is None or not 0 <= probability <= 1:
             raise ValueError(
                 f"faults: expected NAME:PROBABILITY with a name out of {', '.join(FAULTS)} and a "
                 f"probability from 0 to 1, got {part!r}"
-            )
+            ) from None
         found[fault] = probability
     if sum(found.values()) > 1:
         raise ValueError(f"faults: the probabilities add up to more than 1 in {text!r}")
