@@ -7,13 +7,13 @@ import gzip
 import json
 import os
 import random
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
+from endpoints import Endpoint, say
 
 import evo
 from evo.llm.client import Call, EndpointError, ModelClient, find_endpoint
@@ -33,57 +33,30 @@ COMPLETION = json.dumps(
 ).encode()
 
 
-class Server:
+class Server(Endpoint):
     """Answers each POST with the next of its (status, headers, body), then with a completion."""
 
     def __init__(self) -> None:
+        super().__init__(self.say_next)
         self.answers: list[tuple[int, dict[str, str], bytes]] = []
-        self.seen: list[tuple[str, dict[str, str], bytes]] = []
-        outer, lock = self, threading.Lock()
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                with lock:
-                    outer.seen.append((self.path, dict(self.headers), body))
-                    status, headers, content = (
-                        outer.answers.pop(0) if outer.answers else (200, {}, COMPLETION)
-                    )
-                with contextlib.suppress(ConnectionError):
-                    if status == 0:
-                        self.close_connection = True
-                        self.wfile.write(content)
-                        return
-                    self.send_response(status)
-                    for name, value in {"Content-Length": str(len(content)), **headers}.items():
-                        self.send_header(name, value)
-                    self.end_headers()
-                    self.wfile.write(content)
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
-        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
+    def say_next(self, handler: BaseHTTPRequestHandler, *_: object) -> None:
+        answer = self.answers.pop(0) if self.answers else (200, {}, COMPLETION)
+        status, headers, content = answer
+        if status:
+            say(handler, status, content, **headers)
+        else:
+            handler.close_connection = True
+            handler.wfile.write(content)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.http.shutdown()
-    made.http.server_close()
+    with Server() as made:
+        yield made
 
 
-@pytest.fixture
-def other() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.http.shutdown()
-    made.http.server_close()
+other = server  # a second one
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +86,7 @@ def test_a_redirect_is_not_followed(server: Server, other: Server) -> None:
         server.answers = [(status, {"Location": other.url + "/chat/completions"}, b"")]
         with pytest.raises(EndpointError, match=r"redirects to .* not followed"):
             ask(server)
-    assert other.seen == []
+    assert other.requests == []
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -157,13 +130,13 @@ def test_every_fault_is_recorded_and_no_key_told(server: Server) -> None:
     draws = random.Random(5)
     for _ in range(20 * TIMES):
         server.answers = draws.sample(FAULTS, 3)
-        before = len(server.seen)
+        before = len(server.requests)
         try:
             call = ask(server, timeout=1.0)
         except EndpointError as error:
             said = str(error)
         else:
-            assert len(call.attempts) == len(server.seen) - before
+            assert len(call.attempts) == len(server.requests) - before
             said = repr(call)
         assert KEY not in said
 
@@ -214,6 +187,6 @@ def test_a_run_through_faults_loses_no_call(tmp_path: Path, server: Server) -> N
     sizes = {"generations": 2, "children": 4}
     settings = evo.Settings(timeout=2, retries=8, progress=False)
     log = evo.run("cp", model=model, log=tmp_path / "a.jsonl", settings=settings, **sizes)
-    assert sum(len(o.attempts) for o in log.outcomes) == len(server.seen)
+    assert sum(len(o.attempts) for o in log.outcomes) == len(server.requests)
     assert len(log.outcomes) == 8
     assert KEY.encode() not in log.path.read_bytes()
