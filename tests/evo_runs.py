@@ -1,5 +1,7 @@
 """What tests of runs compare."""
 
+from pathlib import Path
+
 import msgspec
 
 from evo.records import Child
@@ -21,3 +23,13 @@ def timeless(children: list[Child]) -> list[bytes]:
             )
         )
     return kept
+
+
+def write_task(folder: Path, program: str, evaluator: str, toml: str = "") -> Path:
+    """Writes the folder of a task."""
+    folder.mkdir(exist_ok=True)
+    files = {"initial_program.py": program, "evaluator.py": evaluator, "task.toml": toml}
+    for name, text in files.items():
+        if text:
+            (folder / name).write_text(text)
+    return folder

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evo_runs import write_task
 from test_search import timeless
 
 import evo
@@ -274,12 +275,9 @@ def test_failures_do_not_invert_rewards() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A task whose scale nobody knows."""
-    task = tmp_path / "toy"
-    task.mkdir()
-    (task / "initial_program.py").write_text("def solve():\n    return [1.0, 2.0]\n")
-    (task / "evaluator.py").write_text("def score(value):\n    return {'fitness': -sum(value)}\n")
-    (task / "task.toml").write_text('entry = ["solve"]\n')
-    return task
+    program = "def solve():\n    return [1.0, 2.0]\n"
+    judge = "def score(value):\n    return {'fitness': -sum(value)}\n"
+    return write_task(tmp_path / "toy", program, judge, "entry = ['solve']\n")
 
 
 def test_the_reward_is_the_rank_unless_the_scale_is_known(folder: Path, tmp_path: Path) -> None:

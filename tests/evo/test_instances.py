@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from evo_runs import write_task
 from killing import finish, kill_after, seen_by, serve_as_model
 from test_search import timeless
 
@@ -237,12 +238,8 @@ def score(value, instance):
 
 
 def adding_task(folder: Path, program: str = ADDING, judge: str = JUDGE) -> Path:
-    folder.mkdir()
-    (folder / "initial_program.py").write_text(program)
-    (folder / "evaluator.py").write_text(judge)
-    (folder / "task.toml").write_text(
-        "entry = ['add']\ninstances = 'sums.jsonl'\n[limits]\nseconds = 5\n"
-    )
+    toml = "entry = ['add']\ninstances = 'sums.jsonl'\n[limits]\nseconds = 5\n"
+    write_task(folder, program, judge, toml)
     rows = [([1, 2], 3), ([2, 2], 5), ([-1, 1], 0), ([7, 1], 8)]
     lines = [json.dumps({"input": numbers, "sum": total}) + "\n" for numbers, total in rows]
     (folder / "sums.jsonl").write_text("".join(lines) + "\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from evo_runs import write_task
 
 import evo
 from evo.configuration import make_header
@@ -25,12 +26,9 @@ PURE = "import random\n\n\ndef value():\n    return random.random()\n"
 @pytest.fixture
 def noisy(tmp_path: Path) -> Path:
     """A task whose fitness is a draw."""
-    folder = tmp_path / "noisy"
-    folder.mkdir()
-    (folder / "task.toml").write_text('entry = ["value"]\n')
-    (folder / "initial_program.py").write_text(PROGRAM.format(gain=0, mark=0))
-    (folder / "evaluator.py").write_text("def score(value):\n    return {'fitness': value}\n")
-    return folder
+    judge = "def score(value):\n    return {'fitness': value}\n"
+    program = PROGRAM.format(gain=0, mark=0)
+    return write_task(tmp_path / "noisy", program, judge, "entry = ['value']\n")
 
 
 class Lottery:

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from evo_runs import write_task
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,15 +158,11 @@ SENTINEL = 0.777123
 
 
 def test_what_is_held_out_reaches_no_prompt(tmp_path: Path) -> None:
-    folder = tmp_path / "task"
-    folder.mkdir()
-    (folder / "task.toml").write_text(
-        'entry = ["f"]\ninstances = "i.jsonl"\nprivate = ["secret"]\nstatement = "double it"\n'
-    )
-    (folder / "initial_program.py").write_text("def f(x):\n    return 0\n")
-    (folder / "evaluator.py").write_text(
+    toml = 'entry = ["f"]\ninstances = "i.jsonl"\nprivate = ["secret"]\nstatement = "double it"\n'
+    judge = (
         "def score(value, instance):\n    return 1.0 if value == 2 * instance['input'] else 0.25\n"
     )
+    folder = write_task(tmp_path / "task", "def f(x):\n    return 0\n", judge, toml)
     lines = [{"input": 1}, {"input": 2}, {"input": SENTINEL, "check": True, "id": "sentinel"}]
     (folder / "i.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     task = load_task(folder)

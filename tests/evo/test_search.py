@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from evo_runs import QUIET, timeless
+from evo_runs import QUIET, timeless, write_task
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import sample_child
@@ -69,11 +69,9 @@ def test_rerun_reproduces_and_finds_what_differs(
 
 
 def test_rerun_tells_an_unstable_program(tmp_path: Path) -> None:
-    folder = tmp_path / "clock"
-    folder.mkdir()
-    (folder / "initial_program.py").write_text("import time\ndef f():\n    return time.time()\n")
-    (folder / "task.toml").write_text("entry = ['f']\n")
-    (folder / "evaluator.py").write_text("def score(value):\n    return {'fitness': value % 1}\n")
+    clock = "import time\ndef f():\n    return time.time()\n"
+    judge = "def score(value):\n    return {'fitness': value % 1}\n"
+    folder = write_task(tmp_path / "clock", clock, judge, "entry = ['f']\n")
     with pytest.warns(UserWarning, match="evaluations are noisy"):
         log = evo.run(folder, generations=1, children=2, log=tmp_path / "c.jsonl", **QUIET)
     outcome = evo.rerun(log.path)
@@ -145,12 +143,8 @@ def test_endpoint_down_stops_resumably(tmp_path: Path) -> None:
 
 
 def test_prompt_beyond_the_context_ends_the_run(tmp_path: Path) -> None:
-    folder = tmp_path / "long"
-    folder.mkdir()
-    (folder / "initial_program.py").write_text("x = 1\n" + "# long\n" * 40_000)
-    (folder / "evaluator.py").write_text(
-        "def evaluate(path):\n    return {'combined_score': 1.0}\n"
-    )
+    judge = "def evaluate(path):\n    return {'combined_score': 1.0}\n"
+    folder = write_task(tmp_path / "long", "x = 1\n" + "# long\n" * 40_000, judge)
     with pytest.raises(EndpointRefused, match="every child of generation 1"):
         evo.run(folder, generations=2, children=3, log=tmp_path / "l.jsonl", **QUIET)
     log = evo.read_log(tmp_path / "l.jsonl")
@@ -280,8 +274,7 @@ def evaluate(program_path):
 
 
 def test_stop_does_not_wait_for_a_slow_evaluation(tmp_path: Path) -> None:
-    (tmp_path / "initial_program.py").write_text("def f():\n    return 1\n")
-    (tmp_path / "evaluator.py").write_text(SLEEPER)
+    write_task(tmp_path, "def f():\n    return 1\n", SLEEPER)
     handle = evo.start(
         tmp_path, children=8, log=tmp_path / "a.jsonl", evaluation_timeout=300, **QUIET
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evo_runs import write_task
 
 import evo
 import replay
@@ -117,11 +118,9 @@ def test_folders_of_earlier_versions_go_on_and_repeat_no_call(tmp_path: Path) ->
 
 @pytest.mark.filterwarnings("ignore:.*the search begins without a fitness")
 def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
-    task = tmp_path / "task"
-    task.mkdir()
-    (task / "task.toml").write_text('statement = "Return a number."\nentry = ["make"]\n')
-    (task / "initial_program.py").write_text("def make():\n    raise ValueError\n")
-    (task / "evaluator.py").write_text("def score(value):\n    return {'fitness': value}\n")
+    judge = "def score(value):\n    return {'fitness': value}\n"
+    toml = "statement = 'Return a number.'\nentry = ['make']\n"
+    task = write_task(tmp_path / "task", "def make():\n    raise ValueError\n", judge, toml)
     given: dict[str, Any] = {**COMMON, "task": task, "seeds": [1, 2], "failure_value": 0.25}
     two = [{"children": 1}, {"children": 2}]
     with pytest.raises(ValueError, match="'task' declares no scale; give bounds"):

@@ -4,6 +4,7 @@ import shutil
 
 import pandas as pd
 import pytest
+from evo_runs import write_task
 from matplotlib.text import Text
 from synthetic_runs import sweep_runs as made
 
@@ -53,10 +54,8 @@ def test_one_row_per_configuration_and_seed(swept: evo.Sweep) -> None:
 
 
 def test_a_frame_needs_neither_the_models_nor_the_task_of_its_sweep(tmp_path, monkeypatch) -> None:
-    task = tmp_path / "toy"
-    task.mkdir()
-    (task / "initial_program.py").write_text("def solve():\n    return [0.5]\n")
-    (task / "evaluator.py").write_text("def evaluate(path):\n    return {'combined_score': 0.5}\n")
+    judge = "def evaluate(path):\n    return {'combined_score': 0.5}\n"
+    task = write_task(tmp_path / "toy", "def solve():\n    return [0.5]\n", judge)
     models = tmp_path / "models.toml"
     models.write_text('["mine"]\nid = "offline"\nbase_url = "http://127.0.0.1:9/v1"\n')
     monkeypatch.setenv("EVO_MODELS", str(models))

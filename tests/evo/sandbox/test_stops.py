@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from evo_runs import write_task
 
 import evo
 from evo.llm.client import ModelClient
@@ -65,11 +66,8 @@ def test_a_failing_sandbox_stops_the_run_and_nothing_paid_for_is_lost(
 def test_an_evaluator_that_fails_by_itself_stops_before_the_first_call(
     tmp_path: Path, evaluator: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "task"
-    folder.mkdir()
-    (folder / "initial_program.py").write_text("def f():\n    return 1\n")
-    (folder / "evaluator.py").write_text(evaluator)
-    (folder / "task.toml").write_text("entry = ['f']\n")
+    program = "def f():\n    return 1\n"
+    folder = write_task(tmp_path / "task", program, evaluator, "entry = ['f']\n")
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a call was made")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evo_runs import QUIET, timeless
+from evo_runs import QUIET, timeless, write_task
 from killing import kill_after
 from tree import Tree
 
@@ -38,11 +38,8 @@ def score(value):
 
 
 def make_task(folder: Path, low: float = 0.0, high: float = 2.0) -> Path:
-    folder.mkdir()
-    (folder / "initial_program.py").write_text(PROGRAM)
-    (folder / "task.toml").write_text("entry = ['f']\nstatement = 'Return a number near 1.'\n")
-    (folder / "evaluator.py").write_text(EVALUATOR.format(low=low, high=high))
-    return folder
+    toml = "entry = ['f']\nstatement = 'Return a number near 1.'\n"
+    return write_task(folder, PROGRAM, EVALUATOR.format(low=low, high=high), toml)
 
 
 @pytest.fixture(scope="module")
