@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import msgspec
 
@@ -94,23 +94,16 @@ class _First(msgspec.Struct):
 _first_decoder = msgspec.json.Decoder(_First)
 
 
-class Line(NamedTuple, Generic[R]):
-    """A record with the place of its line in the (decompressed) file."""
-
-    record: R
-    start: int
-    stop: int
-
-
 class Reader(Generic[R]):
     """Reads a file from the beginning on, and later what was added.
 
         reader = Reader(path, msgspec.json.Decoder(Event), what="log of events")
-        for line in reader.follow():
+        for event in reader.follow():
             ...
 
     `first` is the type of the first line's record, and of no other. So far `lines` whole lines of
-    `length` bytes were read; `torn`: something stands behind them, which a killed writer left.
+    `length` bytes were read, the last from `start` on; `torn`: something stands behind them, which
+    a killed writer left.
     """
 
     def __init__(
@@ -122,11 +115,11 @@ class Reader(Generic[R]):
         what: str = "log of evo",
     ) -> None:
         self.path = path
-        self.length = self.lines = 0
+        self.start = self.length = self.lines = 0
         self.torn = False
         self._decoder, self._first, self._what = decoder, first, what
 
-    def follow(self) -> Iterator[Line[R]]:
+    def follow(self) -> Iterator[R]:
         """Yields the records that were added since the last look; at first, all.
 
         `LogError`: a line is damaged, or the file is none of this kind, gone, or another one.
@@ -134,12 +127,12 @@ class Reader(Generic[R]):
         size = self.length
         for piece in read_pieces(self.path, start=self.length):
             size += len(piece)
-            yield from self.take(piece)
+            yield from self._take(piece)
         self.torn = size > self.length
         if self._first is not None and not self.lines:
             raise self.fault(f"not a {self._what}: expected a header line", line=1)
 
-    def take(self, data: bytes) -> Iterator[Line[R]]:
+    def _take(self, data: bytes) -> Iterator[R]:
         """Yields the records of what stands behind the lines read so far; a torn end is left."""
         decode, first = self._decoder.decode, self._first
         for line in data.split(b"\n")[:-1]:
@@ -160,10 +153,10 @@ class Reader(Generic[R]):
             if first is not None and (self.lines == 0) != isinstance(record, first):
                 kind = type(record).__name__.lower()
                 raise self.fault(f"expected one header, on line 1; got a {kind} here")
-            start, stop = self.length, self.length + len(line)
-            self.length = stop + 1
+            self.start = self.length
+            self.length += len(line) + 1
             self.lines += 1
-            yield Line(record, start, stop)
+            yield record
 
     def fault(self, words: str, *, line: int | None = None) -> LogError:
         """The error of a line, by default of the next one."""
@@ -417,7 +410,7 @@ def go_on(
     with ExitStack() as undo:
         writer = undo.enter_context(Writer.claim(path, wait=wait))
         reader = Reader(path, decoder, first=first, what=what)
-        records = [line.record for line in reader.follow()]
+        records = list(reader.follow())
         writer.cut(reader.length)
         undo.pop_all()
         return writer, records

@@ -116,8 +116,8 @@ class Log:
     def refresh(self) -> bool:
         """Reads what was appended since, and nothing again; returns whether there was anything."""
         before = self.reader.lines
-        for line in self.reader.follow():
-            match line.record:
+        for record in self.reader.follow():
+            match record:
                 case Header() as header:
                     self.header = header
                 case Initial() as initial:
@@ -143,7 +143,7 @@ class Log:
                     self.ends.append(end)
                     self.ended = True
                 case Outcome() as outcome:
-                    self._add(outcome, (line.start, line.stop))
+                    self._add(outcome, (self.reader.start, self.reader.length - 1))
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
         for calls in (self.instance_calls, self.critic_calls):
             calls.sort(key=lambda call: (call.generation, call.program, call.index))

@@ -97,7 +97,7 @@ class Journal:
 def read_journal(path: Path) -> Journal:
     """Reads allocation.jsonl; a torn last line is forgiven, all other damage a `LogError`."""
     reader = Reader(path, _decoder, first=AllocationHeader, what="journal of an allocation")
-    records = [line.record for line in reader.follow()]
+    records = list(reader.follow())
     header = records[0]
     assert isinstance(header, AllocationHeader)
     asked = {each.round: each.arm for each in records if isinstance(each, Asked)}

@@ -191,7 +191,7 @@ def read_run(path: Path, name: str) -> LeanRun:
     except (msgspec.DecodeError, ValueError, IndexError):
         sound = False
     if not sound:
-        records = [line.record for line in log_reader(path).follow()]
+        records = list(log_reader(path).follow())
     kinds: dict[type, list[Any]] = {}
     for record in records:
         kinds.setdefault(type(record), []).append(record)

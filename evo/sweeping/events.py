@@ -160,7 +160,7 @@ class EventLog:
     def refresh(self) -> list[Event]:
         """Reads what was added, by whom ever, and returns it."""
         with self._lock:
-            new = [line.record for line in self._reader.follow()] if self.path.exists() else []
+            new = list(self._reader.follow()) if self.path.exists() else []
             for event in new:
                 self.events.append(event)
                 self.state.take(event)
