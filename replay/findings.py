@@ -82,14 +82,15 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
     options = ", ".join(f"{name} {value}" for name, value in protocol.options.items())
     measures = "; ".join(f"{name}: {text}" for name, text in protocol.measures.items())
     stated = claims[claims["kind"] == "confirmatory"]
+    pairs = any("pair" in null for null in claims["null"])
+    paired = ", of pairs of runs of one seed, or of copies of one run" if pairs else ""
     nulls = " or ".join(dict.fromkeys(filter(None, stated["null"]))) or "runs exchanged"
     return (
         f"Conditions ({protocol.calls} calls in all): {made}. Settings: {options}. Measures: "
         f"{measures}. Complete runs alone count. An effect is the mean of the first condition less "
-        "that of the second; runs of equal seeds are paired, and copies of forks by their root. "
-        "Its interval is over whole runs, nominally at 95 %, and is called by "
-        "the worst coverage measured at so few runs; of a share it is Newcombe's. The null "
-        f"distribution is that of {nulls}; p is two-sided, Holm's over the {len(stated)} "
+        f"that of the second{paired}. Its interval is over whole runs, nominally at 95 %, and is "
+        "called by the worst coverage measured at so few runs; of a share it is Newcombe's. The "
+        f"null distribution is that of {nulls}; p is two-sided, Holm's over the {len(stated)} "
         f"confirmatory claims. A claim is supported at Holm's p < {ALPHA:g}, refuted where the "
         "interval lies within the margin, and else undetermined. Detectable is the effect that as "
         "many runs would find in four of five repetitions; it, and the further runs that a verdict "

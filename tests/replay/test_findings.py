@@ -51,3 +51,8 @@ def test_the_methods_paragraph_states_every_condition_and_measure():
         assert f"{condition.name}: {len(condition.numbers)} runs of T = " in said
     assert all(f"{name}: {text}" in said for name, text in protocol.measures.items())
     assert f"{protocol.calls} calls" in said
+    assert "pairs" not in said
+    null = ["the sides of each pair exchanged"]
+    assert "pairs of runs" in methods(
+        protocol, pd.DataFrame({"kind": ["confirmatory"], "null": null})
+    )
