@@ -175,10 +175,18 @@ def _wrapped(ax: Axes, subtitle: str) -> list[str]:
 
 def arrange(figure: Figure) -> None:
     """Lay a figure out, its subtitles wrapped to the width that their axes come to have."""
-    figure.draw_without_rendering()
+    _lay_out(figure)
     fits = [fit for ax in figure.axes if (fit := vars(ax).get("fit_head"))]
     if sum(fit() for fit in fits):
+        _lay_out(figure)
+
+
+def _lay_out(figure: Figure) -> None:
+    """Give the axes their places; drawing without pixels would do more, for longer."""
+    if (engine := figure.get_layout_engine()) is None:
         figure.draw_without_rendering()
+    else:
+        engine.execute(figure)
 
 
 def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:

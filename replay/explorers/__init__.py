@@ -9,10 +9,14 @@
     replay.follow(evo.start("circle_packing"))                 # a run in progress
     replay.explorers.explore_budget(frame, generations=16, children=8).figure()    # for paper
 
-Nothing outside this package imports ipywidgets, and here only functions that make widgets do.
+Nothing outside this package imports ipywidgets. What every explorer needs is imported with it, so
+that the first picture does not wait for that.
 """
 
 from __future__ import annotations
+
+import contextlib
+import importlib
 
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
@@ -24,6 +28,10 @@ from replay.explorers.selection import explore_selection
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.sweep_controls import SweepControls, sweep_controls
 from replay.explorers.tabs import Tabs, explore
+
+for _name in ("matplotlib.backends.backend_agg", "scipy.special", "ipywidgets", "anywidget"):
+    with contextlib.suppress(ImportError):  # said by the function that needs it
+        importlib.import_module(_name)
 
 __all__ = [
     "Picker",

@@ -21,7 +21,7 @@ from replay.explorers.allocation_picture import AllocationPicture
 from replay.explorers.budget import taus
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
-from replay.explorers.widgets import choice, entry, name_of, slider, toggles
+from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ class Allocations:
             arms=arms,
             rounds=now["rounds"],
             replicates=replicates,
+            coarse=coarse,
             tau=now["tau"],
             shown=now["shown"],
             played={name: pools.play(*key) for name, key in keys.items()},
@@ -149,7 +150,7 @@ class Allocations:
             "replicates": choice("Replicates", counts, tip="Of each policy, at rest"),
         }  # fmt: skip
         for name, (meaning, usual) in EXPLORATION.items():
-            values = _with(usual, start.get(name, usual[0]))
+            values = _with(usual, *({start.get(name, DEFAULT)} - {DEFAULT}))
             options = [(DEFAULT, DEFAULT), *((f"{value:g}", value) for value in values)]
             controls[name] = slider(name, options, tip=meaning)
         return controls
@@ -175,12 +176,13 @@ def explore_allocation(frame: pd.DataFrame, *, theme: Theme = "neutral", **begin
     except ValueError as error:
         return notice("allocation", error, theme)
     start = found.begins(begins)
+    named = naming(frame)
     subject = Subject(
         name="allocation",
         picture=AllocationPicture,
         theme=theme,
         view=found.view,
-        code=lambda now: call("explore_allocation", name_of(frame), now),
+        code=lambda now: call("explore_allocation", named(), now),
         adjust=found.adjust,
         folded=("replicates", *EXPLORATION),
         scrubs={"tau": lambda now: taus(found.pools(now).fitness, now["tau"])},

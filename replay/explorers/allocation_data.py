@@ -116,6 +116,7 @@ class AllocationView:
     arms: int  # K
     rounds: int  # pulls of each replicate
     replicates: int  # number of replicates
+    coarse: bool  # whether something moves
     tau: float  # the fitness to reach
     shown: str  # policy whose pulls are shown
     played: dict[str, Played]  # by policy, the baselines first

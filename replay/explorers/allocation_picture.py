@@ -30,30 +30,30 @@ class AllocationPicture:
         self._curves, self._pulls, self._times, self._effects = axes
         self._ground: tuple[Any, ...] = ()
         self._width, self._reach = 0, 0.0
+        self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
 
-    def show(self, view: AllocationView) -> bool:
-        """Show a view; the axes are set up anew for other policies, runs or scales."""
+    def fresh(self, view: AllocationView) -> bool:
+        """Whether it is of other policies, runs or scales."""
+        return self._ground_of(view) != self._ground
+
+    def _ground_of(self, view: AllocationView) -> tuple[Any, ...]:
+        """What the axes depend on; while rounds move, their axis stays where they still fit."""
         width = self._width
-        if not width / 8 < view.rounds <= width:
+        if not (view.coarse and width / 8 < view.rounds <= width):
             width = 2 ** math.ceil(math.log2(max(view.rounds, 2)))
-        widest = max(
-            (
-                abs(limit)
-                for each in view.effects.values()
-                for limit in (each.value, each.low, each.high)
-                if math.isfinite(limit)
-            ),
-            default=0.0,
-        )
-        if not 0 < 0.1 * self._reach <= widest <= self._reach:
-            self._reach = max(1.5 * widest, 1e-3)
-            self._effects.set_xlim(-self._reach, self._reach)
-        ground = (view.pools, tuple(view.played), width, view.shown)
+        return (view.pools, tuple(view.played), width, view.shown)
+
+    def show(self, view: AllocationView) -> bool:
+        """Show a view; for a fresh one the axes are set up anew."""
+        ground = self._ground_of(view)
         fresh = ground != self._ground
+        self._ground, self._width = ground, ground[2]
+        self._reach = _reach(view)
         if fresh:
-            self._ground, self._width = ground, width
-            self._set_up(view, width)
+            self._set_up(view, self._width)
+        if self._effects.get_xlim() != (-self._reach, self._reach):
+            self._effects.set_xlim(-self._reach, self._reach)
         for note, text in zip(self._notes, _said(view), strict=True):
             style.retell(note, text)
         at = np.arange(1, view.rounds + 1)
@@ -64,7 +64,7 @@ class AllocationPicture:
         self._image.set_data(view.played[view.shown].ranks)
         self._image.set_clim(0, min(1.0, FAIR / view.arms))
         self._image.set_extent((0.5, view.rounds + 0.5, 1.0, 0.0))
-        self._show_times(view, width)
+        self._show_times(view, self._width)
         self._show_effects(view)
         return fresh
 
@@ -121,10 +121,11 @@ class AllocationPicture:
             *self._set_up_pulls(view, width),
             *self._set_up_times(view, width, colours),
             *self._set_up_effects(view, colours),
-            *self._notes,
         ]
-        for note in self._notes:
-            note.set_animated(True)
+        # The limits of effects follow what K and the parameters change much.
+        self.seldom = [self._effects.xaxis, *self._notes]
+        for artist in self.seldom:
+            artist.set_animated(True)
 
     def _set_up_curves(
         self, view: AllocationView, width: int, colours: dict[str, str]
@@ -201,8 +202,15 @@ class AllocationPicture:
         )
         self._bars = _spans(ax, every, 11, 0.4)
         self._limits, self._means = _spans(ax, every, 2.0, 1.0), _dots(ax, every, "o")
-        ax.xaxis.set_animated(True)  # its limits follow the effects, which K changes much
-        return [ax.xaxis, self._bars, self._limits, self._means]
+        return [self._bars, self._limits, self._means]
+
+
+def _reach(view: AllocationView) -> float:
+    """Half the width of the axis of effects, the same for all views of much the same size."""
+    ends = [end for each in view.effects.values() for end in (each.value, each.low, each.high)]
+    widest = max((abs(end) for end in ends if math.isfinite(end)), default=0.0)
+    reach = 10.0 ** math.ceil(math.log10(max(1.2 * widest, 1e-3)))
+    return next(part * reach for part in (0.2, 0.5, 1.0) if part * reach >= 1.2 * widest)
 
 
 def _said(view: AllocationView) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from replay.explorers.budget_data import (
 from replay.explorers.budget_picture import BudgetPicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
-from replay.explorers.widgets import choice, entry, name_of, slider
+from replay.explorers.widgets import choice, entry, naming, slider
 from replay.style import Theme
 
 if TYPE_CHECKING:
@@ -222,12 +222,13 @@ def explore_budget(
             tip="What curves are drawn against",
         ),
     }  # fmt: skip
+    named = naming(frame)
     subject = Subject(
         name="budget",
         picture=BudgetPicture,
         theme=theme,
         view=budgets.view,
-        code=lambda now: call("explore_budget", name_of(frame), now),
+        code=lambda now: call("explore_budget", named(), now),
         adjust=budgets.adjust,
         slow=budgets.predict,
         scrubs={

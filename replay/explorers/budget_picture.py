@@ -39,14 +39,18 @@ class BudgetPicture:
         self._fitness, self._reached = axes[1], axes[3]
         self._bar: Any = None
         self._shown: tuple[Any, ...] = ()
+        self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
 
+    def fresh(self, view: BudgetView) -> bool:
+        """Whether it is of another task, model or cost axis, or now predicted."""
+        return (view.outlook, view.axis) != self._shown
+
     def show(self, view: BudgetView) -> bool:
-        """Show a view; the axes are set up anew for another task, model or cost axis."""
-        ground = (view.outlook, view.axis)
-        fresh = ground != self._shown
+        """Show a view; for a fresh one the axes are set up anew."""
+        fresh = self.fresh(view)
         if fresh:
-            self._shown = ground
+            self._shown = view.outlook, view.axis
             self._set_up(view)
         chosen = view.splits[0]
         assert chosen is not None

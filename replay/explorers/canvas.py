@@ -34,10 +34,14 @@ class Picture(Protocol):
     """A figure that can show one view after another."""
 
     figure: Figure  # the figure, its canvas anything
-    moving: Sequence[Artist]  # its animated artists, in drawing order
+    seldom: Sequence[Artist]  # animated artists that hardly ever change, below the moving ones
+    moving: Sequence[Artist]  # its other animated artists, in drawing order
+
+    def fresh(self, view: Any) -> bool:
+        """Whether a view changes more than the animated artists."""
 
     def show(self, view: Any) -> bool:
-        """Change the artists to a view; returns whether anything but the moving ones changed."""
+        """Change the artists to a view; returns whether it was a fresh one."""
 
     def hits(self, view: Any) -> Hits:
         """What can be pointed at in the view that is shown; keys are (setting, value) pairs."""
@@ -55,22 +59,41 @@ class Canvas:
         self._canvas: Any = FigureCanvasAgg(picture.figure)
         self._layout = picture.figure.get_layout_engine()
         self._background: Any = None
+        self._under: Any = None  # the same with what seldom moves
+        self._made = 0  # backgrounds
         self._whole: dict[Axes, tuple[Any, Any]] = {}
 
     def forget(self) -> None:
         """Draw everything anew next time."""
         self._background = None
 
+    @property
+    def ground(self) -> object:
+        """The background that pictures are drawn over, to be compared."""
+        return id(self), self._made
+
+    def fresh(self, view: Any) -> bool:
+        """Whether a view needs another background."""
+        return self._background is None or self.picture.fresh(view)
+
     def draw(self, view: Any, *, notes: Mapping[str, str]) -> bytes:
         """Show a view."""
         if self.picture.show(view):
             self._arrange()
+        canvas, picture = self._canvas, self.picture
         if self._background is None:
-            self._canvas.draw()
-            self._background = self._canvas.copy_from_bbox(self.picture.figure.bbox)
-        self._canvas.restore_region(self._background)
-        renderer = self._canvas.get_renderer()
-        for artist in self.picture.moving:
+            canvas.draw()
+            self._background, self._under = canvas.copy_from_bbox(picture.figure.bbox), None
+            self._made += 1
+        renderer = canvas.get_renderer()
+        if self._under is None or any(artist.stale for artist in picture.seldom):
+            canvas.restore_region(self._background)
+            for artist in picture.seldom:
+                artist.draw(renderer)
+            self._under = canvas.copy_from_bbox(picture.figure.bbox)
+        else:
+            canvas.restore_region(self._under)
+        for artist in picture.moving:
             artist.draw(renderer)
         return encode(np.asarray(self._canvas.buffer_rgba()), notes)
 
@@ -135,13 +158,18 @@ class WholePicture:
         self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Theme
     ) -> None:
         self.figure, _ = style.subplots()
+        self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
         self._draw, self._height, self._theme = draw, height, theme
         self._shown: object = None
 
+    def fresh(self, view: object) -> bool:
+        """Whether it is not the one that is shown."""
+        return view is not self._shown
+
     def show(self, view: object) -> bool:
         """Draw a view, unless it is the one that is shown."""
-        if view is self._shown:
+        if not self.fresh(view):
             return False
         self._shown = view
         self.figure.clear()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evo.cost import cost_of_children
 from evo.journal import LogError
 from evo.log import Log, read_log
-from replay.explorers.run_browser import browse_code
+from replay.explorers.run_browser import HEARS, browse_code
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HELP = (
     "The run as its log grows, and the best construction so far. Click on a child to see it, and "
-    "again to see the best."
+    "again to see the best; or focus the picture and use the arrow keys."
 )
 
 SHARE = 0.2
@@ -97,6 +97,7 @@ class LiveView(Explorer):
             theme=theme,
             view=lambda settings, coarse: self._look(settings["log"]),
             code=browse_code,
+            hears=" ".join(HEARS),
         )
         control = choice("Log", options, tip="Which run")
         super().__init__(subject, {"log": control}, help=HELP)
@@ -126,6 +127,13 @@ class LiveView(Explorer):
         place = dict(key)["generation"], dict(key)["index"]
         self._chosen = None if place == self._chosen else place
         self._update(coarse=False)
+
+    def pressed(self, key: str) -> None:
+        """A key on the picture goes to another child."""
+        if key in HEARS and isinstance(view := self._view, RunView):
+            to, step = HEARS[key]
+            self._chosen = view.data.hop(view.place, to, step) or view.place
+            self._update(coarse=False)
 
     def _follow(self) -> None:
         """Look at the log again and again."""

@@ -12,6 +12,10 @@ if (!window.replayPage) {
       const label = widget?.querySelector(".widget-label")?.textContent;
       each.setAttribute("aria-label", label || widget?.title || "value");
     });
+    // Words are put in anew when they change: what stays around them is listened to.
+    all(".widget-html:not([aria-live]) [role=status]", (each) => {
+      each.closest(".widget-html").setAttribute("aria-live", "polite");
+    });
     all(`.dt-scroll-body:not([tabindex]), ${rows}:not([tabindex])`, (each) => { each.tabIndex = 0; });
   };
   new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });

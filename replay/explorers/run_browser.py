@@ -42,6 +42,9 @@ HOPS: dict[str, tuple[Hop, Literal[-1, 1], str]] = {
 }
 """Buttons: where they go, and the key on the picture that does the same."""
 
+HEARS = {key: (to, step) for to, step, key in HOPS.values()}
+"""Where keys on the picture go."""
+
 PAGES = {
     "Diff": texts.diff,
     "Side by side": texts.side_by_side,
@@ -83,7 +86,7 @@ class RunBrowser(Explorer):
             code=browse_code,
             adjust=self._adjust,
             fit=self._fit,
-            hears=" ".join(key for *_, key in HOPS.values()),
+            hears=" ".join(HEARS),
         )
         controls, start = self._make_controls(paths)
         super().__init__(subject, controls, help=HELP, begins=start | (begins or {}))
@@ -141,9 +144,8 @@ class RunBrowser(Explorer):
 
     def pressed(self, key: str) -> None:
         """A key on the picture goes where its button goes."""
-        for to, step, known in HOPS.values():
-            if key == known:
-                self.hop(to, step)
+        if key in HEARS:
+            self.hop(*HEARS[key])
 
     def _update(self, *, coarse: bool) -> None:
         super()._update(coarse=coarse)

@@ -61,14 +61,19 @@ class RunPicture:
         self._points: FloatArray = np.empty((0, 2))
         self._marks: list[Artist] = []
         self._drawn: Drawing | None = None
+        self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
+
+    def fresh(self, view: RunView | Sentence) -> bool:
+        """Whether it is of another run, or of one that has grown."""
+        return isinstance(view, Sentence) or view.data is not self._data
 
     def show(self, view: RunView | Sentence) -> bool:
         """Show a view; the run is set up anew if it is another one or has grown."""
+        fresh = self.fresh(view)
         if isinstance(view, Sentence):
             self._say(view.words)
-            return True
-        fresh = view.data is not self._data
+            return fresh
         if fresh:
             self._set_up(view.data)
         self._mark(view)

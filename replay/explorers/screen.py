@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from replay.plots.hits import SCRIPT
@@ -27,6 +27,10 @@ def _widget() -> Any:
         hits = traitlets.Bytes().tag(sync=True)
         label = traitlets.Unicode().tag(sync=True)
         hears = traitlets.Unicode().tag(sync=True)
+        pages = traitlets.List(traitlets.Bytes()).tag(sync=True)
+        texts = traitlets.List(traitlets.Unicode()).tag(sync=True)
+        at = traitlets.Int().tag(sync=True)
+        wide = traitlets.Float().tag(sync=True)
 
     return Screen
 
@@ -42,6 +46,12 @@ def make_screen(told: Told, hears: str = "") -> Any:
     screen = made(hears=hears)
     screen.on_msg(lambda widget, content, buffers: told(content))
     return screen
+
+
+def make_book(pages: Sequence[bytes], texts: Sequence[str], at: int, width: float) -> Any:
+    """Returns a widget that holds pictures and shows that of its number `at`; None: none can."""
+    made = _widget()
+    return made and made(pages=list(pages), texts=list(texts), at=at, wide=width)
 
 
 def show(screen: Any, png: bytes, hits: bytes, label: str) -> None:

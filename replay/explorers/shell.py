@@ -15,11 +15,12 @@ import contextlib
 import functools
 import html
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replay.explorers.canvas import DPI, Canvas, sentence_picture
+from replay.explorers.rest import Kept, Rest, next_steps
 from replay.explorers.screen import make_screen, show
 from replay.explorers.subject import DEFAULT, Sentence, Settings, Subject, View
 from replay.explorers.widgets import (
@@ -42,12 +43,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from replay.style import Theme
-
-REST = 0.3
-"""Seconds without a change after which a view is drawn in full."""
-
-AHEAD = 3
-"""Steps of a slider on each side that are computed ahead at rest."""
 
 
 class Explorer:
@@ -92,7 +87,8 @@ class Explorer:
         self._lock = threading.RLock()
         self._adjusting = False
         self._last_moved = ""
-        self._timer: threading.Timer | None = None
+        self._rest = Rest(self._lock, self._rested)
+        self._kept = Kept()
         self._made: list[Any] = []  # beside the widget
         self._view: View | None = None
         self._coarse = True
@@ -134,9 +130,7 @@ class Explorer:
     @property
     def code(self) -> str:
         """The call that gives the picture as a figure."""
-        hidden = self._subject.hidden(self._settings)
-        matter = {n: v for n, v in self._settings.items() if n not in hidden and v != DEFAULT}
-        return self._subject.code(matter)
+        return self._code_of(self._settings)
 
     def figure(self, theme: Theme = "light") -> Figure:
         """Draw the picture in full, for paper.
@@ -179,15 +173,15 @@ class Explorer:
                 head = f"<!doctype html><meta charset='utf-8'><title>{self._subject.name}</title>"
                 Path(path).write_text(f"{head}{page}{spoken(self.words)}", encoding="utf-8")
                 return Path(path)
+            if self._view is not None:
+                self._canvas.picture.show(self._view)  # it may hold one that was drawn ahead
             self._canvas.forget()
             return save(self._canvas.picture.figure, path)
 
     def settle(self) -> None:
         """Draw in full now what was drawn coarsely, at first or while a slider moved."""
         with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            self._rest.cancel()
             if self._coarse:
                 self._subject.slow(self._settings)
                 self._update(coarse=False)
@@ -222,7 +216,7 @@ class Explorer:
                 drawn = self._canvas.draw(view, notes={"Description": view.words})
                 frames[value] = drawn, view.words
             self._update(coarse=False)
-        made = flip_book(parameter, frames, now.get(parameter))
+        made = flip_book(parameter, frames, now.get(parameter), width=self._page[1])
         made.children = (*made.children, ipywidgets.HTML(page_script()))
         self._made.append(made)
         return made
@@ -230,12 +224,11 @@ class Explorer:
     def close(self) -> None:
         """Free the widgets, the figure and the numbers; IPython's `Out` may keep the rest."""
         with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            self._rest.cancel()
             for each in (self.widget, *self._made):
                 close_tree(each)
             self._view = None
+            self._kept.clear()
             self._hits = Hits()
             for name in ("_subject", "_canvas"):
                 self.__dict__.pop(name, None)
@@ -284,7 +277,7 @@ class Explorer:
             self._canvas = Canvas(picture, width=page[1], ratio=page[2])
             self._draw(coarse=self._coarse)
         if self._coarse:
-            self._rest_soon()
+            self._rest.soon()
 
     def _moved(self, name: str) -> None:
         """A control has a new value."""
@@ -299,24 +292,17 @@ class Explorer:
         """Show settings that fit together, in the controls too."""
         self._settings = settings
         self._adjusting = True
-        try:
+        with contextlib.ExitStack() as told_at_once:
+            told_at_once.callback(setattr, self, "_adjusting", False)
+            for control in self.controls.values():  # new options never stand without their choice
+                told_at_once.enter_context(control.hold_sync())
             self._subject.fit(self.controls, settings)
             for name, control in self.controls.items():
                 if control.value != settings[name]:
                     control.value = settings[name]
-        finally:
-            self._adjusting = False
         self._hide()
         self._update(coarse=True)
-        self._rest_soon()
-
-    def _rest_soon(self) -> None:
-        """Draw in full once nothing has moved for a while."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = threading.Timer(REST, self._rest)
-        self._timer.daemon = True
-        self._timer.start()
+        self._rest.soon()
 
     def _hide(self) -> None:
         """Show only the controls that matter."""
@@ -324,62 +310,73 @@ class Explorer:
         for name, control in self.controls.items():
             control.layout.display = "none" if name in hidden else None
 
-    def _rest(self) -> None:
-        """Nothing has moved for a while."""
+    def _rested(self, still: Callable[[], bool]) -> None:
+        """Nothing has moved for a while: draw in full, then the next steps of the sliders."""
         with self._lock:
-            if self._timer is not threading.current_thread():
+            if not still():
                 return
             slow, settings = self._subject.slow, self._settings
         slow(settings)
         with self._lock:
-            if self._timer is not threading.current_thread():
+            if not still():
                 return
-            self.settle()
-            ahead = self._next_steps()
-        for settings in ahead:
+            if self._coarse:
+                self._update(coarse=False)
+            hidden, now = self._subject.hidden(settings), dict(settings)
+            steps = list(next_steps(self.controls, hidden, self._last_moved))
+        for name, value in steps:
             with self._lock:
-                if self._timer is not None or "_subject" not in self.__dict__:
+                if not still():
                     return  # moved again, or closed
                 with contextlib.suppress(ValueError):
-                    self._subject.view(settings, True)
+                    self._draw_ahead(self._subject.adjust(name, {**now, name: value}))
 
-    def _next_steps(self) -> list[Settings]:
-        """Where the slider that was moved last would go next, the nearest first.
+    def _draw_ahead(self, settings: Settings) -> None:
+        """Keep the picture of settings that are likely to come, if only what moves is other."""
+        if self._kept.get(settings) is None:
+            view = self._subject.view(settings, True)
+            if not self._canvas.fresh(view):
+                self._make(settings, view, keep=True)
 
-        Views keep what they compute, so computing them ahead makes the next moves quick.
-        """
-        import ipywidgets
+    def _code_of(self, settings: Settings) -> str:
+        """See `code`."""
+        hidden = self._subject.hidden(settings)
+        matter = {n: v for n, v in settings.items() if n not in hidden and v != DEFAULT}
+        return self._subject.code(matter)
 
-        control = self.controls.get(self._last_moved)
-        if not isinstance(control, ipywidgets.SelectionSlider):
-            return []
-        values = [each[1] if isinstance(each, tuple) else each for each in control.options]
-        at = control.index
-        near = [at + step for size in range(1, AHEAD + 1) for step in (-size, size)]
-        name, now = self._last_moved, self._settings
-        chosen = [values[place] for place in near if 0 <= place < len(values)]
-        return [self._subject.adjust(name, {**now, name: value}) for value in chosen]
+    def _make(self, settings: Settings, view: View, *, keep: bool) -> bytes:
+        """Draw a view; what moves may come again and is kept."""
+        notes = {"Description": view.words, "Source": self._code_of(settings)}
+        png = self._canvas.draw(view, notes=notes)
+        self._kept.stand_on(self._canvas.ground)
+        if keep:
+            self._kept.put(settings, png, view)
+        return png
 
     def _update(self, *, coarse: bool) -> None:
-        """Show the view of the current settings."""
+        """Show the view of the current settings; at rest also say what can be pointed at."""
+        if coarse and (kept := self._kept.get(self._settings)) is not None:
+            self._png, self._view = kept
+            self._present(coarse=True)
+            return
         try:
-            view = self._subject.view(self._settings, coarse)
+            self._view = self._subject.view(self._settings, coarse)
         except ValueError as error:
             self._words.value = spoken(str(error), role="alert")
             return
-        self._view = view
         self._draw(coarse=coarse)
-        self._words.value = spoken(view.words)
-        if not coarse and self.code:
-            self._code.value = copyable(self.code)
 
     def _draw(self, *, coarse: bool) -> None:
-        """Show the view; at rest also say what can be pointed at."""
+        """Draw the view and show it."""
+        if self._view is not None:
+            self._png = self._make(self._settings, self._view, keep=coarse)
+            self._present(coarse=coarse)
+
+    def _present(self, *, coarse: bool) -> None:
+        """Show the picture and its words; at rest also say what can be pointed at."""
         view, self._coarse = self._view, coarse
-        if view is None:
-            return
-        notes = {"Description": view.words, "Source": self.code}
-        self._png, self._packed = self._canvas.draw(view, notes=notes), b""
+        assert view is not None
+        self._packed = b""
         if not coarse:
             self._hits, self._packed = self._canvas.hits(view, self._serial)
             if self._packed != self._sent:  # otherwise a click on the one before holds
@@ -387,6 +384,9 @@ class Explorer:
                 self._hits, self._packed = self._canvas.hits(view, self._serial)
                 self._sent = self._packed
         show(self._screen, self._png, self._packed, view.words)
+        self._words.value = spoken(view.words)
+        if not coarse and self.code:
+            self._code.value = copyable(self.code)
 
     def _tools(self) -> Any:
         """Buttons under the picture."""

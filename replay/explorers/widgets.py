@@ -112,18 +112,13 @@ def begin(
             raise ValueError(f"{name}: expected a value out of {known}, got {value!r}")
 
 
-def flip_book(name: str, frames: Mapping[Any, tuple[bytes, str]], now: Any) -> Any:
+def flip_book(name: str, frames: Mapping[Any, tuple[bytes, str]], now: Any, *, width: float) -> Any:
     """A slider over pictures with their words, which are all in the page: it needs no kernel."""
     import ipywidgets
 
+    from replay.explorers.screen import make_book
+
     natural = {"width": "auto", "max_width": "100%", "align_self": "flex-start", "margin": "0"}
-    pages = [
-        ipywidgets.VBox([
-            ipywidgets.Image(value=png, format="png", layout=natural),
-            ipywidgets.HTML(spoken(words)),
-        ])
-        for png, words in frames.values()
-    ]  # fmt: skip
     at = list(frames).index(now) if now in frames else 0
     slider = ipywidgets.SelectionSlider(
         options=[(f"{value:g}", k) for k, value in enumerate(frames)],
@@ -132,9 +127,19 @@ def flip_book(name: str, frames: Mapping[Any, tuple[bytes, str]], now: Any) -> A
         style={"description_width": "initial"},
         layout={"width": "420px", "max_width": "100%"},
     )
-    stack = ipywidgets.Stack(pages, selected_index=at)
-    link = ipywidgets.jslink((slider, "index"), (stack, "selected_index"))
-    made = ipywidgets.VBox([slider, stack])
+    pngs, texts = [png for png, _ in frames.values()], [words for _, words in frames.values()]
+    book, turned = make_book(pngs, texts, at, width), "at"
+    if book is None:
+        pages = [
+            ipywidgets.VBox([
+                ipywidgets.Image(value=png, format="png", layout=natural),
+                ipywidgets.HTML(spoken(words)),
+            ])
+            for png, words in frames.values()
+        ]  # fmt: skip
+        book, turned = ipywidgets.Stack(pages, selected_index=at), "selected_index"
+    link = ipywidgets.jslink((slider, "index"), (book, turned))
+    made = ipywidgets.VBox([slider, book])
     made.link = link  # lives and dies with it
     made.add_class("replay-explorer")
     return made
@@ -209,6 +214,12 @@ def name_of(value: Any, otherwise: str | None = None) -> str:
         if each is value and not name.startswith("_"):
             return name
     return source_of(value) if otherwise is None else otherwise
+
+
+def naming(frame: pd.DataFrame) -> Callable[[], str]:
+    """The same for a frame, asked again and again: its sources are looked through once."""
+    source = functools.cache(lambda: source_of(frame))
+    return lambda: name_of(frame, "") or source()
 
 
 def source_of(frame: pd.DataFrame) -> str:

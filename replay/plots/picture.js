@@ -3,6 +3,7 @@
 // `mount(el, get, send)` knows nothing of Jupyter, so that a saved page uses this same file.
 // get(name) gives "png" and "hits" (bytes), "label", and the keys that it "hears"; send(message)
 // tells of a click on a mark, a range that was dragged, a double click, a key, and of the page.
+// A book gets "pages" (bytes), their "texts", the number "at" of the one to show, and how "wide".
 // `hits` is the length of a JSON head (uint32, little endian), the head, and float32 coordinates
 // in logical pixels, y downwards.
 
@@ -81,6 +82,7 @@ export function mount(el, get, send) {
   el.append(box);
 
   let hits = null, waiting = null, url = "", from = null, to = null;
+  let held = null;  // the mark that was pointed at last
   let down = [0, 0], early = null;  // early: a click on what is still being drawn in full
   const scale = () => (hits ? image.clientWidth / hits.size[0] : 1);
   const at = (event) => {
@@ -106,6 +108,16 @@ export function mount(el, get, send) {
     tip.style.left = `${Math.max(left, 0)}px`;
     tip.style.top = `${y * scale() + top}px`;
   }
+  const boxOf = (number) => hits.floats.subarray(hits.marks[number].first, hits.marks[number].first + 4);
+  const middle = (number) => {
+    const [x0, y0, x1, y1] = boxOf(number);
+    return [(x0 + x1) / 2, (y0 + y1) / 2];
+  };
+  function frame(pen, number) {
+    const [x0, y0, x1, y1] = boxOf(number);
+    pen.strokeStyle = "#e8590c"; pen.lineWidth = 2;
+    pen.strokeRect(x0 - 1, y0 - 1, x1 - x0 + 2, y1 - y0 + 2);
+  }
   function hover(event) {
     if (!hits) return;
     const [x, y] = place(event), number = axesAt(x, y);
@@ -118,15 +130,13 @@ export function mount(el, get, send) {
     }
     const found = markAt(hits, x, y), curves = curvesAt(hits, number, x);
     const text = found === null ? curves.lines.join("\n") : hits.marks[found].text;
+    held = found ?? held;
     draw((pen) => {
       pen.strokeStyle = "#888"; pen.lineWidth = 1; pen.setLineDash([3, 3]);
       pen.beginPath(); pen.moveTo(x, y0); pen.lineTo(x, y1); pen.moveTo(x0, y); pen.lineTo(x1, y); pen.stroke();
       pen.setLineDash([]);
-      if (found !== null) {
-        const at = hits.floats.subarray(hits.marks[found].first, hits.marks[found].first + 4);
-        pen.strokeStyle = "#e8590c"; pen.lineWidth = 2;
-        pen.strokeRect(at[0] - 1, at[1] - 1, at[2] - at[0] + 2, at[3] - at[1] + 2);
-      } else for (const [cx, cy] of curves.places) {
+      if (found !== null) frame(pen, found);
+      else for (const [cx, cy] of curves.places) {
         pen.beginPath(); pen.arc(cx, cy, 3, 0, 7); pen.stroke();
       }
     });
@@ -170,26 +180,70 @@ export function mount(el, get, send) {
   });
   overlay.addEventListener("dblclick", () => hits && send({ kind: "reset", serial: hits.serial }));
 
+  // Keys that the kernel hears go there; else arrows go from mark to mark, and Enter clicks.
   const keys = (get("hears") || "").split(" ").filter(Boolean);
-  if (keys.length) {
+  const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  function step([right, down]) {
+    const [x, y] = held === null ? [0, 0] : middle(held);
+    let best = held ?? 0, least = Infinity;
+    if (held !== null) hits.marks.forEach((mark, number) => {
+      const dx = middle(number)[0] - x, dy = middle(number)[1] - y;
+      const along = dx * right + dy * down, far = along + 3 * Math.abs(dx * down + dy * right);
+      if (along > 0.5 && far < least) { best = number; least = far; }
+    });
+    held = best;
+    draw((pen) => frame(pen, held));
+    say(hits.marks[held].text, ...middle(held));
+  }
+  function listen() {
+    const marks = hits && hits.marks.length;
+    if (!keys.length && !marks) return;
     box.tabIndex = 0;
     box.setAttribute("role", "application");
-    box.setAttribute("aria-label", "picture; arrow keys go on");
+    const what = keys.length ? "go on" : "go from mark to mark, Enter chooses one";
+    box.setAttribute("aria-label", `picture; arrow keys ${what}`);
     box.dataset.lmSuppressShortcuts = "true";
-    box.addEventListener("keydown", (event) => {
-      if (!keys.includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault(); event.stopPropagation();
-      send({ kind: "key", key: event.key });
-    });
+  }
+  listen();
+  box.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (keys.includes(event.key)) send({ kind: "key", key: event.key });
+    else if (hits && hits.marks.length && ways[event.key]) step(ways[event.key]);
+    else if (hits && held !== null && event.key === "Enter") click(...middle(held));
+    else return;
+    event.preventDefault(); event.stopPropagation();
+  });
+
+  // A book holds all its pictures: turning a page needs no kernel.
+  const turned = document.createElement("div");
+  turned.setAttribute("role", "status");
+  turned.style.cssText = "line-height:1.4";
+  const leaves = (get("pages") || []).map((page) => URL.createObjectURL(new Blob([page], { type: "image/png" })));
+  if (leaves.length) {
+    el.append(turned);
+    overlay.style.display = "none";
+    image.style.width = `${get("wide")}px`;
+  }
+  function turn() {
+    const at = get("at");
+    image.alt = turned.textContent = get("texts")[at];
+    if (image.src !== leaves[at]) image.src = leaves[at];
   }
 
   let shown = null;
   function update() {
+    if (leaves.length) { turn(); return; }
     const png = get("png"), packed = get("hits");
     if (!png || !png.byteLength) return;
     waiting = packed && packed.byteLength ? unpack(packed) : null;
     const ready = () => {  // tooltips never run ahead of the pixels
+      const text = hits && held !== null && hits.marks[held]?.text;
+      if (waiting && text) {  // the keys stay where they are
+        const same = waiting.marks.findIndex((mark) => mark.text === text);
+        held = same < 0 ? null : same;
+      }
       hits = box.hits = waiting;
+      listen();
       if (hits) image.style.width = `${hits.size[0]}px`;
       draw(); say("");
       box.dataset.serial = hits ? hits.serial : "";
@@ -227,8 +281,8 @@ export function mount(el, get, send) {
     update,
     close: () => {
       clearTimeout(timer); wide.disconnect(); theme.disconnect();
-      if (url) URL.revokeObjectURL(url);
-      box.remove();
+      [url, ...leaves].filter(Boolean).forEach((each) => URL.revokeObjectURL(each));
+      box.remove(); turned.remove();
     },
   };
 }

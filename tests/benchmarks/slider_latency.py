@@ -47,11 +47,18 @@ made.close()
 ipywidgets.VBox([slider, picture])
 """
 BUDGET = "b = explorers.explore_budget(frame, child_table=children)\n"
-ALLOCATION = "explorers.explore_allocation(frame)"
+ALLOCATION = "a = explorers.explore_allocation(frame)\n"
 WAYS = [
     ("floor", FLOOR, [("floor", "picture at hand")], True),
     ("budget", BUDGET + "b", [("generations T", "budget, T")], True),
-    ("allocation", ALLOCATION, [("arms K", "allocation, K"), ("c", "allocation, c")], True),
+    ("allocation", ALLOCATION + "a", [("arms K", "allocation, K"), ("c", "allocation, c")], True),
+    ("anew", BUDGET + "b._kept.most = 0\nb", [("generations T", "budget, T, none kept")], True),
+    (
+        "anew2",
+        ALLOCATION + "a._kept.most = 0\na",
+        [("arms K", "allocation, K, none kept"), ("c", "allocation, c, none kept")],
+        True,
+    ),
     ("scrub", BUDGET + "b.scrub('generations')", [("generations", "scrub, no kernel")], False),
 ]
 """Name, cell, sliders by label with what they are called here, and whether to drag them."""
@@ -61,12 +68,17 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--moves", type=int, default=40)
-    moves = parser.parse_args().moves
+    parser.add_argument("--only", nargs="*", help="names of notebooks; all")
+    options = parser.parse_args()
+    moves, only = options.moves, options.only
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    in_process(moves)
+    if not only:
+        in_process(moves)
     folder = Path(tempfile.mkdtemp())
     with lab.server(folder) as (url, _):
         for stem, cell, sliders, dragged in WAYS:
+            if only and stem not in only:
+                continue
             lab.write_notebook(folder / f"{stem}.ipynb", [DATA, cell])
             with lab.browser() as (page, _):
                 lab.open_notebook(page, url, f"{stem}.ipynb")
@@ -83,6 +95,8 @@ def main() -> None:
                     report("hover to tooltip", [hover(page, k) for k in range(moves)])
                     report("click to picture", [click(page, k) for k in range(moves)])
                 lab.execute(page, "kernelmenu:shutdown")
+        if only and "first" not in only:
+            return
         explore = f"import replay\nreplay.explorers.explore_budget(replay.load({str(CORPUS)!r}))"
         first(
             folder,
@@ -114,6 +128,8 @@ def in_process(moves: int) -> None:
             explorer.controls[name].value = values[k % len(values)]
             wall.append(1e3 * (time.perf_counter() - start[0]))
             cpu.append(1e3 * (time.thread_time() - start[1]))
+            if k >= len(values) - 1:
+                explorer._kept.clear()  # every picture is drawn
         explorer.settle()
         report(f"in process, {name}, wall", wall[len(values) :])
         report(f"in process, {name}, CPU", cpu[len(values) :])

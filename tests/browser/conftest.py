@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         from playwright.sync_api import Error
 
         for item in here:
-            item.add_marker(pytest.mark.flaky(reruns=4, only_rerun=[Error]))
+            item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=[Error]))
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,6 @@ def test_a_scrub_needs_no_kernel(opened, screenshots):
     page.get_by_role("button", name="Scrub generations").click()
     slider = lab.handle(page, "generations")  # the live one is called "generations T"
     slider.wait_for()
-    page.locator("img.widget-image:visible").wait_for()
     lab.execute(page, "notebook:shutdown-kernel")
     page.wait_for_function(
         "() => !window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"

@@ -71,12 +71,12 @@ def test_other_orders_are_tried_at_rest(explorer, matrix):
 
 def test_a_scrub_holds_the_race_round_by_round_and_the_code_gives_a_round(explorer, matrix):
     explorer.controls["rounds"].value = 2
-    slider, stack, _ = explorer.scrub("rounds").children
+    slider, book, _ = explorer.scrub("rounds").children
     last = explorer.controls["rounds"].max
-    texts = [page.children[1].value for page in stack.children]
+    texts = book.texts
     assert len(texts) == len(set(texts)) == len(slider.options) == last
     assert all(f"round {k} of {last}" in text for k, text in enumerate(texts, 1))
-    assert stack.selected_index == 1
+    assert book.at == 1
     figure = eval(explorer.code, {"replay": replay, "data": matrix})
     told = [[ax.get_title(loc="left") for ax in f.axes] for f in (figure, explorer.figure())]
     assert told[0] == told[1] != [ax.get_title(loc="left") for ax in

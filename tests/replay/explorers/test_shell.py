@@ -11,6 +11,7 @@ from PIL import Image
 from synthetic_runs import chain_runs
 
 from replay import explorers
+from replay.explorers import rest
 from replay.explorers.canvas import encode
 
 
@@ -50,6 +51,44 @@ def test_only_moving_artists_are_drawn_but_all_is_as_if_drawn_anew(explorer):
     explorer._update(coarse=False)
     anew = np.asarray(Image.open(io.BytesIO(explorer.png))).astype(int)
     assert np.abs(blitted - anew).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["budget", "allocation"])
+def test_a_picture_at_rest_is_the_one_drawn_from_scratch(frame, name):
+    make = getattr(explorers, f"explore_{name}")
+    page = {"kind": "mounted", "dark": False, "ratio": 1, "width": 900}
+    made = make(frame)
+    made._told(page)
+    moves = {"budget": [("generations", 16), ("calls", 16), ("generations", 8), ("tau", 0.8)]}
+    for control, value in moves.get(
+        name, [("arms", 3), ("c", 2.0), ("rounds", 2), ("rounds", 4), ("arms", 2), ("c", 0.1)]
+    ):
+        made.controls[control].value = value
+        made.settle()
+        made._rest.soon()
+        made._rest.thread.join(60)  # the next steps are drawn, too
+        anew = make(frame, **made.settings)
+        anew._told(page)
+        anew.settle()
+        pixels = [np.asarray(Image.open(io.BytesIO(each.png))).astype(int) for each in (made, anew)]
+        assert made.words == anew.words
+        assert np.abs(pixels[0] - pixels[1]).max() <= 8  # of 255: the layout's last digits
+        assert made._hits.marks
+        assert [each.box for each in made._hits.marks] == [each.box for each in anew._hits.marks]
+        anew.close()
+    made.close()
+
+
+def test_kept_pictures_are_bounded_and_of_one_ground():
+    kept = rest.Kept(2)
+    kept.stand_on("a")
+    for number in range(4):
+        kept.put({"k": number}, bytes(4), f"view {number}")
+    assert [kept.get({"k": number}) is not None for number in range(4)] == [0, 0, 1, 1]
+    kept.stand_on("a")
+    assert kept.get({"k": 3}) == (bytes(4), "view 3")
+    kept.stand_on("b")
+    assert kept.get({"k": 3}) is None
 
 
 def test_the_code_gives_the_picture_as_a_figure(frame, explorer):
@@ -137,18 +176,21 @@ def test_without_anywidget_the_picture_is_an_image(frame, monkeypatch):
     made = explorers.explore_budget(frame)
     made.controls["generations"].value = 16
     assert made.png == bytes(made._screen.value)
+    slider, stack, _ = made.scrub("tau", [0.5, 0.6]).children
+    assert [len(slider.options), len(stack.children)] == [2, 2]
     made.close()
 
 
 def test_a_scrub_holds_every_picture(explorer):
     made = explorer.scrub("generations")
-    slider, stack, _ = made.children
-    texts = [page.children[1].value for page in stack.children]
+    slider, book, _ = made.children
+    texts = book.texts
     assert len(texts) == len(set(texts)) == len(slider.options)
     assert all(
         f"T = {label} " in text for (label, _), text in zip(slider.options, texts, strict=True)
     )
-    assert stack.selected_index == slider.index
+    assert book.at == slider.index
+    assert len(book.pages) == len(slider.options)
     with pytest.raises(ValueError, match="children"):
         explorer.scrub("children")
 
@@ -180,10 +222,9 @@ def test_closing_frees_every_widget(frame):
 def test_closing_what_is_coming_to_rest_is_quiet(frame):
     made = explorers.explore_budget(frame)
     made._subject = dataclasses.replace(made._subject, slow=lambda now: made.close())
-    made._rest_soon()
-    timer = made._timer
-    timer.join(30)  # an exception on its thread would fail the test
-    assert made._timer is None
+    made._rest.soon()
+    made._rest.thread.join(30)  # an exception on it would fail the test
+    assert made._rest.thread is None
 
 
 class Shell:
@@ -227,9 +268,14 @@ def test_at_rest_the_next_steps_of_a_slider_are_computed(explorer, monkeypatch):
     monkeypatch.setattr(explorer, "_subject", counted)
     explorer.controls["generations"].value = 16
     deadline = time.monotonic() + 30
-    while len(seen) < 2 + 4 and time.monotonic() < deadline:
+    while explorer._rest.thread is not None and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert [(now["generations"], coarse) for now, coarse in seen] == [
-        (16, True), (16, False), (8, True), (32, True), (4, True), (4, True)
+    assert [(now["generations"], coarse) for now, coarse in seen][:4] == [
+        (16, True), (16, False), (32, True), (4, True)  # 8 was shown before
     ]  # fmt: skip
     assert explorer.settings["generations"] == 16
+    drawn = len(seen)
+    explorer.controls["generations"].value = 32  # is at hand
+    assert len(seen) == drawn
+    assert "generations=32" in Image.open(io.BytesIO(explorer.png)).text["Source"]
+    assert explorer.words.startswith("toy, chain: T = 32")

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from ipywidgets import Widget
 from synthetic_runs import sweep_runs
 
 import replay
@@ -37,6 +38,21 @@ def test_counts_are_of_what_the_other_filters_leave(explorer, frame):
     assert counts(explorer, "top_p") == {"0.9": 0, "1": 0, "not asked": len(chosen)}
     explorer.controls["where model"].value = ()
     assert sum(counts(explorer, "top_p").values()) == len(frame)
+
+
+def test_new_counts_never_take_a_choice_away_even_for_a_moment(explorer, monkeypatch):
+    explorer.controls["where children"].value = ("4",)
+    sent = []
+    monkeypatch.setattr(Widget, "_send", lambda self, told, buffers=None: sent.append((self, told)))
+    explorer.controls["where model"].value = ("a",)
+    told = {
+        name: [message["state"] for widget, message in sent if widget is explorer.controls[name]]
+        for name in ("where children", "where model")
+    }
+    assert [set(state) for state in told["where model"]] == [{"index"}]  # its counts stay
+    [state] = told["where children"]
+    assert "_options_labels" in state
+    assert state.get("index", (0,)) == (0,)
 
 
 @pytest.mark.parametrize("figure", FIGURES)
