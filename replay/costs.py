@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_COUNTS, _MOST = {int, float, type(None)}, 1e15
+"""Types of token counts, and what none of them reaches."""
 CRITIC = "critic"
 """Operator of what stands for a call of the critic among the children of a run."""
 
@@ -78,12 +80,13 @@ class AttemptColumns:
 
     def _costs(self, timeouts: TimeoutRule, model: Model, sampling: Sampling) -> dict[str, Floats]:
         """The same as if all calls went to one model."""
-        cut = np.array([a.finish_reason == "length" for a in self.attempts], dtype=np.bool_)
-        limited = self.completion_tokens[cut & ~np.isnan(self.completion_tokens)]
+        middle = None
+        if timeouts == "bounded":
+            cut = np.array([a.finish_reason == "length" for a in self.attempts], dtype=np.bool_)
+            limited = self.completion_tokens[cut & ~np.isnan(self.completion_tokens)]
+            middle = float(np.median(limited)) if len(limited) else None
         assumed = assumed_completion(
-            timeouts,
-            max_tokens=sampling.max_tokens,
-            bounded_completion=float(np.median(limited)) if len(limited) else None,
+            timeouts, max_tokens=sampling.max_tokens, bounded_completion=middle
         )
         completion = np.full(self.free.size, np.nan if assumed is None else assumed)
         if timeouts == "exclude":  # an answer without usage did compute something
@@ -111,9 +114,9 @@ def _stated(usages: Sequence[Any], name: str, other: str) -> list[Any]:
 def _counts(usages: Sequence[Any], name: str, other: str) -> Floats:
     """Token counts under either name; NaN where unknown or no count."""
     said = _stated(usages, name, other)
-    try:
-        counts = floats(said)
-    except (TypeError, ValueError):
-        counts = floats(n if isinstance(n, int | float) else None for n in said)
-    counts[~(np.isfinite(counts) & (counts >= 0))] = np.nan
+    sound = {*map(type, said)} <= _COUNTS
+    if not sound or max(map(abs, filter(None, said)), default=0) >= _MOST:
+        said = [n if type(n) in _COUNTS and abs(n or 0) < _MOST else None for n in said]
+    counts = np.array(said, dtype=np.float64)  # NaN for None
+    counts[counts < 0] = np.nan
     return counts

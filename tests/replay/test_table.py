@@ -87,7 +87,7 @@ def test_costs_agree_with_evo_cost(tmp_path):
         ({"input_tokens": 50, "output_tokens": 11, "input_tokens_details": {"cached_tokens": 90}},
          (50, 11, 50)),  # never more cached than the prompt
         ({"prompt_tokens": -5, "completion_tokens": 3}, (np.nan, 3, np.nan)),
-        *((usage, (np.nan,) * 3) for usage in ({"prompt_tokens": "many"}, {}, None)),
+        *((usage, (np.nan,) * 3) for usage in ({"prompt_tokens": "12"}, {}, None)),
     ],
 )  # fmt: skip
 def test_usage_counts_under_its_names_and_is_unknown_otherwise(tmp_path, usage, told):
@@ -294,6 +294,20 @@ def test_a_fitness_that_is_none_or_of_a_failure_is_an_error(tmp_path, old, new):
     path.write_bytes(b"".join(data))
     with pytest.raises(LogError, match=rf"a\.jsonl:{at + 1}: "):
         replay.load(path)
+
+
+def test_a_count_that_no_number_holds_is_unknown(tmp_path):
+    attempt = Attempt(
+        status="ok", latency=1.0, usage={"prompt_tokens": 7654321, "completion_tokens": 3}
+    )
+    data = [encode_line(line) for line in changed(sample_lines(), Child, attempts=(attempt,))]
+    at = next(i for i, line in enumerate(data) if b"7654321" in line)
+    data[at] = crafted(data[at], b"7654321", b"9" * 400)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(data))
+    row = replay.children(path).iloc[0]
+    assert np.isnan(row["prompt_tokens"])
+    assert row["completion_tokens"] == 3
 
 
 def test_not_strict_leaves_out_what_is_damaged_and_says_so(tmp_path):
