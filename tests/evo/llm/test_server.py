@@ -248,13 +248,8 @@ def descriptors() -> int:
 
 
 def left(threads: int, files: int) -> bool:
-    """Whether more threads or files are open than there were, once what ends has ended."""
-    deadline = time.monotonic() + 60
-    while more := threading.active_count() > threads or descriptors() > files:
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.01)
-    return more
+    """Whether more threads or files are open than there were."""
+    return threading.active_count() > threads or descriptors() > files
 
 
 def test_the_end_leaves_no_thread_and_no_socket(tmp_path: Path) -> None:
