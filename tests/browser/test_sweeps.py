@@ -18,7 +18,7 @@ SWEEP = (DATA, "e = explorers.explore_sweep(frame)\ne")
 SELECTION = (DATA, "e = explorers.explore_selection(frame)\ne")
 
 
-@lab.pages(*SWEEP, dark=(True,))
+@lab.pages(*SWEEP, dark=(False,))
 def test_filters(opened, screenshots, request):
     page, name = opened, request.node.name
     lab.sees(page, "12 of 12 configurations")
@@ -43,7 +43,7 @@ def test_filters(opened, screenshots, request):
     assert lab.shown(page)["Source"] != before
 
 
-@lab.pages(*SELECTION, dark=(False,))
+@lab.pages(*SELECTION, dark=(True,))
 def test_the_race(opened, screenshots, request):
     page, name = opened, request.node.name
     lab.sees(page, "other orders of the samples")
