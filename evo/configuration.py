@@ -387,12 +387,19 @@ def identity(header: Header) -> Header:
     price, may differ.
     """
     elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
-    model = msgspec.structs.replace(header.model, **dict.fromkeys(elsewhere))
+
+    def bare(model: Model) -> Model:
+        return msgspec.structs.replace(model, **dict.fromkeys(elsewhere))
+
+    return _with_models(msgspec.structs.replace(header, schema=SCHEMA, versions={}), bare)
+
+
+def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
+    """Returns a header with its model changed, and that of its critic alike."""
     critic = header.critic
     if critic is not None:
-        own = msgspec.structs.replace(critic.model, **dict.fromkeys(elsewhere))
-        critic = msgspec.structs.replace(critic, model=own)
-    return msgspec.structs.replace(header, schema=SCHEMA, versions={}, model=model, critic=critic)
+        critic = msgspec.structs.replace(critic, model=change(critic.model))
+    return msgspec.structs.replace(header, model=change(header.model), critic=critic)
 
 
 def differences(one: Header, other: Header) -> list[str]:
@@ -406,13 +413,7 @@ def differences(one: Header, other: Header) -> list[str]:
             name=was.name, id=was.id or was.name, extra_body=was.extra_body, version=was.version
         )
 
-    def asked(header: Header) -> Header:
-        critic = header.critic
-        if critic is not None:
-            critic = msgspec.structs.replace(critic, model=named(critic.model))
-        return msgspec.structs.replace(identity(header), model=named(header.model), critic=critic)
-
-    one, other = asked(one), asked(other)
+    one, other = (_with_models(identity(each), named) for each in (one, other))
     return [f for f in one.__struct_fields__ if getattr(one, f) != getattr(other, f)]
 
 

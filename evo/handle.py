@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, cast
@@ -209,6 +209,16 @@ def read_begun(path: Path) -> Log | None:
     except FileNotFoundError:
         return None
     return read_log(path)
+
+
+def refuse_other(place: Path, what: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raises ValueError where what a folder holds is identified by other arguments than now."""
+    for name in now:
+        if was.get(name) != now[name]:
+            raise ValueError(
+                f"{place}: holds {what} with {name} {was.get(name)!r}, not {now[name]!r}; give its "
+                "own arguments to go on with it, or another folder"
+            )
 
 
 def in_foreground(name: str, plan: Callable[P, Plan[Result]]) -> Callable[P, Result]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evo.allocation import Outcome, state_digest
+from evo.handle import refuse_other
 from evo.journal import Reader, Writer
 from evo.policies import Policy
 from evo.records import Record
@@ -115,16 +116,11 @@ def open_journal(
     writer = stack.enter_context(Writer.claim(path))
     journal = read_journal(path)
     writer.cut(journal.length)
-    for field in header.__struct_fields__:
-        was, now = getattr(journal.header, field), getattr(header, field)
-        if field == "arms":  # what a log held when the allocation began stays as it was
-            was = [(arm.log, arm.seed) for arm in was]
-            now = [(arm.log, arm.seed) for arm in now]
-        if was != now:
-            raise ValueError(
-                f"{path}: holds an allocation with {field} {was!r}, not {now!r}; "
-                "give its own arguments to go on with it, or another folder"
-            )
+    was, now = (
+        msgspec.structs.asdict(each) | {"arms": [(arm.log, arm.seed) for arm in each.arms]}
+        for each in (journal.header, header)  # what a log held when it began stays as it was
+    )
+    refuse_other(path, "an allocation", was, now)
     return writer, journal
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from evo.budget import UNITS, check_budget
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, split_settings
-from evo.handle import Control, Plan, in_background, in_foreground
+from evo.handle import Control, Plan, in_background, in_foreground, refuse_other
 from evo.journal import LogError, unused, write_new
 from evo.policies import Draws
 from evo.rewards import default_reward
@@ -35,8 +35,8 @@ from evo.selectors import (
     neighbours,
     selector_name,
 )
-from evo.selectors.choices import SEEDS, Choices, find_choices, row_choices
-from evo.selectors.live import Session
+from evo.selectors.choices import Choices, Session
+from evo.selectors.live import ProblemSamples, RowSamples, RunSamples
 from evo.selectors.race import Selection, Standing, race, rewards_of, selection_of
 from evo.sweeping.fields import Values
 from evo.task import Task
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from evo.selectors.live import Agent
 
 SELECTION = "selection.json"
+SEEDS = "40:60"  # where nothing says otherwise
 LABEL = 60  # characters of a value, which may be a whole text
 
 
@@ -130,18 +131,20 @@ def plan_selection(
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
     settings, shared = split_settings(options)
+    found: Choices
     seed = at_least("seed", seed, 0)
+    depth = {} if generations is None else {"generations": generations}
+    shared = {**depth, **(base or {}), **shared}
     if evaluate is not None or data is not None:
-        sizes = {} if generations is None else {"generations": generations}
-        own = {**({} if task is None else {"task": task}), **sizes, **(base or {}), **shared}
-        if own:
-            raise TypeError(f"{next(iter(own))}: evaluate and data take choices alone")
-        found = row_choices(choices, evaluate, data, cost_weight, seed)
+        if own := [*([] if task is None else ["task"]), *shared]:
+            raise TypeError(f"{own[0]}: evaluate and data take choices alone")
+        found = RowSamples(choices, evaluate, data, cost_weight, seed)
+    elif samples == "problems":
+        found = ProblemSamples(choices, shared, task, seed)
+    elif samples == "seeds":
+        found = RunSamples(choices, shared, task, seeds)
     else:
-        found = find_choices(
-            choices, task=task, samples=samples, seeds=seeds, seed=seed, generations=generations,
-            base=base, **shared,
-        )  # fmt: skip
+        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     units = ("samples", "cost", "seconds") if found.kind == "rows" else ("samples", *UNITS)
     if wrong := [unit for unit in budget or {} if unit not in units]:
         raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
@@ -193,15 +196,15 @@ start_selection = in_background("start_selection", plan_selection)
 def _play(found: Choices, session: Session, chooser: BaseSelector, **named: Any) -> Selection:
     """Races the choices and sums up."""
     rounds: list[Standing] = []
-    live = found.samples(session)
-    races = race(chooser, live, watcher=rounds.append)
+    found.begin(session)
+    races = race(chooser, found, watcher=rounds.append)
     made = selection_of(
         races,
         rounds,
-        live.outcomes,
+        found.outcomes,
         session.terms,
         configurations=tuple(found.values),
-        logs=live.logs(races.standing.count[0]),
+        logs=found.logs(races.standing.count[0]),
         path=session.folder,
         **named,
     )
@@ -266,9 +269,4 @@ def _keep(
     if not path.exists():
         write_new(path, text.encode() + b"\n")
         return
-    was, now = _read(path), json.loads(text)
-    if wrong := [key for key in now if was.get(key) != now[key]]:
-        raise ValueError(
-            f"{path}: holds a selection with {wrong[0]} {was.get(wrong[0])!r}, not "
-            f"{now[wrong[0]]!r}; give its own arguments to go on with it, or another folder"
-        )
+    refuse_other(path, "a selection", _read(path), json.loads(text))

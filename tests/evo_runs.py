@@ -1,9 +1,11 @@
 """What tests of runs compare."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from evo.allocation import state_digest
 from evo.records import Child
 
 QUIET = {"progress": False}
@@ -33,3 +35,18 @@ def write_task(folder: Path, program: str, evaluator: str, toml: str = "") -> Pa
         if text:
             (folder / name).write_text(text)
     return folder
+
+
+class Notes:
+    """A watcher that keeps what it is told, in order, and the state of the policy then."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy, self.rewards = policy, list[float]()
+        self.lines: list[tuple[str, int, int, str]] = []
+
+    def asked(self, round_index: int, arm: Any) -> None:
+        self.lines.append(("asked", round_index, int(arm[0]), state_digest(self.policy)))
+
+    def told(self, round_index: int, reward: Any, outcome: Any) -> None:
+        self.rewards.append(float(reward[0]))
+        self.lines.append(("told", round_index, int(outcome.arm[0]), state_digest(self.policy)))

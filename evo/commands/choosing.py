@@ -19,6 +19,7 @@ from evo.sweeping.design import read_design
 from evo.sweeping.driver import plan_sweep
 
 if TYPE_CHECKING:
+    from evo.handle import Wish
     from evo.sweeping.summary import Sweep
 
 
@@ -175,12 +176,7 @@ def pause(folders: Annotated[list[Path], Parameter(name="DIR", negative=())]) ->
     Args:
         folders: Of sweeps.
     """
-    from evo.sweeping.events import request
-
-    for folder in folders:
-        request(folder, "pause")
-        print(f"{folder}: asked to pause; `evo resume {folder}` goes on")
-    return 0
+    return _ask(folders, "pause")
 
 
 def stop(paths: Annotated[list[Path], Parameter(name="PATH", negative=())]) -> int:
@@ -189,6 +185,10 @@ def stop(paths: Annotated[list[Path], Parameter(name="PATH", negative=())]) -> i
     Args:
         paths: Folders of sweeps or allocations, or logs.
     """
+    return _ask(paths, "stop")
+
+
+def _ask(paths: Sequence[Path], wish: Wish) -> int:
     from evo.rounds import ALLOCATION
     from evo.sweeping.design import is_sweep
     from evo.sweeping.events import request
@@ -196,12 +196,12 @@ def stop(paths: Annotated[list[Path], Parameter(name="PATH", negative=())]) -> i
 
     for path in paths:
         again = f"`evo resume {path}`"
-        if is_sweep(path):
-            request(path, "stop")
+        if wish == "pause" or is_sweep(path):
+            request(path, wish)
         elif (journal := path / ALLOCATION).is_file():
             stop_log(journal)
             again = f"the same `evo allocate` with --log-dir {path}"
         else:
             stop_log(path)
-        print(f"{path}: asked to stop; {again} goes on")
+        print(f"{path}: asked to {wish}; {again} goes on")
     return 0

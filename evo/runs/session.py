@@ -18,7 +18,7 @@ from evo.budget import Ledger, Turns, Worst
 from evo.configuration import Goal, differences, software_versions
 from evo.cost import flops_of_tokens, price_of_tokens
 from evo.handle import read_begun
-from evo.journal import LogBusyError, LogError, Writer, check_free
+from evo.journal import LogError, Writer, check_free
 from evo.llm.client import EndpointDown, EndpointRefused
 from evo.log import Log, read_log
 from evo.records import CriticRecord, End, EndReason, Header, Made, Session
@@ -95,7 +95,9 @@ def bring(
 
     def ended(run: _Run, place: int, error: BaseException | None) -> None:
         if isinstance(error, Exception):
-            done[place] = Brought(run.job, _read_sound(run.job.path), run.end, error)
+            done[place] = Brought(run.job, None, run.end, error)
+            with contextlib.suppress(LogError):  # as it stands, if it can be read
+                done[place] = Brought(run.job, read_begun(run.job.path), run.end, error)
         if error is not None and resources.is_fatal(error):
             first_error.append(error)
             control.stop()
@@ -115,12 +117,15 @@ def bring(
             while working and not control.ended.wait(0.02):
                 pass
 
+    children = sum(job.goal.generations * job.header.children for job in jobs)
     smallest = min((job.header.children for job in jobs), default=1)
     # Enough runs that slots and cores stay busy while a generation waits for its last child.
     usual = 1 if resources.max_concurrent == 1 else 4 + 4 * resources.max_concurrent // smallest
+    shown, load = resources.settings.progress, lambda: resources.slots.load
+    bar = Progress(label, children, resources.tally, load, shown=shown)
     with (
         contextlib.closing(turns),
-        contextlib.closing(_progress(label, jobs, resources)) as progress,
+        contextlib.closing(bar) as progress,
         heed_stop([job.path for job in jobs], control.stop),
         contextlib.ExitStack() as stack,
     ):
@@ -132,47 +137,38 @@ def bring(
     return [done[place] for place in range(len(jobs))]
 
 
+@dataclass
 class _Run:
-    """One job of a session."""
+    """One job of a session, by its place among them."""
 
-    def __init__(
-        self,
-        job: Job,
-        place: int,
-        resources: Resources,
-        turns: Turns,
-        progress: Progress,
-        on_generation: Callable[[Job, Arm], None],
-    ) -> None:
-        self.end: EndReason | Literal["busy"] = "interrupted"
-        self.job, self._place, self._resources = job, place, resources
-        self._turns, self._progress = turns, progress
-        self._told = on_generation
+    job: Job
+    place: int
+    resources: Resources
+    turns: Turns
+    progress: Progress
+    on_generation: Callable[[Job, Arm], None]
+    end: EndReason | Literal["busy"] = "interrupted"
 
     def bring(self) -> Brought:
         """Brings the log to its goal, as far as wishes and the budget let it."""
-        job, resources = self.job, self._resources
+        job = self.job
         known = read_begun(job.path)
         if known is not None and (end := _complete(known, job.goal)):
-            self._turns.settle(self._place, costs_of_log(known))
-            self._progress.skip(job.goal.generations * job.header.children)
+            self.turns.settle(self.place, costs_of_log(known))
+            self.progress.skip(job.goal.generations * job.header.children)
             return Brought(job, known, end)
         if not self._may_begin():
             return Brought(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal.
-        session = session_line(resources, job.goal)
+        session = session_line(self.resources, job.goal)
         if job.named:
             session = msgspec.structs.replace(session, model=job.header.model)
-        try:
-            writer, log = open_log(job.path, job.header, session, job.inherited)
-        except LogBusyError as error:
-            self.end = "busy"
-            if not resources.isolated:
-                raise
-            return Brought(job, known, "busy", error)
+        self.end = "busy"  # where another process writes the log
+        writer, log = open_log(job.path, job.header, session, job.inherited)
+        self.end = "interrupted"
         with contextlib.closing(writer):
-            arm = Arm(writer, job.header, resources)
-            self._progress.skip(len(log.outcomes) if log else 0)
+            arm = Arm(writer, job.header, self.resources)
+            self.progress.skip(len(log.outcomes) if log else 0)
             try:
                 arm.begin(log)
             except EvaluatorClosed:  # stopped before generation 0
@@ -181,32 +177,28 @@ class _Run:
                 if log is None:
                     job.path.unlink()  # it embeds a task that nobody can go on with
                 raise
-            self._turns.keep(self._place, arm.kept)
+            self.turns.keep(self.place, arm.kept)
             self._advance(arm)
         return Brought(job, read_log(job.path), self.end)
 
     def _advance(self, arm: Arm) -> None:
         """Advances an arm to its goal and logs how that ended."""
         goal, before = self.job.goal, arm.generation
-        message: str | None = None
+        failure: Exception | None = None
         try:
             self._told_of(arm)
             while (reached := goal.reached(arm.generation, arm.best_fitness, arm.barren)) is None:
                 if not self._may_begin():
                     return
-                arm.advance(self._progress.child)
+                arm.advance(self.progress.child)
                 self._told_of(arm)
             self.end = reached
         except Stopped:
             pass
-        except EndpointDown as error:
-            self.end, message = "endpoint", str(error)
-            raise
-        except EndpointRefused as error:
-            self.end, message = "refused", str(error)
-            raise
-        except SandboxError as error:
-            message = str(error)
+        except (EndpointDown, EndpointRefused, SandboxError) as error:
+            failure = error
+            if not isinstance(error, SandboxError):
+                self.end = "endpoint" if isinstance(error, EndpointDown) else "refused"
             raise
         finally:
             assert self.end != "busy"
@@ -214,30 +206,21 @@ class _Run:
             if self.end in REACHED:
                 found, paid = arm.check()
                 stats |= found
-                self._turns.add(self._place, paid)
-            arm.end(End(reason=self.end, message=message, stats=stats))
+                self.turns.add(self.place, paid)
+            said = str(failure) if failure else None
+            arm.end(End(reason=self.end, message=said, stats=stats))
 
     def _told_of(self, arm: Arm) -> None:
-        self._turns.settle(self._place, arm.costs)
-        self._progress.generation(arm.generation, self.job.goal.generations, arm.best_fitness)
-        self._resources.control.note = f"{arm.path.name}: {self._progress}"
-        self._told(self.job, arm)
+        self.turns.settle(self.place, arm.costs)
+        self.progress.generation(arm.generation, self.job.goal.generations, arm.best_fitness)
+        self.resources.control.note = f"{arm.path.name}: {self.progress}"
+        self.on_generation(self.job, arm)
 
     def _may_begin(self) -> bool:
-        if self._turns.may_begin(self._place, self._resources.stopping.is_set):
+        if self.turns.may_begin(self.place, self.resources.stopping.is_set):
             return True
-        self.end = "interrupted" if self._resources.stopping.is_set() else "budget"
+        self.end = "interrupted" if self.resources.stopping.is_set() else "budget"
         return False
-
-
-def _progress(label: str, jobs: Sequence[Job], resources: Resources) -> Progress:
-    return Progress(
-        label,
-        sum(job.goal.generations * job.header.children for job in jobs),
-        resources.tally,
-        lambda: resources.slots.load,
-        shown=resources.settings.progress,
-    )
 
 
 def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
@@ -334,10 +317,3 @@ def open_log(
         writer.append(session)
         stack.pop_all()
     return writer, log
-
-
-def _read_sound(path: Path) -> Log | None:
-    """Returns a log as it stands; None where it cannot be read."""
-    with contextlib.suppress(LogError):
-        return read_begun(path)
-    return None

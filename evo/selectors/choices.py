@@ -1,50 +1,98 @@
-"""What a selection compares, and what a sample of each choice is."""
+"""What a live selection compares, and how samples of it are made: the frame of all kinds."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-import inspect
-import itertools
 import json
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import numpy as np
 
-from evo.configuration import at_least, seeds_of
+from evo.budget import UNITS, Ledger
+from evo.configuration import Settings
+from evo.handle import Control
 from evo.log import Log
 from evo.records import Header
-from evo.selectors.live import Agent, LiveSamples, ProblemSamples, RowSamples, RunSamples, Session
-from evo.sweeping.fields import POOL, Configuration, Values, configuration_of, configure
-from evo.sweeping.space import check_field, parse_space
-from evo.task import Task, hash_of, load_task, read_instances
+from evo.runs.resources import Resources, open_resources
+from evo.selectors.base import Terms
+from evo.selectors.race import Taken, rewards_of
+from evo.sweeping.fields import POOL, Configuration, Values, configure
+from evo.sweeping.space import check_field
+from evo.task import Task, load_task
 
-SEEDS = "40:60"  # where nothing says otherwise
+if TYPE_CHECKING:
+    from evo.policies.base import Floats, Ints
 
 Given = Sequence[Values] | Values
 """Choices, or a space of which the grid is taken."""
 
+Place = tuple[int, int]
+"""A choice and the number of one of its samples."""
+
 
 @dataclass(frozen=True)
-class Choices:
-    """What is compared, and what a sample of it is."""
+class Sample:
+    """What a sample came to."""
 
-    values: list[dict[str, Any]]  # fields of each choice
-    ids: list[str]  # what identifies each
+    outcome: float  # NaN for a failure
+    costs: Mapping[str, float]  # by unit, what was not paid before for another configuration
+    price: float  # what it would have cost by itself, which breaks ties
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a selection at work rests on; see `evo.selection.plan_selection`."""
+
+    folder: Path
+    terms: Terms
+    failure_value: float | None
+    stated: bool  # whether the bounds were given; if not, most outcomes have to lie in [0, 1]
+    budget: Mapping[str, float]
+    settings: Settings
+    control: Control  # says when no further call may begin
+    stack: ExitStack  # closes what is opened
+
+    def open_resources(self) -> Resources:
+        """Opens what calls need; the selection has a progress bar of its own."""
+        quiet = dataclasses.replace(self.settings, progress=False)
+        return self.stack.enter_context(open_resources(quiet, self.control))
+
+
+class Choices(ABC):
+    """Choices, and samples of them that are made when asked for: `evo.selectors.race.Samples`.
+
+    A kind of sample says what identifies it, opens what it needs, and makes samples. `values` are
+    the fields of each choice, `ids` what identifies each, `sampled` in order the seeds, or the
+    positions of problems or rows, `more` what else identifies the selection. Once it is open,
+    `outcomes` is (choices, size), NaN for a failure, or what is not sampled yet.
+    """
+
     kind: Literal["seeds", "problems", "rows"]  # what a sample is called in selection.json
-    sampled: Sequence[int]  # in order: seeds, or positions of problems or rows
-    name: str  # of a folder for it
-    samples: Callable[[Session], LiveSamples]  # makes those of a session
+    unit = "sample"
+    units: tuple[str, ...] = tuple(UNITS)
     configurations: Sequence[Configuration] = ()  # where calls of a model are made
-    more: Mapping[str, Any] = field(default_factory=dict)  # what else identifies the selection
 
-    def __post_init__(self) -> None:
-        for k, id_ in enumerate(self.ids):
-            if (first := self.ids.index(id_)) < k:
-                raise ValueError(f"choices: {first} and {k} are the same, {self.values[k]!r}")
+    def __init__(
+        self,
+        name: str,
+        values: Sequence[Mapping[str, Any]],
+        ids: Sequence[str],
+        sampled: Sequence[int],
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name, self.values, self.ids, self.sampled = name, values, ids, sampled
+        self.more = more or {}
+        for k, id_ in enumerate(ids):
+            if (first := ids.index(id_)) < k:
+                raise ValueError(f"choices: {first} and {k} are the same, {values[k]!r}")
 
     @property
     def headers(self) -> list[Header]:
@@ -60,98 +108,65 @@ class Choices:
         runs = [(each.header, each.generations) for each in deepest.values()]
         return runs * (len(self.sampled) if self.kind == "seeds" else 1)
 
+    def begin(self, session: Session) -> None:
+        """Sets out to make samples."""
+        from tqdm.auto import tqdm
 
-def find_choices(
-    choices: Given,
-    *,
-    task: str | os.PathLike[str] | Task | None = None,
-    samples: str = "seeds",
-    seeds: Iterable[int] | str = SEEDS,
-    seed: int = 0,
-    generations: int | None = None,
-    base: Values | None = None,
-    **options: Any,
-) -> Choices:
-    """Returns choices of which a sample is a run or a problem; see `evo.select_best`."""
-    depth = {} if generations is None else {"generations": generations}
-    shared = {**depth, **(base or {}), **options}
-    if samples == "problems":
-        return _problem_choices(choices, shared, task, at_least("seed", seed, 0))
-    if samples != "seeds":
-        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
-    listed = parse_space(choices).grid() if isinstance(choices, Mapping) else choices
-    values, known = _configured([{**shared, **each} for each in listed], task)
-    ids, name, run = [each.id for each in known], known[0].header.task.name, seeds_of(seeds)
-    return Choices(values, ids, "seeds", run, name, lambda s: RunSamples(known, run, s), known)
-
-
-def _problem_choices(
-    choices: Given, shared: Values, task: str | os.PathLike[str] | Task | None, seed: int
-) -> Choices:
-    """Choices of which a sample is a problem of a data set, texts in their tasks."""
-    if isinstance(choices, Mapping):
-        space = dict(choices)
-        given = space.pop("text", None)
-        texts = given if isinstance(given, list) else [given]
-        grid = parse_space(space).grid()
-        choices = [{**each, "text": text} for text in texts for each in grid]
-    told = [{**shared, **each} for each in choices]
-    texts = [_text_of(each.pop("text", None)) for each in told]
-    for name in ("generations", "children"):
-        if any(name in each for each in told):
-            raise ValueError(f"{name}: nothing evolves where samples are problems; leave it out")
-    values, plain = _configured(told, task)
-    known = [_with_text(each.header, text) for each, text in zip(plain, texts, strict=True)]
-    first = known[0].header.task
-    if len({each.header.task.files[each.header.task.instances_file] for each in known}) > 1:
-        raise ValueError("choices: samples can be problems only if all share one data set")
-    for each, text in zip(values, texts, strict=True):
-        each.update({} if text is None else {"text": text})
-    ids, order = [each.id for each in known], _shuffled(len(read_instances(first)), seed)
-    return Choices(
-        values, ids, "problems", order, first.name, lambda s: ProblemSamples(known, order, s), known
-    )
-
-
-def row_choices(
-    choices: Given, agent: Agent | None, rows: Sequence[Any] | None, cost_weight: float, seed: int
-) -> Choices:
-    """Choices of which a sample is a row of data, tried by an agent."""
-    if not callable(agent) or not rows or isinstance(rows, str | bytes | Mapping):
-        raise ValueError(
-            f"evaluate and data: expected agent(row, **choice) and rows, got {agent!r} and {rows!r}"
+        count, size = len(self.ids), session.terms.size
+        self.session = session
+        self.shape, self.sizes = (1, count), np.full(count, size)
+        self.outcomes: Floats = np.full((count, size), np.nan)
+        limits = {unit: limit for unit, limit in session.budget.items() if unit != "samples"}
+        self.ledger = Ledger(limits)
+        self._left = math.ceil(session.budget.get("samples", count * size))
+        shown = session.settings.progress
+        self._bar = session.stack.enter_context(
+            tqdm(total=count * size, unit=self.unit, desc="select", disable=not shown)
         )
-    if not 0.0 <= cost_weight < float("inf"):
-        raise ValueError(f"cost_weight: expected a number of at least 0, got {cost_weight!r}")
-    if isinstance(choices, Mapping):
-        names = list(choices)
-        listed = [v if isinstance(v, list | tuple) else [v] for v in choices.values()]
-        choices = [dict(zip(names, each, strict=True)) for each in itertools.product(*listed)]
-    values, kept = [dict(each) for each in choices], list(rows)
-    if not values:
-        raise ValueError("choices: expected at least one")
-    order = _shuffled(len(kept), seed)
-    name = str(getattr(agent, "__name__", type(agent).__name__))
-    try:
-        source = inspect.getsource(agent)
-    except (OSError, TypeError):
-        source = name
-    said = {"source": _digest(source), "data": _digest(kept), "cost_weight": cost_weight}
-    return Choices(
-        values,
-        [_digest(each) for each in values],
-        "rows",
-        order,
-        name,
-        lambda session: RowSamples(agent, values, kept, order, cost_weight, session),
-        more={"evaluate": name, **said},
-    )
+        self.open()
+
+    @abstractmethod
+    def open(self) -> None:
+        """Opens what samples need."""
+
+    @abstractmethod
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Returns the samples in this order, fewer where the budget ended or a stop was asked."""
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the logs of each configuration's first samples, (configurations,) of them."""
+        return ()
+
+    def take(self, first: Ints, number: Ints) -> Taken:
+        """Makes the next samples of each configuration, as far as the budget goes."""
+        width = int(number.max())
+        wanted = [
+            (k, int(first[0, k]) + step)
+            for step in range(width)
+            for k in np.flatnonzero(step < number[0]).tolist()
+        ][: max(0, self._left)]
+        there, prices = np.zeros(self.shape, dtype=np.intp), np.zeros(self.shape)
+        values = np.zeros((*self.shape, width))
+        costs = {unit: np.zeros(self.shape) for unit in self.units}
+        made = self.make(wanted) if wanted else []
+        terms, failed, stated = self.session.terms, self.session.failure_value, self.session.stated
+        found = rewards_of(np.array([each.outcome for each in made]), terms, failed, stated=stated)
+        for (k, i), sample, reward in zip(wanted, made, found, strict=False):
+            self.outcomes[k, i] = sample.outcome
+            values[0, k, there[0, k]] = reward
+            there[0, k] += 1
+            prices[0, k] += sample.price
+            for unit in self.units:
+                costs[unit][0, k] += sample.costs.get(unit, math.nan)
+        self._left -= len(made)
+        self._bar.update(len(made))
+        return Taken(there, values, costs, prices)
 
 
-def _configured(
-    values: list[dict[str, Any]], task: str | os.PathLike[str] | Task | None
-) -> tuple[list[dict[str, Any]], list[Configuration]]:
-    """Returns the fields of each configuration, its task named, and what they come to."""
+def configured(
+    values: Sequence[dict[str, Any]], task: str | os.PathLike[str] | Task | None
+) -> list[Configuration]:
+    """Returns what the fields of each choice come to; its task is named in them."""
     if not values:
         raise ValueError("choices: expected at least one")
     tasks: dict[str, Task] = {}
@@ -166,39 +181,16 @@ def _configured(
         same = tasks.setdefault(loaded.name, loaded).record.hash == loaded.record.hash
         each["task"] = loaded.name if same else f"{loaded.name}-{loaded.record.hash[:12]}"
         tasks[each["task"]] = loaded
-    return values, [configure(each, tasks) for each in values]
+    return [configure(each, tasks) for each in values]
 
 
-def _with_text(header: Header, text: str | None) -> Configuration:
-    """Returns a configuration of which a sample is a problem: its text, and no generations."""
-    task = header.task
-    if not (task.asks_model and task.instances_file):
-        raise ValueError(
-            f"task {task.name}: a sample is a problem only where a model is asked a data set; "
-            "programs are scored on all problems at once, see replay.instances"
-        )
-    if text is not None and (not isinstance(text, str) or not text.strip()):
-        raise ValueError(f"text: expected what the model shall be told, got {text!r}")
-    if text is not None and text.strip() != task.files[task.program_file].strip():
-        task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
-        task = msgspec.structs.replace(task, hash=hash_of(task))
-    return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
-
-
-def _text_of(text: Any) -> Any:
-    if not isinstance(text, Log):
-        return text
-    if (best := text.best.program) is None:
-        raise ValueError(f"{text.path}: a compact log holds no texts, so its best cannot be tried")
-    return best
-
-
-def _shuffled(count: int, seed: int) -> list[int]:
+def shuffled(count: int, seed: int) -> list[int]:
     """Returns positions in an order of their own for each seed."""
     order: list[int] = np.random.default_rng([seed, count]).permutation(count).tolist()
     return order
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """Returns twelve hex digits of the SHA-256 of a value as JSON or by its repr."""
     text = json.dumps(value, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

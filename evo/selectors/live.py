@@ -1,145 +1,62 @@
-"""What a live selection samples: runs on paired seeds, problems of a data set, rows of data."""
+"""The kinds of samples of a live selection: runs on paired seeds, problems of a data set, rows."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import inspect
 import itertools
 import math
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
 from evo import parallel
-from evo.budget import UNITS, Ledger, Turns, Worst
-from evo.configuration import Goal, Settings
+from evo.budget import UNITS, Turns, Worst
+from evo.configuration import Goal, seeds_of
 from evo.cost import cost_of_calls
-from evo.handle import Control
 from evo.journal import Writer, go_on
 from evo.llm.client import CallCancelled, EndpointRefused
 from evo.log import Log, read_log
 from evo.records import End, Header, Initial, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
-from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Job, bring, open_log, session_line
-from evo.selectors.base import Terms
-from evo.selectors.race import Taken, rewards_of
-from evo.sweeping.fields import Configuration
+from evo.selectors.choices import Choices, Given, Place, Sample, configured, digest, shuffled
+from evo.sweeping.fields import Configuration, Values, configuration_of
+from evo.sweeping.space import parse_space
+from evo.task import Task, hash_of, read_instances
 
 if TYPE_CHECKING:
-    from evo.policies.base import Floats, Ints
+    import os
 
-Place = tuple[int, int]
-"""A configuration and the number of one of its samples."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a sample came to."""
-
-    outcome: float  # NaN for a failure
-    costs: Mapping[str, float]  # by unit, what was not paid before for another configuration
-    price: float  # what it would have cost by itself, which breaks ties
+    from evo.policies.base import Ints
 
 
-@dataclass(frozen=True)
-class Session:
-    """What all samples of a live selection share; see `evo.selection.plan_selection`."""
-
-    folder: Path
-    terms: Terms
-    failure_value: float | None
-    stated: bool  # whether the bounds were given; if not, most outcomes have to lie in [0, 1]
-    budget: Mapping[str, float]
-    settings: Settings
-    control: Control  # says when no further call may begin
-    stack: ExitStack  # closes what is opened
-
-    def open_resources(self) -> Resources:
-        """Opens what calls need; the selection has a progress bar of its own."""
-        quiet = dataclasses.replace(self.settings, progress=False)
-        return self.stack.enter_context(open_resources(quiet, self.control))
-
-
-class LiveSamples(ABC):
-    """Samples of one replicate that are made when asked for; see `evo.selectors.race.Samples`.
-
-    `outcomes` is (configurations, size), NaN for a failure, or what is not sampled yet.
-    """
-
-    unit = "sample"
-    units: tuple[str, ...] = tuple(UNITS)
-
-    def __init__(self, count: int, session: Session) -> None:
-        from tqdm.auto import tqdm
-
-        size = session.terms.size
-        self.shape, self.sizes = (1, count), np.full(count, size)
-        self.outcomes: Floats = np.full((count, size), np.nan)
-        self.session = session
-        limits = {unit: limit for unit, limit in session.budget.items() if unit != "samples"}
-        self.ledger = Ledger(limits)
-        self._left = math.ceil(session.budget.get("samples", count * size))
-        shown = session.settings.progress
-        self._bar = session.stack.enter_context(
-            tqdm(total=count * size, unit=self.unit, desc="select", disable=not shown)
-        )
-
-    def take(self, first: Ints, number: Ints) -> Taken:
-        """Makes the next samples of each configuration, as far as the budget goes."""
-        width = int(number.max())
-        wanted = [
-            (k, int(first[0, k]) + step)
-            for step in range(width)
-            for k in np.flatnonzero(step < number[0]).tolist()
-        ][: max(0, self._left)]
-        there, prices = np.zeros(self.shape, dtype=np.intp), np.zeros(self.shape)
-        values = np.zeros((*self.shape, width))
-        costs = {unit: np.zeros(self.shape) for unit in self.units}
-        made = self.make(wanted) if wanted else []
-        terms, failed, stated = self.session.terms, self.session.failure_value, self.session.stated
-        found = rewards_of(np.array([each.outcome for each in made]), terms, failed, stated=stated)
-        for (k, i), sample, reward in zip(wanted, made, found, strict=False):
-            self.outcomes[k, i] = sample.outcome
-            values[0, k, there[0, k]] = reward
-            there[0, k] += 1
-            prices[0, k] += sample.price
-            for unit in self.units:
-                costs[unit][0, k] += sample.costs.get(unit, math.nan)
-        self._left -= len(made)
-        self._bar.update(len(made))
-        return Taken(there, values, costs, prices)
-
-    @abstractmethod
-    def make(self, wanted: Sequence[Place]) -> list[Sample]:
-        """Returns the samples in this order, fewer where the budget ended or a stop was asked."""
-
-    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
-        """Returns the logs of each configuration's first samples, (configurations,) of them."""
-        return ()
-
-
-class RunSamples(LiveSamples):
+class RunSamples(Choices):
     """A sample is a run, and its outcome the best fitness after the last generation."""
 
-    unit = "run"
+    kind, unit = "seeds", "run"
 
     def __init__(
-        self, configurations: Sequence[Configuration], seeds: Sequence[int], session: Session
+        self,
+        choices: Given,
+        shared: Values,
+        task: str | os.PathLike[str] | Task | None,
+        seeds: Iterable[int] | str,
     ) -> None:
-        super().__init__(len(configurations), session)
-        self._configurations, self._seeds = configurations, seeds
-        self._resources = session.open_resources()
+        listed = parse_space(choices).grid() if isinstance(choices, Mapping) else choices
+        values = [{**shared, **each} for each in listed]
+        self.configurations = configured(values, task)
+        ids, name = [each.id for each in self.configurations], self.headers[0].task.name
+        super().__init__(name, values, ids, seeds_of(seeds))
+
+    def open(self) -> None:
+        """Opens what calls need."""
+        self._resources = self.session.open_resources()
         self._logs: dict[Place, Log] = {}
         self._paid: dict[Path, int] = {}  # generations of each log, 0 included
 
@@ -153,15 +70,15 @@ class RunSamples(LiveSamples):
         """Brings the logs of these samples to their goals, all at once."""
         jobs: dict[Path, Job] = {}
         for k, i in wanted:
-            configuration, path = self._configurations[k], self._path(k, i)
-            header = msgspec.structs.replace(configuration.header, seed=self._seeds[i])
+            configuration, path = self.configurations[k], self._path(k, i)
+            header = msgspec.structs.replace(configuration.header, seed=self.sampled[i])
             before = jobs[path].goal.generations if path in jobs else 0
             jobs[path] = Job(path, header, Goal(max(before, configuration.generations)))
         done = bring(list(jobs.values()), self._resources, ledger=self.ledger, label="select")
         logs = {each.job.path: each.log for each in done}
         made = []
         for k, i in wanted:
-            goal, log = self._configurations[k].generations, logs[self._path(k, i)]
+            goal, log = self.configurations[k].generations, logs[self._path(k, i)]
             if log is None or len(log.generations) < goal:
                 break
             costs, paid = costs_of_log(log)[: goal + 1], self._paid.get(log.path, 0)
@@ -174,12 +91,12 @@ class RunSamples(LiveSamples):
 
     def _path(self, k: int, i: int) -> Path:
         """Returns where a run's log lies; configurations that differ in T alone share it."""
-        run = self._configurations[k].run
-        owner = [each.run for each in self._configurations].index(run)
-        return self.session.folder / f"{owner:03}-{run}-s{self._seeds[i]}.jsonl"
+        run = self.configurations[k].run
+        owner = [each.run for each in self.configurations].index(run)
+        return self.session.folder / f"{owner:03}-{run}-s{self.sampled[i]}.jsonl"
 
 
-class ProblemSamples(LiveSamples):
+class ProblemSamples(Choices):
     """A sample is a call on one problem of a data set, and its outcome the score of the reply.
 
     Each configuration has a log, that of a run whose initial text is being evaluated, which is
@@ -187,21 +104,49 @@ class ProblemSamples(LiveSamples):
     text, and makes none of these calls again.
     """
 
-    unit = "problem"
+    kind, unit = "problems", "problem"
 
     def __init__(
-        self, configurations: Sequence[Configuration], order: Sequence[int], session: Session
+        self,
+        choices: Given,
+        shared: Values,
+        task: str | os.PathLike[str] | Task | None,
+        seed: int,
     ) -> None:
-        super().__init__(len(configurations), session)
-        self._order, resources = order, session.open_resources()
-        scored = any(each.header.task.score == "critic" for each in configurations)
+        if isinstance(choices, Mapping):
+            space = dict(choices)
+            given = space.pop("text", None)
+            texts = given if isinstance(given, list) else [given]
+            grid = parse_space(space).grid()
+            choices = [{**each, "text": text} for text in texts for each in grid]
+        values = [{**shared, **each} for each in choices]
+        texts = [_text_of(each.pop("text", None)) for each in values]
+        for name in ("generations", "children"):
+            if any(name in each for each in values):
+                raise ValueError(
+                    f"{name}: nothing evolves where samples are problems; leave it out"
+                )
+        plain = configured(values, task)
+        known = [_with_text(each.header, text) for each, text in zip(plain, texts, strict=True)]
+        first, self.configurations = known[0].header.task, known
+        if len({each.header.task.files[each.header.task.instances_file] for each in known}) > 1:
+            raise ValueError("choices: samples can be problems only if all share one data set")
+        for each, text in zip(values, texts, strict=True):
+            each.update({} if text is None else {"text": text})
+        order = shuffled(len(read_instances(first)), seed)
+        super().__init__(first.name, values, [each.id for each in known], order)
+
+    def open(self) -> None:
+        """Opens the log of each configuration."""
+        resources = self.session.open_resources()
+        scored = any(header.task.score == "critic" for header in self.headers)
         self._most = 2 if scored else 1
         self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
         self._evaluated: set[int] = set()
-        for k, each in enumerate(configurations):
-            path, header = session.folder / f"{k:03}-{each.run}.jsonl", each.header
+        for k, each in enumerate(self.configurations):
+            path, header = self.session.folder / f"{k:03}-{each.run}.jsonl", each.header
             writer, log = open_log(path, header, session_line(resources, Goal(0)))
-            session.stack.callback(self._close, writer)
+            self.session.stack.callback(self._close, writer)
             evaluator = InstanceEvaluator(header, resources, writer.append)
             known = [*log.instance_calls, *log.critic_calls] if log else []
             # What failed may do better now, as in a run.
@@ -253,7 +198,7 @@ class ProblemSamples(LiveSamples):
         header, writer, evaluator = self._texts[k]
         text = header.task.files[header.task.program_file]
         try:
-            tried = evaluator.attempt(text, [self._order[i] for _, i in places], header.limits)
+            tried = evaluator.attempt(text, [self.sampled[i] for _, i in places], header.limits)
         except CallCancelled:
             return {}
         if all(each.calls[0].reply is None for each in tried):
@@ -261,7 +206,7 @@ class ProblemSamples(LiveSamples):
             raise EndpointRefused(
                 f"{reason}; the same arguments and folder go on once that is mended"
             )
-        if last == len(self._order) - 1 and k not in self._evaluated:
+        if last == len(self.sampled) - 1 and k not in self._evaluated:
             whole = evaluator.evaluate(header.task, text, header.limits)
             if whole.status != "no_reply":
                 writer.append(Initial(evaluation=whole))
@@ -291,31 +236,56 @@ class Scored(Record, frozen=True, kw_only=True):
 _decoder = msgspec.json.Decoder(Scored)
 
 
-class RowSamples(LiveSamples):
+class RowSamples(Choices):
     """A sample is a row of data tried by an agent: its score less what its cost weighs.
 
     Each is a line of agent.jsonl as soon as it is there, and is not made again. What the agent
     raises ends the selection, which goes on by the same call.
     """
 
-    unit = "row"
+    kind, unit = "rows", "row"
     units = ("cost", "seconds")
 
     def __init__(
         self,
-        agent: Agent,
-        choices: Sequence[Mapping[str, Any]],
-        rows: Sequence[Any],
-        order: Sequence[int],
+        choices: Given,
+        agent: Agent | None,
+        rows: Sequence[Any] | None,
         cost_weight: float,
-        session: Session,
+        seed: int,
     ) -> None:
-        super().__init__(len(choices), session)
-        self._agent, self._choices, self._weight = agent, choices, cost_weight
-        self._rows, self._order = rows, order
-        path = session.folder / "agent.jsonl"
+        if not callable(agent) or not rows or isinstance(rows, str | bytes | Mapping):
+            raise ValueError(
+                "evaluate and data: expected agent(row, **choice) and rows, got "
+                f"{agent!r} and {rows!r}"
+            )
+        if not 0.0 <= cost_weight < float("inf"):
+            raise ValueError(f"cost_weight: expected a number of at least 0, got {cost_weight!r}")
+        if isinstance(choices, Mapping):
+            listed = [v if isinstance(v, list | tuple) else [v] for v in choices.values()]
+            choices = [dict(zip(choices, v, strict=True)) for v in itertools.product(*listed)]
+        if not choices:
+            raise ValueError("choices: expected at least one")
+        self._agent, self._rows, self._weight = agent, list(rows), cost_weight
+        name = str(getattr(agent, "__name__", type(agent).__name__))
+        try:
+            source = inspect.getsource(agent)
+        except (OSError, TypeError):
+            source = name
+        more = {"evaluate": name, "source": digest(source), "data": digest(self._rows)}
+        super().__init__(
+            name,
+            [dict(each) for each in choices],
+            [digest(dict(each)) for each in choices],
+            shuffled(len(self._rows), seed),
+            more | {"cost_weight": cost_weight},
+        )
+
+    def open(self) -> None:
+        """Reads what was tried already."""
+        path = self.session.folder / "agent.jsonl"
         self._writer, lines = go_on(path, _decoder, what="journal of a selection", wait=True)
-        session.stack.enter_context(self._writer)
+        self.session.stack.enter_context(self._writer)
         self._known = {(line.choice, line.row): line for line in lines}
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
@@ -341,10 +311,10 @@ class RowSamples(LiveSamples):
         return list(itertools.takewhile(lambda each: each is not None, found))
 
     def _sample(self, k: int, i: int) -> Sample:
-        row = self._order[i]
+        row = self.sampled[i]
         if (line := self._known.get((k, row))) is None:
             began = time.monotonic()
-            said = self._agent(self._rows[row], **self._choices[k])
+            said = self._agent(self._rows[row], **self.values[k])
             if inspect.iscoroutine(said):
                 said = asyncio.run(said)
             score, cost = said if isinstance(said, tuple) else (said, 0.0)
@@ -358,3 +328,27 @@ class RowSamples(LiveSamples):
             self._writer.append(line)
         score = math.nan if line.score is None else line.score - self._weight * line.cost
         return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)
+
+
+def _with_text(header: Header, text: str | None) -> Configuration:
+    """Returns a configuration of which a sample is a problem: its text, and no generations."""
+    task = header.task
+    if not (task.asks_model and task.instances_file):
+        raise ValueError(
+            f"task {task.name}: a sample is a problem only where a model is asked a data set; "
+            "programs are scored on all problems at once, see replay.instances"
+        )
+    if text is not None and (not isinstance(text, str) or not text.strip()):
+        raise ValueError(f"text: expected what the model shall be told, got {text!r}")
+    if text is not None and text.strip() != task.files[task.program_file].strip():
+        task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
+        task = msgspec.structs.replace(task, hash=hash_of(task))
+    return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
+
+
+def _text_of(text: Any) -> Any:
+    if not isinstance(text, Log):
+        return text
+    if (best := text.best.program) is None:
+        raise ValueError(f"{text.path}: a compact log holds no texts, so its best cannot be tried")
+    return best

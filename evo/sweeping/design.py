@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from evo.configuration import at_least, seeds_of
+from evo.handle import refuse_other
 from evo.journal import LogError, check_folder, write_new
 from evo.records import Limits, Record, TaskRecord
 from evo.searches import fields_of, is_search
@@ -198,13 +199,7 @@ def keep_design(folder: Path, design: Design) -> None:
     check_folder(folder / RUNS)
     with contextlib.suppress(LogError):  # it is there already
         write_new(folder / DESIGN, msgspec.json.encode(design))
-    there = read_design(folder)
-    for field in design.__struct_fields__:
-        was, now = getattr(there, field), getattr(design, field)
-        if was != now and field == "tasks":
-            raise ValueError(f"{folder}: holds a sweep of another task, or another version of it")
-        if was != now:
-            raise ValueError(
-                f"{folder}: holds a sweep with {field} {was!r}, not {now!r}; give its own "
-                "arguments to go on with it, or another folder"
-            )
+    was, now = (msgspec.structs.asdict(each) for each in (read_design(folder), design))
+    if was["tasks"] != now["tasks"]:
+        raise ValueError(f"{folder}: holds a sweep of another task, or another version of it")
+    refuse_other(folder, "a sweep", was, now)

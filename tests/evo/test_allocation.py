@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from evo_runs import Notes
 
 from evo.allocation import Outcome, allocate, state_digest
 from evo.policies import POLICIES, Draws
@@ -39,19 +40,6 @@ class Steps:
         )
 
 
-class Notes:
-    """A watcher that keeps what it is told, in order."""
-
-    def __init__(self, policy):
-        self.policy, self.lines = policy, []
-
-    def asked(self, round_index, arm):
-        self.lines.append(("asked", round_index, int(arm[0]), state_digest(self.policy)))
-
-    def told(self, round_index, reward, outcome):
-        self.lines.append(("told", round_index, float(reward[0]), state_digest(self.policy)))
-
-
 def policy(name="ucb1", arms=2, rounds=20, **parameters):
     return POLICIES[name]((1, arms), rounds=rounds, rng=Draws(0, 1), **parameters)
 
@@ -84,7 +72,7 @@ def test_a_watcher_sees_each_round_before_its_pull_and_after_its_tell():
         (what, round_) for round_ in range(4) for what in ("asked", "told")
     ]
     assert [line[2] for line in notes.lines[::2]] == result.pulls[0].tolist()
-    assert [line[2] for line in notes.lines[1::2]] == result.rewards[0].tolist()
+    assert notes.rewards == result.rewards[0].tolist()
     digests = [line[3] for line in notes.lines]
     assert digests[1] == digests[2]
     assert len(set(digests[1::2])) == 4

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evo_runs import Notes, write_task
 from hypothesis import given
 from hypothesis import strategies as st
 
 import evo
 import replay
-from evo.allocation import Allocations, InOrder, allocate, state_digest
+from evo.allocation import Allocations, InOrder, allocate
 from evo.policies import POLICIES, Draws
-from evo.policies.base import Floats, Ints
+from evo.policies.base import Floats
 from evo.rounds import read_journal
 from replay.arms import Logged, LoggedArms
 from replay.simulation import simulate
@@ -31,20 +32,6 @@ def trajectories(runs: int, generations: int, seed: int = 0) -> Floats:
     rng = np.random.default_rng(seed)
     jumps = rng.integers(0, 20, (runs, generations)) * (rng.random((runs, generations)) < 0.3)
     return np.c_[np.full(runs, 0.25), 0.25 + jumps.cumsum(axis=1) / 64]
-
-
-class Notes:
-    """A watcher that keeps what it is told, in order."""
-
-    def __init__(self, policy: Any) -> None:
-        self.policy = policy
-        self.lines: list[tuple[str, int, int, str]] = []
-
-    def asked(self, round_index: int, arm: Ints) -> None:
-        self.lines.append(("asked", round_index, int(arm[0]), state_digest(self.policy)))
-
-    def told(self, round_index: int, reward: Floats, outcome: Any) -> None:
-        self.lines.append(("told", round_index, int(outcome.arm[0]), state_digest(self.policy)))
 
 
 class Shuffled(InOrder):
@@ -222,25 +209,17 @@ def test_one_pull_exceeds_a_budget_whatever_is_in_flight() -> None:
 
 # Live, on a task whose evaluation takes no time.
 
-TASK_FILES = {
-    "initial_program.py": "def solve():\n    return [1.0, 2.0]\n",
-    "evaluator.py": (
-        "def score(value):\n"
-        "    total = sum(float(x) for x in value)\n"
-        "    return {'fitness': total / (1 + abs(total)), 'objective': total}\n"
-    ),
-    "task.toml": "entry = ['solve']\n",
-}
-"""The offline model rewrites constants of such a program."""
+EVALUATOR = """def score(value):
+    total = sum(float(x) for x in value)
+    return {'fitness': total / (1 + abs(total)), 'objective': total}
+"""
 
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> evo.Task:
-    folder = tmp_path_factory.mktemp("tasks") / "toy"
-    folder.mkdir()
-    for name, text in TASK_FILES.items():
-        (folder / name).write_text(text)
-    return evo.load_task(folder)
+    """The offline model rewrites constants of such a program."""
+    folder, program = tmp_path_factory.mktemp("tasks"), "def solve():\n    return [1.0, 2.0]\n"
+    return evo.load_task(write_task(folder / "toy", program, EVALUATOR, "entry = ['solve']\n"))
 
 
 LIVE: dict[str, Any] = {

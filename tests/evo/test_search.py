@@ -285,11 +285,9 @@ def test_stop_does_not_wait_for_a_slow_evaluation(tmp_path: Path) -> None:
 
 
 def test_a_task_that_cannot_work_says_so(tmp_path: Path) -> None:
-    task = tmp_path / "task"
-    task.mkdir()
-    (task / "initial_program.py").write_text("def f():\n    return 1\n")
+    missing = "import nowhere_to_be_found\ndef evaluate(p):\n    return {}\n"
+    task = write_task(tmp_path / "task", "def f():\n    return 1\n", missing)
     path, evaluator = tmp_path / "a.jsonl", task / "evaluator.py"
-    evaluator.write_text("import nowhere_to_be_found\ndef evaluate(p):\n    return {}\n")
     with pytest.raises(TaskError, match="pip install nowhere_to_be_found"):
         evo.run(task, generations=1, children=1, log=path, **QUIET)
     assert evo.read_log(path).initial is None
