@@ -56,10 +56,8 @@ def check_budget(
     """
     if budget is not None and not isinstance(budget, Mapping):
         raise BudgetError(f"budget: expected limits by unit such as {{'calls': 512}}: {budget!r}")
-    callers = [
-        of for each in headers for of in (each, getattr(each, "critic", None)) if budget and of
-    ]
-    models = {id(of.model): of.model for of in callers}
+    callers = [(each, getattr(each, "critic", None)) for each in headers if budget]
+    models = {id(of.model): of.model for pair in callers for of in pair if of}
     for unit, limit in (budget or {}).items():
         if unit not in UNITS and unit not in more:
             known = ", ".join([*more, *UNITS])

@@ -38,14 +38,9 @@ def batch_sizes(first: int, count: int) -> list[int]:
 
 
 def behind(own: Sequence[float], other: Sequence[float], left: int) -> bool:
-    """Whether a text cannot catch up with a rival that was tried on the same instances.
+    """Whether a text cannot catch up with another one, if any, by scores on the same instances.
 
-    Either it could not even by full scores from here on, or a paired test says that it is worse.
-
-    Args:
-        own: Its scores, in [0, 1].
-        other: The rival's, by instance; empty: there is none.
-        left: Instances to come.
+    It could not even by full scores on those that are left, or a paired test says it is worse.
     """
     if not other:
         return False
@@ -65,11 +60,7 @@ def dropped(
 ) -> list[str]:
     """Returns the texts that cannot catch up with their parent, or with the best sibling.
 
-    Args:
-        scores: Of each text that is still tried, by instance so far.
-        parents: Those of each one's parent, see `behind`.
-        left: Instances to come.
-        siblings: Whether only the best child counts, as in a greedy run.
+    The latter counts where only the best child does, as in a greedy run; see `behind`.
     """
     leader = max(scores.values(), key=math.fsum, default=())
     return [
@@ -80,17 +71,11 @@ def dropped(
 
 
 def certify(initial: Sequence[float], final: Sequence[float], use: int) -> dict[str, float]:
-    """Returns what the test at the end found, by name: a one-sided paired t test.
+    """Returns what a one-sided paired t test of two texts on the check instances found, by name.
 
-    Args:
-        initial: Scores of the initial text by check instance.
-        final: Those of the final text.
-        use: How many times these instances were used, this one included. All uses together err at
-            most at `ALPHA`.
-
-    Returns:
-        check_initial, check_final, check_gain, its lower limit check_low, check_alpha, the gain
-        that the test would find four times in five (check_detectable), check_instances, check_use.
+    That is check_initial, check_final, check_gain, its lower limit check_low, check_alpha, the gain
+    that the test would find four times in five (check_detectable), check_instances, check_use: the
+    how-many-th use of them this is. All uses together err at most at `ALPHA`.
     """
     gains = [new - old for old, new in zip(initial, final, strict=True)]
     alpha = ALPHA / (use * (use + 1))

@@ -24,12 +24,8 @@ def takes_options(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function's signature and docstring show the options behind its last `**options`.
 
-    These are the arguments of `make_header`, and the fields of `Settings`, or a whole one instead.
-
-    Args:
-        *without: Options that the function does not take.
-        sources: Whose they are.
-        kept: The one of them whose options are None unless given: they stay as they are.
+    Their `sources` are the arguments of `make_header`, and the fields of `Settings`, or a whole one
+    instead; those of the source that is `kept` are None unless given.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

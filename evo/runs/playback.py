@@ -98,12 +98,9 @@ def rerun(
     Raises:
         LogError: The log is damaged or compact, or holds no plans though its search is unknown.
     """
-    logged = read_log(path)
-    _require_texts(logged)
+    logged = _read_texts(path)
     if logged.header.source != "evo":
         raise LogError(f"{path}: written by {logged.header.source}; only runs of evo are played")
-    if logged.initial is None:
-        raise LogError(f"{path}: holds no evaluation yet; `evo resume` continues it")
     model = RecordedModel(
         logged.children, model=logged.header.model, sampling=logged.header.sampling
     )
@@ -144,7 +141,9 @@ def _asked(log: Log) -> list[Line]:
     return [*log.instance_calls, *log.critic_calls, *log.replies.values()]
 
 
-def _require_texts(log: Log) -> None:
+def _read_texts(path: str | os.PathLike[str]) -> Log:
+    """Reads a log whose programs can be evaluated again."""
+    log = read_log(path)
     if log.header.compact:
         raise LogError(f"{log.path}: a compact log holds no programs to evaluate again")
     if not log.header.task.evaluator_file and log.header.task.score != "critic":
@@ -153,6 +152,9 @@ def _require_texts(log: Log) -> None:
             "PATH --full --task FOLDER` makes a log that can be evaluated again"
         )
     require_whole(log)
+    if log.initial is None:
+        raise LogError(f"{log.path}: holds no evaluation yet; `evo resume` continues it")
+    return log
 
 
 def equal(one: Evaluation, other: Evaluation) -> bool:
@@ -210,10 +212,7 @@ def rescore(
         LogError: The log is damaged or compact, or the new path exists.
         ValueError: No program has the metric.
     """
-    logged = read_log(path)
-    _require_texts(logged)
-    if logged.initial is None:
-        raise LogError(f"{path}: holds no evaluation yet; `evo resume` continues it")
+    logged = _read_texts(path)
     header = logged.header
     limits = with_seconds(limits or header.limits, evaluation_timeout)
     stem = logged.path.name.removesuffix(".gz").removesuffix(".jsonl")
@@ -303,8 +302,7 @@ def keep_best_value(path: str | os.PathLike[str]) -> Path:
         LogError: The log is damaged or compact, its best program is `ok` no more, or its
             construction is too large to keep.
     """
-    log = read_log(path)
-    _require_texts(log)
+    log = _read_texts(path)
     best, header = log.best, log.header
     assert best.program is not None
     with contextlib.closing(Evaluator(1)) as sandbox:
