@@ -60,6 +60,12 @@ def test_noise_is_accepted_at_the_stated_rate(noisy: Path) -> None:
     assert accepted(noisy, 0, tests=1000, spending=True) <= 0.04  # 2.5 % in generation 1
 
 
+def test_the_tests_of_a_run_share_the_error_rate(noisy: Path) -> None:
+    evaluator = DrawnEvaluator(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
+    spent = sum(evaluator.confirm(g, 0, "0/a", "1/b").alpha for g in range(1, 300))
+    assert spent < 0.05 == pytest.approx(spent, rel=5e-3)
+
+
 def test_gains_are_seen(noisy: Path) -> None:
     assert accepted(noisy, 1, tests=300) >= 0.5
     assert accepted(noisy, 2, tests=300) >= 0.9
