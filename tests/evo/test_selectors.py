@@ -12,7 +12,7 @@ from evo.policies import Draws
 from evo.selectors import SELECTORS, BaseSelector, Terms, find_selector, neighbours
 from evo.selectors.elimination import ArmElimination
 from evo.selectors.evidence import Sequence, log_evidence
-from evo.selectors.race import ENDS, LoggedSamples, Races, race
+from evo.selectors.race import ENDS, LoggedSamples, Races, race, rewards_of
 
 NEEDS = {"threshold": {"threshold": -math.inf}}
 BY_DELTA = sorted(set(SELECTORS) - {"successive_halving"})
@@ -295,6 +295,12 @@ def test_any_outcomes_on_any_scale_give_the_same_choice(
     assert one.samples.tolist() == other.samples.tolist()
     assert one.failures.tolist() == other.failures.tolist()
     assert other.lower == pytest.approx(a * one.lower + b)
+
+
+def test_a_failure_counts_as_the_lower_bound_unless_told_otherwise() -> None:
+    outcomes, terms = np.array([np.nan, 0.5, 3.0]), Terms(size=3, low=-1.0, high=2.0)
+    assert rewards_of(outcomes, terms).tolist() == [-1.0, 0.5, 2.0]
+    assert rewards_of(outcomes, terms, 0.25).tolist() == [0.25, 0.5, 2.0]
 
 
 def test_a_scale_that_nobody_stated_is_a_mistake_where_it_does_not_fit() -> None:
