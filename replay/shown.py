@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import dataclasses
 import html
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replay.style import THEMES, Theme, arrange, figure_of
+from replay.style import THEMES, arrange, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,30 +99,35 @@ def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
     if not isinstance(figure, Figure):
         figure = figure_of(figure if isinstance(figure, Axes) else figure[0])
     arrange(figure)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
-    dark = io.BytesIO()
+    light, dark = io.BytesIO(), io.BytesIO()
+    figure.savefig(light, format="png", dpi=dpi)
     if to_rgb(figure.get_facecolor()) == to_rgb(THEMES["light"].ground):
-        with _inked(figure, "light", "dark"):
+        with in_dark(figure):
             figure.savefig(dark, format="png", dpi=dpi)
     titles = [ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes]
     titles.insert(0, figure.get_suptitle())
     text = "; ".join(title for title in titles if title) or "figure"
     width = round(100 * figure.get_figwidth())
-    return Shown(buffer.getvalue(), dark.getvalue() or None, width, text)
+    return Shown(light.getvalue(), dark.getvalue() or None, width, text)
 
 
 @contextlib.contextmanager
-def _inked(figure: Figure, now: Theme, then: Theme) -> Iterator[None]:
-    """Draws with the inks of another theme; other colours stay."""
+def in_dark(figure: Figure) -> Iterator[None]:
+    """Has a figure of the light theme wear the inks of the dark one; other colours stay."""
     from matplotlib.colors import to_rgba_array
+    from matplotlib.patheffects import withStroke
 
+    light, dark = THEMES["light"], THEMES["dark"]
     pairs = [
-        (to_rgba_array(getattr(THEMES[now], ink))[0, :3], to_rgba_array(other)[0, :3])
-        for ink, other in dataclasses.asdict(THEMES[then]).items()
+        (to_rgba_array(old)[0, :3], to_rgba_array(new)[0, :3])
+        for old, new in ((light.text, dark.text), (light.faint, dark.faint))
     ]
-    undo: list[tuple[Callable[[Any], object], Any]] = []
+    undo: list[tuple[Callable[[Any], object], Any]] = [(figure.set_facecolor, light.ground)]
+    figure.set_facecolor(dark.ground)
     for artist in figure.findobj():
+        if effects := artist.get_path_effects():  # letters keep the ground around them
+            undo.append((artist.set_path_effects, effects))
+            artist.set_path_effects([withStroke(linewidth=3, foreground=dark.ground)])
         for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
             get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
             if get is None or put is None or len(before := to_rgba_array(get())) == 0:
@@ -137,5 +141,5 @@ def _inked(figure: Figure, now: Theme, then: Theme) -> Iterator[None]:
     try:
         yield
     finally:
-        for put, colour in reversed(undo):
-            put(colour)
+        for put, was in reversed(undo):
+            put(was)

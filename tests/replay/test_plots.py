@@ -18,6 +18,7 @@ from replay import plots
 from replay.bilinear import fit_bilinear
 from replay.intervals import curve_band
 from replay.plots.policies import EFFECTS, VERDICTS
+from replay.shown import in_dark
 
 ROOT = Path(__file__).parents[2]
 POLICIES = ["single", "random", "ucb1 (c = 0.1)", "thompson", "successive_halving"]
@@ -111,7 +112,7 @@ def raced():
 @pytest.fixture(scope="module")
 def drawn(runs, grid, planned):
     """One of each figure, by name."""
-    theme = "dark"
+    theme = "light"
     models = pd.concat([made_runs(), made_runs(8, model="qwen3-8b"), made_runs(model="qwen3-14b")])
     table = pd.DataFrame({"deep": [0.1, 0.2, 0.4], "broad": [0.1, np.nan, 0.3]}, index=[1, 2, 4])
     in_flops = replay.envelope(pd.concat([runs, runs.assign(model="b", flops=1e12)]), axis="flops")
@@ -149,8 +150,12 @@ def words(ax):
     return " | ".join(text.get_text() for text in texts(ax)).replace("\n", " ")
 
 
-def test_all_that_is_written_can_be_read(drawn):
-    found = {name: complaints(ax.get_figure()) for name, ax in drawn.items()}
+def test_all_that_is_written_can_be_read_in_both_themes(drawn):
+    found = {}
+    for name, ax in drawn.items():
+        found[name] = complaints(ax.get_figure())
+        with in_dark(ax.get_figure()):
+            found[f"{name} in the dark"] = complaints(ax.get_figure())
     assert not {name: wrong for name, wrong in found.items() if wrong}
 
 
