@@ -296,7 +296,7 @@ class Log:
     def _repr_html_(self) -> str:
         return (
             f"<div><b>{html.escape(self.path.name)}</b><br>{html.escape(summarise(self))}<br>"
-            f"{_sparkline(self.trajectory.tolist())}</div>"
+            f"{sparkline(self.trajectory.tolist())}</div>"
         )
 
 
@@ -335,14 +335,14 @@ class Logs(list[Log]):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(summarise(log))}</td>"
-            f"<td>{_sparkline(log.trajectory.tolist(), 160, 30)}</td></tr>"
+            f"<tr><td style='text-align:left'>{html.escape(summarise(log))}</td>"
+            f"<td>{sparkline(log.trajectory.tolist(), 160, 30)}</td></tr>"
             for log in self
         )
         return f"<table>{rows}</table>"
 
 
-def _sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
+def sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
     """Returns a small SVG of a trajectory that needs no plotting library."""
     known = [(x, y) for x, y in enumerate(values) if not math.isnan(y)]
     if len(known) < 2:
@@ -351,9 +351,9 @@ def _sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> s
     across, up = width / (len(values) - 1), (height - 4) / ((high - low) or 1.0)
     points = " ".join(f"{x * across:.1f},{height - 2 - (y - low) * up:.1f}" for x, y in known)
     return (
-        f'<svg width="{width}" height="{height}" role="img" aria-label="best fitness by '
-        f'generation, from {low:.4g} to {high:.4g}"><polyline points="{points}" fill="none" '
-        f'stroke="#0072B2" stroke-width="2"/></svg>'
+        f'<svg viewBox="0 0 {width} {height}" style="width:{width}px;max-width:none" role="img" '
+        f'aria-label="best fitness by generation, from {low:.4g} to {high:.4g}">'
+        f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/></svg>'
     )
 
 

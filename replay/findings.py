@@ -19,12 +19,12 @@ from replay.frames import FAILURES
 from replay.logs import load, load_tables
 from replay.markup import clean, page
 from replay.report import OFFLINE_NOTE, groups, sections
+from replay.style import subplots
 from replay.tables import FORMATS, Cell, Section, exact, html_table, stack
-from replay.website import both_themes
+from replay.website import in_both_themes
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from evo.log import Log
 
@@ -215,9 +215,6 @@ def _picture(paths: Sequence[Path]) -> str:
     """Best fitness so far by calls, condition by condition."""
     from replay.plots import trajectories
 
-    frame = load(paths, progress=False)
-
-    def draw(ax: Axes, theme: Any) -> None:
-        trajectories(frame, x="calls", by="condition", ax=ax, theme=theme)
-
-    return f"<figure>{both_themes(draw)}</figure>"
+    figure, [ax] = subplots(width=10.0, height=4.4)
+    trajectories(load(paths, progress=False), x="calls", by="condition", ax=ax)
+    return f"<figure>{in_both_themes(figure)}</figure>"

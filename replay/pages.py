@@ -132,7 +132,4 @@ def _draw_contest(title: str, contest: Contest, axes: dict[str, Axes], theme: Th
     plots.pulls_per_arm(contest.pulls, ax=axes["pulls"], theme=theme)
     rule = contest.times[contest.times["share"] == 0.9]
     plots.threshold_times(rule, ax=axes["times"], theme=theme)
-    if contest.effects.empty:
-        sentence(axes["effects"], theme, "No policy beside the baselines.")
-    else:
-        plots.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)
+    plots.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)

@@ -134,7 +134,7 @@ function draw(el, run, open) {
   const line = (d, attributes) => svg.append(make("svg:path", { d, ...attributes }));
   const text = (x, y, words, anchor) =>
     svg.append(make("svg:text", { x, y, "text-anchor": anchor }, words));
-  for (const tick of ticks(low - room, high + room, 6)) {
+  for (const tick of ticks(low, high + room, 6)) {
     line(`M${left} ${Y(tick)}H${width - right}`, { class: "grid" });
     text(left - 8, Y(tick) + 4, `${tick}`, "end");
   }

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -359,6 +359,16 @@ def fitness_name(tasks: Iterable[str]) -> str:
     from evo.rewards import UNIT_SCALE
 
     return f"{FITNESS} (1 = best published)" if set(tasks) <= set(UNIT_SCALE) else FITNESS
+
+
+def usual_range(fitness: ArrayLike) -> tuple[float, float]:
+    """Limits of an axis of fitness: a few very low values do not squeeze the rest."""
+    known = np.asarray(fitness, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not known.size:
+        return 0.0, 1.0
+    high, usual = float(known.max()), float(np.quantile(known, 0.05))
+    return max(float(known.min()), usual - 0.5 * (high - usual)), high
 
 
 def require(table: pd.DataFrame, *columns: str) -> None:

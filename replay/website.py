@@ -9,41 +9,41 @@ text in the browser.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evo.journal import LogError
-from evo.log import Log, read_log
+from evo.log import Log, read_log, sparkline
 from evo.records import STATUSES
 from replay.ancestry import Place, parent_of, program_of
-from replay.intervals import FloatArray
 from replay.logs import Tables, load_tables
 from replay.markup import clean, difference, page, program
 from replay.pages import Panel, best_construction, draw_page
 from replay.plots.hits import hits_of, pack, still
 from replay.reading import Source
 from replay.report import OFFLINE_NOTE, Group, groups, sections
-from replay.style import Theme, subplots
+from replay.shown import in_dark
+from replay.style import arrange, usual_range
 from replay.style import number as in_digits
 from replay.tables import FORMATS, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Texts = dict[Place | None, str | None]
 """Programs by their place."""
 
 SCRIPT = Path(__file__).with_name("site.js")
-WIDTH, HEIGHT, DPI = 10.0, 4.4, 100  # of a figure, and pixels of an inch on the screen
+WIDTH, DPI = 10.0, 100  # of a figure, inches, and pixels of an inch on the screen
 MOST_STEPS = 60
 """Improving children of a run whose differences are shown, the last ones."""
 
@@ -99,7 +99,7 @@ def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
             _table_of_runs(tables),
             *(_part(number, part) for number, part in enumerate(parts)),
             '</div><div id="run" hidden></div>',
-            "<footer>Intervals are 95 % over whole runs. Made from logs that hold every call; "
+            "<footer>Intervals are over whole runs. Made from logs that hold every call; "
             "nothing on this page was asked of a model or a server.</footer></main>",
         ]
     )
@@ -146,7 +146,7 @@ def _table_of_runs(tables: Tables) -> str:
             _number(100 * ok.get(row["run"], math.nan), ".0f", " %"),
             _number(row["prompt_tokens"] + row["completion_tokens"], ",.0f"),
             _number(row["call_seconds"], ",.0f"),
-            f"<td>{_spark(curve)}</td>",
+            f"<td>{sparkline(curve.tolist(), 96, 20)}</td>",
         ]
         lines.append("".join(cells))
     return (
@@ -164,23 +164,10 @@ def _number(value: float, form: str, unit: str = "") -> str:
     return f'<td data-key="{value:.12g}">{value:{form}}{unit}</td>'
 
 
-def _spark(curve: FloatArray) -> str:
-    """A trajectory, 96 x 20 pixels."""
-    known = [(x, y) for x, y in enumerate(curve.tolist()) if not math.isnan(y)]
-    if len(known) < 2:
-        return ""
-    low, room = known[0][1], known[-1][1] - known[0][1] or 1
-    points = (
-        f"{2 + 92 * x / (len(curve) - 1):.1f} {17 - 14 * (y - low) / room:.1f}" for x, y in known
-    )
-    drawn = f'<path d="M{"L".join(points)}"/>'
-    return f'<svg class="spark" width="96" height="20" aria-hidden="true">{drawn}</svg>'
-
-
 def _part(number: int, part: Group) -> str:
     """A task and model: its figures in both themes, and the report's tables."""
     panel = Panel(part, best_construction(part)[0])
-    pictures = _in_both(lambda theme: draw_page([panel], theme=theme, width=WIDTH))
+    pictures = in_both_themes(draw_page([panel], width=WIDTH))
     tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
     return (
         f'<section id="part-{number}"><h2>{clean(part.title)}</h2><figure>{pictures}</figure>'
@@ -188,29 +175,19 @@ def _part(number: int, part: Group) -> str:
     )
 
 
-def both_themes(draw: Callable[[Axes, Theme], object]) -> str:
-    """A figure of one Axes as HTML that answers to the mouse, light or dark as the page is."""
-
-    def made(theme: Theme) -> Figure:
-        figure, [ax] = subplots(width=WIDTH, height=HEIGHT)
-        draw(ax, theme)
-        return figure
-
-    return _in_both(made)
-
-
-def _in_both(make: Callable[[Theme], Figure]) -> str:
+def in_both_themes(figure: Figure) -> str:
+    """A figure of the light theme as HTML that answers to the mouse, in the inks of the screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    FigureCanvasAgg(figure)
+    figure.set_dpi(2 * DPI)
+    arrange(figure)
+    label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
     parts = []
-    themes: tuple[Theme, Theme] = ("light", "dark")
-    for theme in themes:
-        figure = make(theme)
-        FigureCanvasAgg(figure)
-        figure.set_dpi(2 * DPI)
+    for theme, inks in (("light", contextlib.nullcontext()), ("dark", in_dark(figure))):
         stream = io.BytesIO()
-        figure.savefig(stream, format="png", dpi=2 * DPI)
-        label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
+        with inks:
+            figure.savefig(stream, format="png", dpi=2 * DPI)
         hits = pack(figure, hits_of(figure), serial=1, dpi=DPI)
         parts.append(f'<div class="{theme}">{still(stream.getvalue(), hits, label)}</div>')
     return "".join(parts)
@@ -229,7 +206,7 @@ def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:
     numbers = {place: number for number, place in enumerate(places)}
     parents = _parents(log)
     texts = _texts(log, parents, improving)
-    low, high, clipped = _range([each for each in fitness if each is not None])
+    low, high = usual_range([math.nan if each is None else each for each in fitness])
     note = "" if header.model.is_llm else f": {OFFLINE_NOTE}"
     return {
         "name": row["run"],
@@ -239,8 +216,8 @@ def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:
         "facts": list(_facts(log, row)),
         "N": header.children,
         "last": max([len(log.generations), *(generation for generation, _ in places)]),
-        "range": [low, high],
-        "clipped": clipped,
+        "range": [_six(low), _six(high)],
+        "clipped": any(each is not None and each < low for each in fitness),
         "statuses": [name for name in (*STATUSES, "unknown") if name in {*status} - {"ok"}],
         "best": [None if math.isnan(value) else value for value in trajectory],
         "children": {
@@ -259,16 +236,6 @@ def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:
 
 def _at(place: Place) -> str:
     return f"{place[0]}-{place[1]}"
-
-
-def _range(known: Sequence[float]) -> tuple[float, float, bool]:
-    """Of the fitness axis: a few very low values do not squeeze the rest."""
-    if not known:
-        return 0.0, 1.0, False
-    low, high = min(known), max(known)
-    usual = float(np.quantile(known, 0.05))
-    cut = max(low, usual - 0.5 * (high - usual))
-    return _six(cut), _six(high), cut > low
 
 
 def _six(value: float) -> float:

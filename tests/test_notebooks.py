@@ -31,10 +31,6 @@ def code_cells(path: Path) -> list[Any]:
     return [cell for cell in read(path).cells if cell.cell_type == "code"]
 
 
-def test_there_are_notebooks() -> None:
-    assert [path.stem[:2] for path in NOTEBOOKS[:6]] == ["00", "01", "02", "03", "04", "05"]
-
-
 @every
 def test_what_is_kept_is_pictures_and_sentences_of_these_cells(path: Path) -> None:
     assert path.stat().st_size < 1_500_000

@@ -19,7 +19,7 @@ from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Sentence, Subject
-from replay.explorers.widgets import button, choice
+from replay.explorers.widgets import button, choice, row
 from replay.reading import Source
 from replay.style import Theme
 
@@ -103,7 +103,7 @@ class LiveView(Explorer):
         super().__init__(subject, {"log": control}, help=HELP)
         self.stop_button = button("Stop", "End the run; `evo resume` goes on with it", self.stop)
         bar = self.widget.children[1]
-        bar.children = (*bar.children, self.stop_button)
+        bar.children = (*bar.children, row([self.stop_button]))
         self._show_state()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()

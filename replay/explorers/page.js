@@ -33,7 +33,7 @@ if (!window.replayPage) {
     document.addEventListener(kind, (event) => {
       if (kind === "keydown" && event.key !== "Enter") return;
       if (kind === "keydown" && event.target.matches(rows)) event.target.cells[0].click();
-      if (event.target.closest(".replay-picker select")) {
+      if (event.target.closest(".replay-picker .widget-select")) {
         event.target.closest(".replay-picker").querySelector("button").click();
       }
     }, true);

@@ -16,6 +16,7 @@ from replay.explorers.widgets import (
     close_tree,
     page_script,
     row,
+    sized,
     spoken,
 )
 from replay.style import Theme
@@ -58,12 +59,13 @@ class Picker:
         self._shown: Any = None
         self._where = Path(root).resolve()
         self._place, self._status = ipywidgets.HTML(), ipywidgets.HTML()
-        wide = {"width": "100%", "max_width": "810px"}
+        look = sized()
+        look["layout"]["max_width"] = "810px"
         self._recent = ipywidgets.Dropdown(
-            options=["", *map(str, RECENT)], description="Recent", layout=wide
+            options=["", *map(str, RECENT)], description="Recent", **look
         )
         self._recent.observe(lambda change: self.open(change["new"] or None), "value")
-        self.entries = ipywidgets.Select(rows=10, tooltip="Folders and files", layout=wide)
+        self.entries = ipywidgets.Select(rows=10, tooltip="Folders and files", **look)
         self._below = ipywidgets.VBox()
         buttons = row(
             [

@@ -148,7 +148,7 @@ class RunPicture:
         ax.tick_params(labelbottom=False)
         many = len(data.places) > FEW
         size = 4.5 if len(data.places) <= 300 else 3.0 if not many else 2.0
-        low, high = _limits(data)
+        low, high = style.usual_range(data.fitness)
         np.maximum(self._points[:, 1], low, out=self._points[:, 1])
         plain = ~data.improved & ~self._failed(data)
         below = plain & (data.fitness < low)
@@ -239,13 +239,3 @@ class RunPicture:
             shape.set_animated(True)
 
     _shapes: Sequence[Artist] = ()
-
-
-def _limits(data: RunData) -> tuple[float, float]:
-    """Of the fitness axis: a few very low values do not squeeze the rest."""
-    known = data.fitness[~np.isnan(data.fitness)]
-    if not known.size:
-        return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
-    usual = float(np.quantile(known, 0.05))
-    return max(low, usual - 0.5 * (high - usual)), high

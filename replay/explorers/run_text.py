@@ -30,9 +30,10 @@ SHEET = (
         for each, name in zip("sckfgbm", _NAMES, strict=True)
     )
     + "--plus:rgba(0,158,115,.2);--minus:rgba(213,94,0,.2);--place:rgba(128,128,128,.2);"
-    + "--sign:inherit}</style>"
+    + "--sign:inherit}.run-browser .jupyter-widget-tab>.lm-TabBar .lm-TabBar-tab"
+    + "{flex:0 0 auto!important;padding:0 6px!important}</style>"
 )
-"""Colours of code, those of the page's theme."""
+"""Colours of code, those of the page's theme, and tabs as wide as their words."""
 
 
 def facts(view: RunView) -> str:

@@ -42,8 +42,9 @@ def runs_table(frame: pd.DataFrame) -> pd.DataFrame:
         table["ok"] = by["n_ok"].sum()
         table["failed"] = table["calls"] - table["ok"]
     table["tokens"] = by["tokens"].sum(min_count=1).map(_known)
-    dollars = by["dollars"].sum(min_count=1)
-    table["dollars"] = dollars.map(_known).where(~table["model"].map(is_stand_in), "")
+    dollars = by["dollars"].sum(min_count=1).where(~table["model"].map(is_stand_in))
+    if dollars.notna().any():
+        table["dollars"] = dollars.map(_known)
     table["best_fitness"] = table["best_fitness"].round(6)
     return table.reset_index()
 

@@ -38,6 +38,7 @@ from replay.explorers.widgets import (
     spoken,
 )
 from replay.plots.hits import Hits, still
+from replay.style import THEMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -170,7 +171,9 @@ class Explorer:
                 return Path(path)
             if Path(path).suffix.lower() == ".html":
                 page = still(self._png, self._packed, self.words)
-                head = f"<!doctype html><meta charset='utf-8'><title>{self._subject.name}</title>"
+                ink, head = THEMES[self._page[0]], "<!doctype html><html lang='en'>"
+                head += f"<meta charset='utf-8'><title>{self._subject.name}</title>"
+                head += f"<body style='background:{ink.ground};color:{ink.text}'>"
                 Path(path).write_text(f"{head}{page}{spoken(self.words)}", encoding="utf-8")
                 return Path(path)
             if self._view is not None:

@@ -158,7 +158,7 @@ def grid(widgets: Sequence[Any]) -> Any:
     """Controls in equal tracks, as many as the page has room for."""
     import ipywidgets
 
-    tracks = "repeat(auto-fill, minmax(min(210px, 100%), 1fr))"
+    tracks = "repeat(auto-fill, minmax(min(270px, 100%), 1fr))"
     layout = {"grid_template_columns": tracks, "width": "100%", "grid_gap": "2px 12px"}
     return ipywidgets.GridBox(list(widgets), layout=layout)
 

@@ -27,7 +27,7 @@ VERDICTS = {"holds": "#0B7A53", "fails": "#B3430A", "undetermined": "#5B6470"}
 MOST_ROUNDS = 60
 """Of a race with more rounds, only the last one can be pointed at."""
 
-LABEL, IN_TITLE = 32, 20  # characters of a configuration's name
+LABEL, IN_TITLE = 32, 40  # characters of a configuration's name
 
 
 def policy_curves(
@@ -77,6 +77,7 @@ def pulls_per_arm(
         at="rank", limits="bars", apart=0.3 / pulls["policy"].nunique(), ax=ax, theme=theme,
     )  # fmt: skip
     ax.set_xticks(range(1, arms + 1))
+    ax.set_xlim(0.75, arms + 0.25)
     return ax
 
 

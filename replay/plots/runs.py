@@ -54,6 +54,8 @@ def trajectories(
 ) -> Axes:
     """Draw best fitness so far: median and interval over runs, and every run as a thin line.
 
+    Of more than six groups the thin lines are left out.
+
     The median is solid where all runs of a group have a value and dashed where half or more do,
     because the others have ended or nothing of theirs is ok yet.
 
@@ -82,13 +84,14 @@ def trajectories(
     ends, counts, bands, dashed = [], [], [], False
     groups = frame.groupby(keys, sort=False, dropna=False) if keys else [((), frame)]
     sizes = {part["run"].nunique() for _, part in groups}
+    few = len(groups) <= len(PALETTE)  # else the lines of single runs would hide all
     for order, (values, part) in enumerate(groups):
         name = ", ".join(_value(k, v) for k, v in zip(keys, values, strict=True))
         colour, dashes = style.look_of(ax, name, order)
         curves = [_curve(run, cost_columns) for _, run in part.groupby("run", sort=False)]
-        for position, fitness in curves:
+        for position, fitness in curves if few else ():
             ax.step(position, fitness, where="post", color=colour, lw=0.7, alpha=0.45)
-        height, all_known, band = _median(ax, curves, colour, dashes)
+        height, all_known, band = _median(ax, curves, colour, dashes, 0.2 if few else 0.08)
         counts.append(len(curves))
         dashed |= not all_known
         bands.append(band)
@@ -111,7 +114,7 @@ def trajectories(
         ax.xaxis.set_major_formatter(style.number)
     fixed = [_value(c, frame[c].iloc[0]) for c in identity if frame[c].nunique(dropna=False) == 1]
     fixed = [each for each in fixed if each != "unknown"]
-    about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed)
+    about = _about(counts, style.intervals(pd.concat(bands), "Median"), dashed=dashed, thin=few)
     style.head(ax, theme, f"Best so far: {', '.join(fixed)}".removesuffix(": "), about)
     return ax
 
@@ -147,9 +150,11 @@ def worth(
     ax = trajectories(moved, x=x, by=by, ax=ax, theme=theme)
     said = vars(ax)["said"]
     said["title"] = said["title"].replace("Best so far", "What the next calls are worth", 1)
+    for run, copy in (("runs", "copies"), ("run", "copy")):
+        said["subtitle"] = said["subtitle"].replace(run, copy)
     vars(ax)["fit_head"]()
-    ax.set_xlabel(f"{ax.get_xlabel()}, from the fork on")
-    ax.set_ylabel("gain over the state, given it")
+    ax.set_xlabel(f"{ax.get_xlabel().removesuffix(' so far')} from the fork on")
+    ax.set_ylabel("gain over the state of the fork")
     return ax
 
 
@@ -186,7 +191,11 @@ def _curve(run: pd.DataFrame, columns: Sequence[str]) -> tuple[FloatArray, Float
 
 
 def _median(
-    ax: Axes, curves: Sequence[tuple[FloatArray, FloatArray]], colour: str, dashes: str
+    ax: Axes,
+    curves: Sequence[tuple[FloatArray, FloatArray]],
+    colour: str,
+    dashes: str,
+    fill: float,
 ) -> tuple[float, bool, pd.DataFrame]:
     """Draw median and band; returns its end, whether all runs have values throughout, the band."""
     grid = np.unique(np.concatenate([position for position, _ in curves]))
@@ -201,7 +210,7 @@ def _median(
     few = 2 * band["n"] < len(curves)  # the median of those that go on would mislead
     if not few[band["n"] > 0].all():
         band.loc[few, ["value", "low", "high"]] = np.nan
-    ax.fill_between(grid, band["low"], band["high"], step="post", color=colour, alpha=0.2, lw=0)
+    ax.fill_between(grid, band["low"], band["high"], step="post", color=colour, alpha=fill, lw=0)
     everyone = (band["n"] == len(curves)).to_numpy()
     ax.step(grid, band["value"], where="post", color=colour, lw=1.2, ls=(0, (2, 2)))
     ax.step(grid, band["value"].where(everyone), where="post", color=colour, lw=2.2, ls=dashes)
@@ -216,14 +225,14 @@ def _value(column: str, value: Any) -> str:
     return f"N = {value}" if column == "children" else str(value)
 
 
-def _about(counts: Sequence[int], drawn: str, *, dashed: bool) -> str:
+def _about(counts: Sequence[int], drawn: str, *, dashed: bool, thin: bool) -> str:
     """Say what `trajectories` drew of groups with these numbers of runs."""
     if max(counts) == 1:
         return "A single run" + (" each, so" if len(counts) > 1 else ",") + " no interval"
     drawn += ", dashed where only some have a value" if dashed else ""
     each = " each" if len(counts) > 1 else ""
     same = f"n = {counts[0]}{each}" if len(set(counts)) == 1 else "n beside each line"
-    return f"{drawn}; thin: every run; {same}"
+    return f"{drawn}{'; thin: every run' if thin else ''}; {same}"
 
 
 def construction(

@@ -56,6 +56,10 @@ def facets(
     for name, ax in zip(names, axes, strict=False):
         draw(name, ax)
     style.say_once(figure, axes[: len(names)], names)
+    bars = [each for each in figure.axes if each not in axes]
+    for bar in bars[:-1]:
+        if bar.get_ylabel() == bars[-1].get_ylabel():
+            bar.set_ylabel("")
     for first in range(0, len(names), across):
         for ax in axes[first + 1 : first + across]:
             if ax.get_ylabel() == axes[first].get_ylabel():

@@ -77,12 +77,12 @@ def parallel_coordinates(
     ink = THEMES[theme]
     columns = [_positions(ax, k, table[name], ink.text) for k, name in enumerate(fields)]
     limits = table[["fitness", "fitness_low", "fitness_high"]]
-    best, colours = max(1, len(table) // 10), colormaps["cividis" if theme != "dark" else "viridis"]
+    best, colours = max(1, len(table) // 10), colormaps["cividis"]
     shown = [*limits["fitness"], *limits.iloc[:best].to_numpy().ravel()]
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     scaled = (limits - low) / ((high - low) or 1.0)
     place = scaled["fitness"] - scaled["fitness"].min()
-    shade = 0.95 * place / (place.max() or 1.0)
+    shade = 0.3 + 0.65 * place / (place.max() or 1.0)  # seen on both grounds
     end = len(fields)
     for value, at in ((low, 0.0), (high, 1.0)):
         _tick(ax, end, at, number(value), ink.text)

@@ -82,6 +82,29 @@ def test_allocation(opened, screenshots, request):
     page.screenshot(path=screenshots / f"{name}.png")
 
 
+GROUND = """(red) => {
+  const parts = ['.replay-picture img', '.replay-explorer'];
+  const [image, room] = parts.map(each => document.querySelector(each));
+  const pen = new OffscreenCanvas(1, 1).getContext('2d');
+  if (!image.complete || Math.abs(image.clientWidth - room.clientWidth) > 40) return false;
+  pen.drawImage(image, 0, 0);
+  return pen.getImageData(0, 0, 1, 1).data[0] === red;
+}"""
+"""Whether the picture fills its page, and its ground has so much red."""
+
+
+@lab.pages(*BUDGET, dark=(False,))
+def test_an_open_explorer_follows_the_page(opened):
+    page = opened
+    lab.rest(page)
+    for theme, red in (("Dark", 0x11), ("Light", 0xFF)):
+        lab.execute(page, "apputils:change-theme", {"theme": f"JupyterLab {theme}"})
+        for width in (900, 1400):
+            page.set_viewport_size({"width": width, "height": 1000})
+            page.wait_for_timeout(300)  # for the page to be laid out anew
+            page.wait_for_function(GROUND, arg=red)
+
+
 @lab.pages(*BUDGET, dark=(False,))
 def test_a_scrub_needs_no_kernel(opened, screenshots):
     page = opened
@@ -107,7 +130,10 @@ def test_picker(notebooks, screenshots):
     lab.write_notebook(folder / "picker.ipynb", [call])
     with lab.browser() as (page, errors):
         lab.open_notebook(page, url, "picker.ipynb")
-        page.locator(".widget-select select").select_option(label="runs/")
+        page.get_by_label("Recent", exact=True).press("Enter")  # of the other list: opens nothing
+        page.get_by_role("option", name="runs/").dblclick()
+        page.get_by_role("option", name="min_max_distance").first.wait_for()
+        page.locator(".widget-select select").select_option(label="./ (this folder)")
         page.get_by_role("button", name="Open").focus()
         page.keyboard.press("Enter")
         lab.sees(page, "3 runs in the format of evo, task min_max_distance")

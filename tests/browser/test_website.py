@@ -49,6 +49,10 @@ def test_a_run_opens_says_what_lies_under_the_mouse_and_shows_its_differences(pa
     page.locator("#runs tbody tr", has_text="run-10").click()
     page.get_by_role("heading", name="run-10").wait_for()
     assert not page.locator("#runs").is_visible()
+    ticks = page.locator(".chart text[text-anchor=end]")
+    places = ticks.evaluate_all("all => all.map((each) => each.getAttribute('y'))")
+    assert len(places) > 3
+    assert len({*places}) == len(places)
     diamonds = page.locator(".chart path.better").bounding_box()
     page.mouse.move(diamonds["x"] + 6, diamonds["y"] + diamonds["height"] - 6)
     tip = page.locator(".tip").inner_text()

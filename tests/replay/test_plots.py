@@ -133,6 +133,7 @@ def drawn(runs, grid, planned):
         **{f"plan {k}": ax for k, ax in enumerate(plots.planner_card(planned, theme=theme))},
         "main_effects": plots.main_effects(sweep_runs(), theme=theme),
         "depth_breadth_slice": plots.depth_breadth_slice(sweep_runs(), theme=theme),
+        "configurations": plots.parallel_coordinates(sweep_runs(), theme=theme),
         "cost_and_fitness": plots.cost_and_fitness(sweep_runs(), theme=theme),
         "race": plots.race(raced(), theme=theme),
         "verdicts": plots.verdicts(made_ledger(), theme=theme),
@@ -154,8 +155,10 @@ def test_all_that_is_written_can_be_read_in_both_themes(drawn):
     found = {}
     for name, ax in drawn.items():
         found[name] = complaints(ax.get_figure())
+        around = [each.get_path_effects() for each in ax.get_figure().findobj()]
         with in_dark(ax.get_figure()):
             found[f"{name} in the dark"] = complaints(ax.get_figure())
+        assert [each.get_path_effects() for each in ax.get_figure().findobj()] == around
     assert not {name: wrong for name, wrong in found.items() if wrong}
 
 
@@ -206,6 +209,12 @@ def test_facets_of_rows_share_their_names_and_their_legend():
     assert [text.get_text() for text in legend.get_texts()] == list(EFFECTS.values())
     seen = [ax.yaxis.get_major_ticks()[0].label1.get_visible() for ax in figure.axes]
     assert seen == [True, False]
+
+
+def test_facets_of_heatmaps_name_their_colours_once(grid):
+    figure = plots.facets(["one", "two"], lambda _, ax: plots.heatmap(grid, ax=ax))
+    bars = [ax.get_ylabel() for ax in figure.axes[2:]]
+    assert bars == ["", "mean best fitness"]
 
 
 def test_verdicts_are_coloured_and_only_those_that_apply():
@@ -276,6 +285,13 @@ def test_trajectories_draw_every_run_and_their_median():
     assert len(drawn) == 7 + 2
 
 
+def test_of_many_groups_only_medians_and_bands_are_drawn():
+    frame = pd.concat([made_runs(4, model=f"m{k}") for k in range(8)])
+    ax = plots.trajectories(frame)
+    assert len(ax.lines) == 2 * 8
+    assert "thin" not in words(ax)
+
+
 @pytest.mark.parametrize(("x", "columns"), [
     ("calls", ["n_calls"]),
     ("tokens", ["prompt_tokens", "completion_tokens"]),
@@ -296,7 +312,8 @@ def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
         forked_from="a state", n_calls=frame["n_calls"] * (frame["generation"] > 3)
     )
     ax = plots.worth(frame)
-    assert ax.get_ylabel() == "gain over the state, given it"
+    assert "interval over copies; thin: every copy" in words(ax)
+    assert ax.get_ylabel() == "gain over the state of the fork"
     wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
     drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
     for run in wide:
@@ -343,6 +360,16 @@ def test_the_median_is_dashed_where_some_runs_have_no_value():
     assert np.isfinite(np.asarray(ax.lines[-2].get_ydata(), dtype=float)).all()
     assert "dashed where only some have a value" in words(ax)
     assert "dashed" not in words(plots.trajectories(made_runs(5)))
+    half = made_runs(4)
+    gone = half["run"].isin(half["run"].unique()[:2]) & (half["generation"] > 10)
+    of_half = plots.trajectories(half[~gone]).lines[-2].get_ydata()
+    assert np.isfinite(np.asarray(of_half, dtype=float)).all()
+
+
+def test_the_best_tenth_of_configurations_is_thick():
+    ax = plots.parallel_coordinates(sweep_runs())
+    assert sum(line.get_linewidth() == 1.8 for line in ax.lines) == 3
+    assert "30 configurations coloured by fitness, the best 3 thick" in words(ax)
 
 
 @pytest.mark.parametrize(

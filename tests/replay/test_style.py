@@ -3,18 +3,10 @@ import itertools
 
 import numpy as np
 import pytest
-from looks import contrast
 from matplotlib.text import Text
 
 from replay import style
 from replay.shown import save, show
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_and_lines_stand_out_from_the_ground(theme):
-    ink = style.THEMES[theme]
-    assert contrast(ink.text, ink.ground) > 10
-    assert min(contrast(colour, ink.ground) for colour in style.PALETTE) > 2
 
 
 @pytest.mark.parametrize(

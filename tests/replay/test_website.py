@@ -1,5 +1,6 @@
 import json
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -11,6 +12,8 @@ from evo.journal import LogError, encode_line
 from evo.log import read_log
 from evo.records import Child
 from replay.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
 
 HOSTILE = "</script><img src=x onerror=document.title=1>\u202e"
 
@@ -41,6 +44,15 @@ def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
         better = [(children["generation"][k], children["index"][k]) for k in children["better"]]
         assert better == improved
         assert all("data-sign='+'" in step["html"] for step in shown["steps"])
+
+
+def test_each_child_names_the_program_that_it_rewrote(tmp_path):
+    path = next((ROOT / "logs" / "samples" / "searches").glob("*islands-s40*"))
+    replay.site(path, tmp_path / "site")
+    shown = data_of(tmp_path / "site", 0)["children"]
+    asked = [o.parents[0] for o in read_log(path).outcomes]
+    assert len({*asked}) > 2
+    assert shown["parent"][1:] == [f"{generation}-{index}" for generation, index in asked]
 
 
 def test_hostile_text_of_a_log_stays_text(tmp_path):

@@ -58,16 +58,9 @@ def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
     runs.close()
 
 
-def test_explore_begins_with_the_table(frame):
-    tabs = replay.explore(frame)
+def test_a_folder_is_explored_by_its_table_first(frame):
+    tabs = replay.explore(frame["source"].iloc[0].rpartition("/")[0])
     assert tabs.widget.titles[0] == "Table of runs"
-    assert isinstance(tabs["Table of runs"], Runs)
-    tabs.close()
-
-
-def test_a_folder_can_be_explored(frame):
-    folder = frame["source"].iloc[0].rpartition("/")[0]
-    tabs = replay.explore(folder)
     assert len(tabs["Table of runs"].table) == 3
     tabs.close()
 

@@ -74,14 +74,6 @@ def test_the_table_is_that_of_the_chosen_runs(explorer, frame, figure, tmp_path)
     assert f"{len(chosen)} of 120 runs completed" in explorer.words
 
 
-def test_the_front_is_marked(explorer, frame, tmp_path):
-    explorer.choose(figure="cost and fitness", cost="n_calls")
-    saved = pd.read_csv(explorer.save(tmp_path / "numbers.csv"))
-    front = saved[saved["front"]].sort_values("n_calls")
-    assert saved["fitness"].max() in front["fitness"].tolist()
-    assert (np.diff(front["fitness"]) > 0).all()
-
-
 def test_controls_that_do_not_matter_are_hidden(explorer):
     shown = {name for name, each in explorer.controls.items() if each.layout.display != "none"}
     assert "measure" in shown
