@@ -110,6 +110,8 @@ class Kernel:
         concentration: How alike parents of equal fitness are: beta parameters sum to this.
         variance: Of the runs' factors.
         level: What all factors are multiplied by; 1 but in resampled kernels.
+        seen: Whether parents of at least three runs were logged close to the state, (states,):
+            within a fifth of the gap. Elsewhere the kernel extrapolates.
         visits: The data, for resampling, with `ground`.
     """
 
@@ -123,6 +125,7 @@ class Kernel:
     concentration: float
     variance: float
     level: float
+    seen: NDArray[np.bool_]
     visits: Visits
     ground: _Ground
 
@@ -232,6 +235,7 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
         concentration=float(CONCENTRATIONS[concentration]),
         variance=float(VARIANCES[variance]),
         level=1.0,
+        seen=_seen(ground.grid, visits),
         visits=visits,
         ground=ground,
     )
@@ -429,3 +433,12 @@ def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArra
         placed[0] = placed[1]
     cumulated = np.cumsum(placed, axis=1)
     return np.asarray(cumulated / cumulated[:, -1:])
+
+
+def _seen(grid: FloatArray, visits: Visits) -> NDArray[np.bool_]:
+    """See `Kernel.seen`."""
+    near = np.abs(grid[:, None] - visits.z) < np.log(1.25)
+    runs = np.zeros((len(grid), int(visits.run.max()) + 1), dtype=bool)
+    for run in range(runs.shape[1]):
+        runs[:, run] = near[:, visits.run == run].any(axis=1)
+    return np.concatenate([[True], runs.sum(axis=1) >= 3])
