@@ -288,6 +288,8 @@ def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = No
         f"{prompt:,.0f} prompt and {completion:,.0f} completion tokens, "
         + ("dollars unknown" if math.isnan(dollars) else f"{dollars:.2f} dollars"),
     ]
+    if estimate.basis:
+        lines.append(f"estimated from: {estimate.basis}")
     if estimate.calls_per_hour:
         hours = left / estimate.calls_per_hour
         lines.append(f"at {estimate.calls_per_hour:g} calls an hour: {hours:.1f} hours")

@@ -77,6 +77,7 @@ def test_shipped_protocols_are_of_the_shipped_tasks(name: str) -> None:
     folder = ROOT / "logs" / "corpus" / name  # forks leave runs that are there
     assert {job.header.protocol for job in jobs_of(protocol, folder)} == {protocol.digest}
     assert f"{protocol.calls} calls" in state_cost(protocol)
+    assert protocol.estimate.basis in state_cost(protocol)
     assert protocol.result == {}
     assert protocol.detects
 
