@@ -151,6 +151,13 @@ def test_the_journal_is_checked_against_the_arms_logs(tmp_path: Path) -> None:
     whole = allocate()
     assert (allocate().rewards == whole.rewards).all()
     rounds = read_journal(tmp_path / "allocation.jsonl")
+    journal, told = tmp_path / "allocation.jsonl", rounds.told[0]
+    sound, dear = journal.read_bytes(), {**told.costs, "calls": 3.0}
+    line = encode_line(msgspec.structs.replace(told, costs=dear))
+    journal.write_bytes(sound.replace(encode_line(told), line))
+    with pytest.raises(ValueError, match=r"round 0 .*states calls 3\.0, but .* gives 2\.0"):
+        allocate()
+    journal.write_bytes(sound)
     log = read_log(tmp_path / "arm-01.jsonl")
     changed = [
         msgspec.structs.replace(g, best_fitness=(g.best_fitness or 0.0) + 0.01)
