@@ -317,12 +317,17 @@ def point(page, text: str) -> tuple[float, float]:
 
 def click(page, text: str) -> str:
     """Point at a mark, which says something, and click it; gives what the tooltip said."""
-    place = point(page, text)
-    page.mouse.move(*place)
     tip = page.locator(".replay-picture [role=status]:visible").first
-    tip.wait_for()
+    deadline = time.monotonic() + PATIENCE / 1000
+    while True:  # a picture that is replaced under the mouse says nothing until it moves
+        x, y = point(page, text)
+        page.mouse.move(x + 1, y)
+        page.mouse.move(x, y)
+        if tip.is_visible():
+            break
+        assert time.monotonic() < deadline, f"nothing is said of {text!r}"
     said = tip.inner_text()
-    page.mouse.click(*place)
+    page.mouse.click(x, y)
     return said
 
 
