@@ -178,7 +178,11 @@ def browser(*, width: int = 1280, height: int = 1100):
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on(
             "console",
-            lambda message: errors.append(message.text) if message.type == "error" else None,
+            lambda message: (
+                errors.append(f"{message.text} {(message.location or {}).get('url')}")
+                if message.type == "error"
+                else None
+            ),
         )
         yield page, errors
         page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
