@@ -222,7 +222,11 @@ def _shares_apart(left: FloatArray, right: FloatArray) -> tuple[float, float]:
 def _first_children(log: Log) -> FloatArray:
     initial = log.initial.evaluation.fitness if log.initial else None
     floor = -math.inf if initial is None else initial
-    own = [each.evaluation.fitness for each in log.outcomes if each.generation == 1]
+    own = [
+        each.evaluation.fitness
+        for each in log.outcomes
+        if each.generation == 1 and not each.inherited
+    ]
     return np.array([floor if fitness is None else max(floor, fitness) for fitness in own])
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from evo.records import STATUSES
 from replay.effects import time_to_threshold
 from replay.frames import FAILURES
-from replay.intervals import interval
+from replay.intervals import FloatArray, interval
 from replay.logs import REPORTED, Tables
 from replay.tables import CELLS, Cell, Section, estimate, exact, stack, title
 
@@ -173,15 +173,16 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
     initial = generations.loc[generations["generation"] == 0, "best_fitness"]
     best = generations.groupby("run", sort=False)["best_fitness"].max()
     final = best.fillna(-math.inf).to_numpy(dtype=np.float64)
+    apart = _by_root(runs, best.fillna(-math.inf))
     mean = exact("final, mean", math.nan, n, "fitness")
     if np.isfinite(final).all():  # a run that found nothing has none
-        mean = estimate("final, mean", interval(final, "mean"), "fitness")
+        mean = estimate("final, mean", interval(apart, "mean"), "fitness")
     cells = [
         exact("runs", n, n, "count"),
         *([exact("least T", int(lengths.min()), n, "count")] if lengths.nunique() > 1 else []),
         exact("T", int(lengths.max()), n, "count"),
         exact("initial", float(initial.median()), n, "fitness"),
-        estimate("final, median", interval(final, "median"), "fitness"),
+        estimate("final, median", interval(apart, "median"), "fitness"),
         mean,
         exact("best of runs", float(best.max()), n, "fitness"),
     ]
@@ -193,16 +194,23 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
     return cells
 
 
+def _by_root(runs: pd.DataFrame, values: pd.Series[Any]) -> FloatArray:
+    """One value of each run; of all forks of a run their mean, since they are not independent."""
+    roots = runs.set_index("run").loc[values.index, "root"]
+    return values.groupby(roots, sort=False).mean().to_numpy(np.float64)
+
+
 _ALWAYS = ("no_reply", "no_program", "invalid", "error", "timeout")
 
 
 def _statuses(group: Group) -> list[Cell]:
-    n = len(group.tables.runs)
-    status = group.tables.children["status"].fillna("unknown")
+    runs, children = group.tables.runs, group.tables.children
+    n, made = len(runs), children[~children["inherited"]]
+    status = made["status"].fillna("unknown")
     cells = [exact("children", len(status), n, "count")]
     if len(status):
-        shares = (status == "ok").groupby(group.tables.children["run"], sort=False).mean()
-        cells.append(estimate("ok", interval(shares.to_numpy(np.float64)), "share"))
+        shares = (status == "ok").groupby(made["run"], sort=False).mean()
+        cells.append(estimate("ok", interval(_by_root(runs, shares)), "share"))
     counts = status.value_counts()
     return cells + [
         exact(name, int(counts.get(name, 0)), n, "count")
@@ -256,7 +264,14 @@ def _notes(group: Group) -> Iterator[str]:
             f"{runs['configuration'].nunique()} configurations (task files, sampling, least "
             "improvement) are taken together"
         )
-    known = runs[runs["seed"] >= 0]
+    forks = runs[runs["forked_from"] != ""]
+    if len(forks):
+        yield (
+            f"{len(forks)} of {len(runs)} runs are forks of {forks['root'].nunique()}: intervals "
+            "are over these, with the mean of their forks; children that forks inherited are "
+            "not counted"
+        )
+    known = runs[(runs["seed"] >= 0) & (runs["forked_from"] == "")]
     twice = int(known.duplicated(["children", "seed", "configuration"]).sum())
     if twice:
         yield (

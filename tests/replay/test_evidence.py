@@ -13,6 +13,8 @@ from scipy.stats import binom
 import evo
 from evo.protocol import Protocol, load_protocol, run_protocol
 from replay.evidence import _shares_apart, best_of, protocol_claims, protocol_runs
+from replay.logs import load_tables
+from replay.report import groups, sections
 
 STATED = """
 name = "small"
@@ -190,6 +192,13 @@ def test_copies_of_forks_pair_and_count_by_the_run_they_left(
     means = runs.groupby(["condition", "root"])["improves"].mean()
     assert found["effect"] == pytest.approx(means["deep"].mean() - means["broad"].mean())
     assert (found["n_a"], found["planned_a"]) == (10, 10)
+    # What they inherited is no child of theirs, and an interval is over what they left.
+    assert best_of(file, folder).empty
+    fitness, statuses, *_ = sections(groups(load_tables(folder))[0])
+    assert any("20 of 20 runs are forks of 5" in note for note in fitness.notes)
+    sizes = fitness.cells.set_index("quantity")["n"]
+    assert (sizes["runs"], sizes["final, mean"]) == (20, 5)
+    assert statuses.cells.set_index("quantity")["value"]["children"] == 20
 
 
 def test_sides_that_are_equal_differ_in_no_claim(
