@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import OrderedDict
@@ -15,7 +16,7 @@ REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
 
 AHEAD = 3
-"""Steps on each side of the slider that was moved last that are drawn at rest; one of others."""
+"""Steps on each side of a slider that are drawn at rest."""
 
 MOST = 40
 """Pictures that an explorer keeps, some 100 kB each beside what its numbers share."""
@@ -96,7 +97,7 @@ class Kept:
 def next_steps(
     controls: Mapping[str, Any], hidden: set[str], last: str
 ) -> Iterator[tuple[str, Any]]:
-    """Where sliders would go next, the one that was moved last first and the nearest values first.
+    """Where sliders would go next, the one that was moved last first, then the nearest values.
 
     Args:
         controls: By name.
@@ -108,12 +109,13 @@ def next_steps(
     """
     import ipywidgets
 
-    for name in sorted(controls, key=lambda name: name != last):
-        control = controls[name]
-        if name in hidden or not isinstance(control, ipywidgets.SelectionSlider):
-            continue
-        values = [each[1] if isinstance(each, tuple) else each for each in control.options]
-        for size in range(1, 1 + (AHEAD if name == last else 1)):
-            for place in (control.index - size, control.index + size):
-                if 0 <= place < len(values):
-                    yield name, values[place]
+    sliders = {
+        name: [each[1] if isinstance(each, tuple) else each for each in control.options]
+        for name, control in controls.items()
+        if name not in hidden and isinstance(control, ipywidgets.SelectionSlider)
+    }
+    sizes = range(1, 1 + AHEAD)
+    for name, size in sorted(itertools.product(sliders, sizes), key=lambda s: (s[0] != last, s[1])):
+        for place in (controls[name].index - size, controls[name].index + size):
+            if 0 <= place < len(sliders[name]):
+                yield name, sliders[name][place]

@@ -327,18 +327,17 @@ class Explorer:
                 self._update(coarse=False)
             hidden, now = self._subject.hidden(settings), dict(settings)
             steps = list(next_steps(self.controls, hidden, self._last_moved))
+            subject = self._subject
         for name, value in steps:
-            with self._lock:
-                if not still():
-                    return  # moved again, or closed
-                with contextlib.suppress(ValueError):
-                    self._draw_ahead(self._subject.adjust(name, {**now, name: value}))
+            with contextlib.suppress(ValueError):
+                settings = subject.adjust(name, {**now, name: value})
+                if self._kept.get(settings) is None and still():
+                    self._draw_ahead(settings, subject.view(settings, True), still)
 
-    def _draw_ahead(self, settings: Settings) -> None:
+    def _draw_ahead(self, settings: Settings, view: View, still: Callable[[], bool]) -> None:
         """Keep the picture of settings that are likely to come, if only what moves is other."""
-        if self._kept.get(settings) is None:
-            view = self._subject.view(settings, True)
-            if not self._canvas.fresh(view):
+        with self._lock:
+            if still() and not self._canvas.fresh(view):  # else moved again, or closed
                 self._make(settings, view, keep=True)
 
     def _code_of(self, settings: Settings) -> str:
