@@ -93,7 +93,7 @@ class State:
     failed: dict[Run, str] = field(default_factory=dict)  # why; until a session tries them again
     logs: dict[Run, str] = field(default_factory=dict)  # of what was begun, in the sweep's folder
     budget: dict[str, float] = field(default_factory=dict)  # of the session that began last
-    ended: str | None = None  # why the last session did; None while one goes on
+    ended: str | None = "not begun"  # why the last session did; None while one goes on
     seconds: float = 0.0  # of wall time of all sessions
     _latest: dict[str, float] = field(default_factory=dict)  # last event of each open session
 

@@ -22,7 +22,7 @@ class Summary:
     """How a sweep stands.
 
     `ended` says why the last session did: completed, stopped, paused, budget, interrupted (by an
-    error); running: it goes on, or was killed.
+    error); running: it goes on, or was killed; not begun: nothing has.
     """
 
     total: int  # runs in all; of trials not proposed yet, as many as there may be
