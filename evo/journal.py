@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Generic, Self, TypeVar
 
 import msgspec
@@ -257,7 +258,7 @@ def check_free(path: Path, *, finished: bool = False) -> None:
             f"{path.with_suffix('')}"
         )
     if path.exists():
-        raise LogError(f"{path}: exists already; choose another path or `evo resume {path}`")
+        raise LogError(f"{path}: exists already; choose another path or `evo resume {quote(str(path))}`")
     check_folder(path.parent)
 
 

@@ -131,7 +131,7 @@ def interval(
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in {1, 2}:
         raise ValueError(f"expected values of shape (n,) or (n, m), got {array.shape!r}")
-    columns = array.reshape(len(array), -1)
+    columns = array[:, None] if array.ndim == 1 else array
     name, find = _finder(statistic, method)
     _check(columns, level, missing, ordered=name.endswith(("median", "quantile")))
     value, low, high, coverage = (np.full(columns.shape[1], np.nan) for _ in range(4))

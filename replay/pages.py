@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evo.log import read_log
@@ -49,7 +50,7 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
         return None, None
     if best.value is None:
         return None, (
-            f"no picture of the best construction: {path} keeps none; `evo best --value {path}` "
+            f"no picture of the best construction: {path} keeps none; `evo best --value {quote(str(path))}` "
             "keeps it beside the log"
         )
     caption = (

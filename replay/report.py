@@ -122,6 +122,7 @@ def _confirmed(group: Group) -> list[Cell]:
         *(
             estimate(name, interval(known[column].to_numpy(np.float64), "mean"), "difference")
             for name, column in (("gain", "gain"), ("gain on fresh draws", "fresh_gain"))
+            if len(known)
         ),
     ]
 

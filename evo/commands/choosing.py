@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -195,12 +196,12 @@ def _ask(paths: Sequence[Path], wish: Wish) -> int:
     from evo.upkeep import stop as stop_log
 
     for path in paths:
-        again = f"`evo resume {path}`"
+        again = f"`evo resume {quote(str(path))}`"
         if wish == "pause" or is_sweep(path):
             request(path, wish)
         elif (journal := path / ALLOCATION).is_file():
             stop_log(journal)
-            again = f"the same `evo allocate` with --log-dir {path}"
+            again = f"the same `evo allocate` with --log-dir {quote(str(path))}"
         else:
             stop_log(path)
         print(f"{path}: asked to {wish}; {again} goes on")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +35,7 @@ def run(
     task: str | None = None,
     *,
     seeds: Seeds = None,
-    seed: Seed = 0,
+    seed: Seed | None = None,
     log: Path | None = None,
     protocol: str | None = None,
 ) -> int:
@@ -42,27 +44,29 @@ def run(
     Args:
         task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
         seeds: Such as 40:50, which is 40 ... 49.
-        seed: One seed.
+        seed: One seed; 0 by default.
         log: Path of the log of one run.
         protocol: File, or name of a shipped one, that says what is run; beside it only --log-dir
             and how to work.
     """
     if protocol is not None:
-        if task is not None or seeds or log is not None:
-            raise ValueError("--protocol says the task and the seeds: give it without a TASK")
+        if not (task is None and seeds is None and seed is None and log is None):
+            raise ValueError("--protocol says the task, the seeds and the logs: give none of them")
         return _run_protocol(protocol, make.keywords)
     if task is None:
         raise ValueError("expected a TASK, or --protocol FILE (see `evo run --help`)")
+    if seeds is not None and seed is not None:
+        raise ValueError("--seed is one seed, --seeds are several: give one of them")
     given = dict(make.keywords)
     several = seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None
     if log is not None and several:
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
     if log is None:
-        plan = make(seeds=seeds or [seed])
+        plan = make(seeds=seeds or [seed or 0])
         print(outlook(plan.runs, given.get("budget")), flush=True)
         print_logs(plan.do())
     else:
-        alone = plan_run(seed=seed, log=log, **given)
+        alone = plan_run(seed=seed or 0, log=log, **given)
         print(outlook(alone.runs, given.get("budget")), flush=True)
         print_logs([alone.do()])
     return 0
@@ -154,9 +158,10 @@ def grid(make: Making, *, budget: Limits = None) -> int:
         by_children.setdefault(log.header.children, []).append(log)
     rows = []
     for children, group in sorted(by_children.items()):
-        finals = sorted(float(log.trajectory[-1]) for log in group)
-        middle = f"{finals[len(finals) // 2]:.4f}"
-        rows.append((len(group[0].generations), children, len(group), middle, f"{finals[-1]:.4f}"))
+        finals = [float(log.trajectory[-1]) for log in group]
+        finals = [-math.inf if math.isnan(final) else final for final in finals]
+        shown = (f"{each:.4f}" for each in (statistics.median(finals), max(finals)))
+        rows.append((len(group[0].generations), children, len(group), *shown))
     print(table(rows, ("T", "N", "runs", "median fitness", "best fitness")))
     return 0
 

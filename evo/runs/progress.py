@@ -104,7 +104,7 @@ def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
         parts.append(f"limited {load.limited:.0f} s")
     if tally.cached:
         parts.append(f"{tally.cached} cached")
-    if tally.dollars is not None:
+    if tally.dollars:
         parts.append(f"${short(tally.dollars)} of about ${short(tally.dollars * share)}")
     else:
         parts.append(f"{short(tally.tokens)} of about {short(tally.tokens * share)} tokens")

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import evo
@@ -43,6 +44,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "mmd", "--workers", "1000000"], "workers: expected at most 1,000, got 1000000"),
         (["verify", "nowhere.jsonl"], "no such file"),
         (["run", "mmd", "--seeds", "1:3", "--log", "x.jsonl"], "goes with one seed"),
+        (["run", "mmd", "--seeds", "1:3", "--seed", "5"], "give one of them"),
+        (["run", "--protocol", "local-tsp", "--seed", "5"], "--protocol says"),
         (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
         (["resume", "nowhere.jsonl"], "nowhere.jsonl"),
         (["show", "README.md"], "not a log of evo"),
@@ -118,7 +121,10 @@ def test_what_it_may_cost_is_said_before_the_first_call(
     said = capsys.readouterr().out.splitlines()
     assert "4 runs, at most 8 calls" in said[0]
     assert "note: 2 whole runs of each split fit in: too few to tell splits apart" in said[1]
-    assert sum(len(evo.read_log(p).calls) for p in tmp_path.glob("*.jsonl")) == 12 + 8
+    logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
+    assert sum(len(log.calls) for log in logs) == 12 + 8
+    finals = [log.trajectory[-1] for log in logs if log.header.children == 1]
+    assert said[-2].split() == ["2", "1", "2", *(f"{f(finals):.4f}" for f in (np.median, max))]
     wp = ["run", "wp", "--instances", "3", "-T", "1", "-N", "1", "--budget", "calls=3", *place]
     assert call(*wp) == 0
     first = capsys.readouterr().out.splitlines()[0]

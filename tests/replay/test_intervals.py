@@ -243,3 +243,9 @@ def test_more_replicates_do_not_make_up_for_runs():
 def test_mistakes_are_told(arguments, message):
     with pytest.raises(ValueError, match=message):
         interval(RUNS, **arguments)
+
+
+def test_no_runs_are_told():
+    for nothing in ([], np.empty((0, 2))):
+        with pytest.raises(ValueError, match="at least one run"):
+            interval(nothing)

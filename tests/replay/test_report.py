@@ -104,6 +104,11 @@ def test_the_gain_that_fresh_draws_leave_and_the_failure_rule_stand_in_the_repor
     fresh = cells["3", "gain on fresh draws"]
     assert (fresh.value, fresh.n) == (pytest.approx(0.15), 6)
     assert fresh.low < 0.15 < fresh.high
+    runs["fresh_gain"] = np.nan  # all were stopped before their end
+    [group] = groups(tables._replace(runs=runs))
+    cells = cells_of(sections(group))
+    assert cells["3", "tests"].value == 24
+    assert ("3", "gain on fresh draws") not in cells
     assert any("minus infinity" in note for each in sections(group) for note in each.notes)
 
 
