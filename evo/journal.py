@@ -258,7 +258,8 @@ def check_free(path: Path, *, finished: bool = False) -> None:
             f"{path.with_suffix('')}"
         )
     if path.exists():
-        raise LogError(f"{path}: exists already; choose another path or `evo resume {quote(str(path))}`")
+        again = f"evo resume {quote(str(path))}"
+        raise LogError(f"{path}: exists already; choose another path or `{again}`")
     check_folder(path.parent)
 
 

@@ -50,8 +50,8 @@ def best_construction(group: Group) -> tuple[Construction | None, str | None]:
         return None, None
     if best.value is None:
         return None, (
-            f"no picture of the best construction: {path} keeps none; `evo best --value {quote(str(path))}` "
-            "keeps it beside the log"
+            f"no picture of the best construction: {path} keeps none; "
+            f"`evo best --value {quote(str(path))}` keeps it beside the log"
         )
     caption = (
         f"best of {len(group.tables.runs)} runs: seed {log.header.seed}, "
