@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import difflib
 import math
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from evo.log import Log
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Place = tuple[int, int]
 """Generation and index of a child; (0, 0) is the initial program."""
@@ -57,8 +55,6 @@ def lineage(log: Log) -> pd.DataFrame:
         is ok), gain over the one before, calls made since then, added and removed lines (NaN
         without programs), and program.
     """
-    import pandas as pd
-
     steps: list[Place] = [(0, 0)]
     steps += [each.best for each in log.generations if each.improved]
     fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}

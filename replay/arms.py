@@ -5,18 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from evo.allocation import Outcome
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from replay.frames import distinct_runs, fitness_matrix, one_family, run_lengths
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Missing = Literal["close", "stop"]
 

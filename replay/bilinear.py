@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from replay.cells import Cells, FloatArray, IntArray, cells, log_gaps, one_sweep
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
 """Where the best split of a budget lies: at N = 1, at T = 1, between, or not known."""

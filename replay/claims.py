@@ -25,17 +25,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from replay.cells import Cells, FloatArray, IntArray, cells, sweeps
 from replay.frames import distinct_runs, run_lengths
 from replay.pools import Pools
 from replay.verdict import POWER, judge_pools
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REGIMES = {
     "circle_packing": "corner",
@@ -78,8 +76,6 @@ def ledger(
         (NaN where the null alone decides), n (runs), p (one-sided), p_holm (over all rows),
         detectable, verdict, and why it does not apply.
     """
-    import pandas as pd
-
     from replay.importers import load
 
     rows: list[Row] = []

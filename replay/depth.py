@@ -8,16 +8,14 @@ no fitness at all: see `replay.frames.FAILURES`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+import pandas as pd
 
 from replay.cells import Cells, Centre, FloatArray, IntArray, cells, centre, log_gaps, sweeps
 from replay.frames import COSTS
 from replay.intervals import interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RULES = ("depth", "breadth", "square")
 """Fixed rules for a split: N = 1, T = 1, and the split nearest to T = N, the deeper of two."""
@@ -98,8 +96,6 @@ def depth_breadth(
     Raises:
         ValueError: If the frame lacks a column or has no generation.
     """
-    import pandas as pd
-
     found = []
     for sweep in sweeps(frame):
         made = _tables(cells(sweep), level, resamples, seed)
@@ -132,8 +128,6 @@ def envelope(
     Raises:
         ValueError: If the axis is unknown, or no model's runs know their cost on it.
     """
-    import pandas as pd
-
     if axis not in AXES:
         raise ValueError(f"expected an axis among {AXES!r}, got {axis!r}")
     tables = []
@@ -210,8 +204,6 @@ def _tables(
     grid: Cells, level: float, resamples: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The three tables of `DepthBreadth` for one task and model."""
-    import pandas as pd
-
     p_best = np.full(len(grid.calls), np.nan)
     best, knowing = [], []
     drawn: dict[Centre, FloatArray] = {}
@@ -269,8 +261,6 @@ def _share_of_best(drawn: FloatArray) -> FloatArray:
 
 def _points(grid: Cells, cost: FloatArray, level: float) -> pd.DataFrame:
     """The envelope's points for one task and model, `cost` (cells,)."""
-    import pandas as pd
-
     known = np.flatnonzero(np.isfinite(cost))
     statistic = grid.statistic(known)
     centres = grid.centres(statistic)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from replay.frames import distinct_runs, fitness_matrix, one_family
@@ -32,8 +33,6 @@ from replay.intervals import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from replay.simulation import Replay
 
 _MOST_POOLS = 2_000

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from evo.log import Log
 from evo.protocol import Claim, Protocol, load_protocol, logs_of
@@ -20,9 +21,6 @@ from evo.task import load_task
 from replay.claims import holm
 from replay.intervals import FloatArray, interval
 from replay.verdict import judge
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Stated = Protocol | str | os.PathLike[str]
 """A protocol, its file, or the name of a shipped one."""
@@ -53,8 +51,6 @@ def protocol_runs(
     Raises:
         ProtocolError: There is no such protocol.
     """
-    import pandas as pd
-
     protocol = _loaded(protocol)
     wanted = dict.fromkeys(protocol.tasks, reach)
     if reach is None:
@@ -87,8 +83,6 @@ def protocol_claims(
         ones for a verdict if the effect stays; both before Holm's correction), why (nothing can be
         said), p_holm (over the confirmatory ones), verdict.
     """
-    import pandas as pd
-
     protocol = _loaded(protocol)
     runs = protocol_runs(protocol, folder, **settings)
     planned = {each.name: each.runs for each in protocol.conditions}
@@ -127,8 +121,6 @@ def best_of(
         Columns n, value, low, high (2.5 % and 97.5 % of 2,000 resamples of whole runs, a range
         whose coverage was not measured; NaN below five runs), children, runs.
     """
-    import pandas as pd
-
     drawn = [
         _first_children(log) for logs in logs_of(_loaded(protocol), folder).values() for log in logs
     ]
@@ -173,8 +165,6 @@ def _measured(log: Log, reach: float | None) -> dict[str, object]:
 
 def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[str, object]:
     """A claim's row: `judge` on frames of one generation that holds the measure."""
-    import pandas as pd
-
     counts = runs["condition"].value_counts()
     sides = {
         side: {"condition": name, "generations": 1}

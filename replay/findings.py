@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from evo.journal import write_new
 from evo.protocol import Protocol, load_protocol, logs_of, status_rows
 from replay.evidence import ALPHA, best_of, protocol_claims
@@ -24,8 +26,6 @@ from replay.tables import FORMATS, Cell, Section, exact, html_table, stack
 from replay.website import in_both_themes
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evo.log import Log
 
 SHOWN = (1, 2, 4, 8, 16, 24)

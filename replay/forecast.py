@@ -19,15 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from replay.cells import FloatArray, Sweep, one_sweep
 from replay.kernel import Kernel, fit_kernel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COSTS = ("call", "evaluation", "generation")
 """What costs can be given for: a call of the model, an evaluation, and once per generation."""
@@ -183,8 +181,6 @@ def plan(
         ValueError: If the budget does not pay for one call, a cost is unknown or negative, `best`
             is not the best, or the frame holds several tasks or models.
     """
-    import pandas as pd
-
     pilot = one_sweep(frame)
     children = _read_children(frame) if children is None else children
     price = _costs(costs)
@@ -363,8 +359,6 @@ def choose_arms(
         policies: Names in `POLICIES`.
         seed: Key of the generator.
     """
-    import pandas as pd
-
     rows, means, choices, middle = [], [], [], _centre(worlds)
     for K in (K for K in arms if single.generations >= 2 * K):
         for policy in policies:
@@ -418,8 +412,6 @@ def _splits(
     seed: int,
 ) -> tuple[pd.DataFrame, FloatArray]:
     """Options of one run, and the mean of each in each world, (worlds, splits)."""
-    import pandas as pd
-
     rows, means, middle = [], [], _centre(worlds)
     for N, T in rounds.items():
         choice = Choice(generations=T, children=N)

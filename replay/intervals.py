@@ -25,13 +25,11 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -347,8 +345,6 @@ def curve_band(
     Returns:
         One row per column: value, low, high, n (the runs that have a value there) and coverage.
     """
-    import pandas as pd
-
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim != 2:
         raise ValueError(f"expected a matrix of shape (runs, columns), got {array.shape!r}")

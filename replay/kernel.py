@@ -30,16 +30,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from replay.cells import FloatArray, IntArray
 from replay.frames import require_greedy
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATES = 400
 RESOLUTION = 1e-3

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from replay.arms import pool_of
 from replay.intervals import NOTHING, FloatArray
 from replay.simulation import Replay, simulate
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REPLICATES = 1000
 WORLDS, POOLS = 50, 40

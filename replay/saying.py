@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from replay.intervals import Interval
 from replay.style import number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Said(str):
@@ -94,8 +92,6 @@ def _listed(parts: list[str]) -> str:
 
 
 def _rows(table: pd.DataFrame | Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    import pandas as pd
-
     if not isinstance(table, pd.DataFrame):
         return table
     new = [name for name in table.index.names if name is not None and name not in table]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from evo.allocation import Allocations, InOrder, allocate
 from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
@@ -27,9 +28,6 @@ from replay.arms import (
     draw_arms,
     pool_of,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CHUNK = 16 * BLOCK
 """Replicates simulated at once; results do not depend on it."""

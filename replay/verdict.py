@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from replay.effects import pool_interval
 from replay.frames import COSTS, distinct_runs, fitness_matrix, is_stand_in, run_lengths
@@ -22,7 +23,6 @@ from replay.intervals import LEAST, NOTHING, FloatArray, Interval, compare, inte
 from replay.pools import ENOUGH, Pools
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 Side = str | Mapping[str, Any]

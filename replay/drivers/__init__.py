@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+import pandas as pd
 
 from evo.journal import file_name, unused
 from evo.llm.gate import Gate
@@ -29,9 +29,6 @@ from evo.task import Task, load_task
 from replay.drivers import openevolve, shinka
 from replay.drivers.job import ASK, Job, Judge, Tool, resampled
 from replay.importers import read, write
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PATIENCE = 60.0  # seconds that a tool has to end by itself once its budget is used up
 GRACE = 20.0  # seconds that it has to write what it knows once it is told to end

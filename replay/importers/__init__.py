@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from evo.journal import encode_line, file_name, write_new
 from evo.plugins import plugged_in
@@ -24,9 +25,6 @@ from evo.rounds import ALLOCATION, AllocationHeader, ArmRecord, Asked, Told
 from evo.task import load_task
 from replay.importers import codeevolve, openevolve, paper, shinkaevolve, table
 from replay.importers.foreign import Imported, LogFormatError, write
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "IMPORTERS",

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from evo.records import Attempt, Child, Evaluation
+from evo.records import Attempt, Child
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 from replay.importers.pickles import Stub, load
@@ -269,15 +269,13 @@ def _imported(island: _Island, path: Path, name: str) -> Imported:
             f"{island.again[0]} epochs that a later session made again, with {island.again[1]:.0f} "
             "completion tokens"
         )
-    first = by_epoch.get(0)
     return foreign.assemble(
         path,
         "CodeEvolve",
         name=name,
         model=foreign.named(island.models),
         children=[[_child(epoch, by_epoch.get(epoch), island)] for epoch in epochs],
-        initial=None if first is None else _evaluation(first, None),
-        program=None if first is None else first.code,
+        initial=_child(0, by_epoch[0], island) if 0 in by_epoch else None,
         lost=lost,
         sampling=island.sampling,
         seconds=[island.seconds.get(epoch) for epoch in epochs],
@@ -289,28 +287,22 @@ def _child(epoch: int, program: _Program | None, island: _Island) -> Child:
     attempts, why = island.attempts.get(epoch, ()), island.failures.get(epoch)
     if program is None:
         return foreign.failed(epoch, why or (None, foreign.NOT_IN_SOURCE), attempts=attempts)
+    failure: Failure | None = None
+    if program.returncode != 0:
+        said = str(program.error or (why[1] if why else ""))
+        # A program that failed without a word may have failed in any way.
+        status = foreign.told(said) or "error" if said else None
+        failure = (status, (said or foreign.NOT_IN_SOURCE)[-4000:])
+    metrics = program.eval_metrics or {}
+    seconds = foreign.finite(metrics.get("eval_time"))
     parent = island.programs.get(program.parent_id or "")
     own = parent is not None and parent.island_found == island.number
     return foreign.born(
         epoch,
-        _evaluation(program, why),
+        foreign.judged(program.fitness, failure=failure, metrics=metrics, seconds=seconds),
         attempts=attempts,
         parent=(parent.iteration_found, 0) if parent is not None and own else None,
         island=program.island_found,
         reply=program.model_msg,
         program=program.code,
     )
-
-
-def _evaluation(program: _Program, logged: Failure | None) -> Evaluation:
-    metrics = program.eval_metrics or {}
-    failure: Failure | None = None
-    if program.returncode != 0:
-        said = str(program.error or (logged[1] if logged else ""))
-        # A program that failed without a word may have failed in any way.
-        failure = (
-            foreign.told(said) or "error" if said else None,
-            (said or foreign.NOT_IN_SOURCE)[-4000:],
-        )
-    seconds = foreign.finite(metrics.get("eval_time"))
-    return foreign.judged(program.fitness, failure=failure, metrics=metrics, seconds=seconds)

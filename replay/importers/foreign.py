@@ -143,7 +143,7 @@ def assemble(
     *,
     name: str,
     children: Sequence[Sequence[Child]],
-    initial: Evaluation | None,
+    initial: Child | None,
     lost: Sequence[str],
     model: Model,
     task: str = "unknown",
@@ -151,14 +151,14 @@ def assemble(
     seed: int = UNKNOWN_SEED,
     sampling: Mapping[str, float | None] | None = None,
     seconds: Sequence[float | None] = (),
-    program: object = None,
     mixed: int | None = None,
     pool: Pool | None = None,
 ) -> Imported:
     """Puts a run together: best so far and improvements follow from its own children.
 
-    `children` by generation, from 1: calls that are missing below `n` become failures. `mixed` is
-    the first generation that may descend from programs of other runs.
+    `initial` is a child of generation 0. `children` by generation, from 1: calls that are missing
+    below `n` become failures. `mixed` is the first generation that may descend from programs of
+    other runs.
     """
     if not children and initial is None:
         raise LogFormatError(f"{source}: holds no call and no program of {tool}")
@@ -166,8 +166,8 @@ def assemble(
         raise LogFormatError(
             f"{source}: expected at most {20 * MOST} children, got {n} x {len(children)}"
         )
-    best = None if initial is None else initial.fitness
-    place, all_children, generations = (0, 0), [], []
+    best = None if initial is None else initial.evaluation.fitness
+    place, all_children, generations = (0, 0), list[Child](), list[Generation]()
     for number, members in enumerate(children, start=1):
         present = {child.index: child for child in members}
         for index in set(present) - set(range(n)):
@@ -176,28 +176,27 @@ def assemble(
             )
         if len(present) != len(members):
             raise LogFormatError(f"{source}: generation {number} holds a child twice")
-        improved = False
         for index in range(n):
             child = present.get(index) or failed(number, (None, NOT_IN_SOURCE), index=index)
             all_children.append(child)
             fitness = child.evaluation.fitness
             if fitness is not None and (best is None or fitness > best):
-                best, place, improved = fitness, (number, index), True
-        took = seconds[number - 1] if seconds else None
-        generations.append(
-            Generation(
-                generation=number, best_fitness=best, best=place, improved=improved, seconds=took
-            )
+                best, place = fitness, (number, index)
+        took, improved = seconds[number - 1] if seconds else None, place[0] == number
+        made = Generation(
+            generation=number, best_fitness=best, best=place, improved=improved, seconds=took
         )
+        generations.append(made)
     given = sampling or {}
     limit = given.get("max_tokens")
+    record = TaskRecord(
+        name=task, hash="", files={}, program_file="", evaluator_file="", statement=""
+    )
     return Imported(
         source=source,
         name=name,
         header=Header(
-            task=TaskRecord(
-                name=task, hash="", files={}, program_file="", evaluator_file="", statement=""
-            ),
+            task=record,
             model=model,
             sampling=Sampling(
                 temperature=given.get("temperature"),
@@ -212,10 +211,10 @@ def assemble(
             lost="; ".join(lost),
             mixed=mixed,
         ),
-        initial=None if initial is None else Initial(evaluation=initial),
+        initial=None if initial is None else Initial(evaluation=initial.evaluation),
         children=tuple(all_children),
         generations=tuple(generations),
-        program=text(program),
+        program=None if initial is None else initial.program,
         pool=pool,
     )
 
@@ -229,14 +228,16 @@ def born(
     island: object = None,
     program: object = None,
     reply: object = None,
+    reasoning: object = None,
     prompt: Iterable[tuple[str, object]] = (),
-    **known: Any,
+    index: int = 0,
+    seed: int = UNKNOWN_SEED,
 ) -> Child:
     """A child; of texts, messages and islands what is none is left out."""
     return Child(
         generation=generation,
-        index=known.pop("index", 0),
-        seed=known.pop("seed", UNKNOWN_SEED),
+        index=index,
+        seed=seed,
         prompt_hash="",
         attempts=attempts,
         evaluation=evaluation,
@@ -244,8 +245,8 @@ def born(
         island=island if type(island) is int else None,
         program=text(program),
         reply=text(reply),
+        reasoning=text(reasoning) or None,
         prompt=tuple((role, said) for role, said in prompt if isinstance(said, str) and said),
-        **known,
     )
 
 

@@ -66,6 +66,15 @@ class _Program(msgspec.Struct):
     def usage(self) -> Mapping[str, Any]:
         return foreign.mapping(self.known.get("token_usage"))
 
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        prompts = (self.prompts or {}).values()
+        return next((prompt for prompt in prompts if isinstance(prompt, Mapping)), {})
+
+    @property
+    def when(self) -> tuple[float, str]:
+        return foreign.finite(self.timestamp) or 0.0, self.id
+
 
 class _Metadata(msgspec.Struct):
     last_iteration: int = 0
@@ -118,7 +127,6 @@ class _Found:
     programs: dict[str, _Program] = field(default_factory=dict)
     parents: dict[str, tuple[dict[str, Any] | None, str | None]] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)  # migrants: of which program
-    traces: dict[str, _Trace] = field(default_factory=dict)
     seconds: dict[str, float | None] = field(default_factory=dict)
     sessions: list[_Session] = field(default_factory=list)  # where text logs tell them
     failures: dict[int, Child] = field(default_factory=dict)  # where no session is told
@@ -212,41 +220,34 @@ def _add_trace(path: Path, found: _Found) -> None:
     else:
         traces = foreign.parse_lines(path, _Trace, found.notes)
     for trace in traces:
-        metadata = trace.metadata or {}
+        metadata = {"island": trace.island_id, **(trace.metadata or {})}
         found.parents.setdefault(trace.parent_id, (trace.parent_metrics, trace.parent_code))
-        found.traces[trace.child_id] = trace
         found.seconds[trace.child_id] = foreign.finite(metadata.get("iteration_time"))
-        child = _Program(
-            id=trace.child_id,
-            metrics=trace.child_metrics,
-            iteration_found=trace.iteration,
-            code=trace.child_code,
-            parent_id=trace.parent_id,
-            timestamp=trace.timestamp,
-            metadata={"island": trace.island_id, **metadata},
-        )
-        found.programs.setdefault(child.id, child)
+        made = _Program(
+            trace.child_id, trace.child_metrics, trace.iteration, trace.child_code,
+            parent_id=trace.parent_id, timestamp=trace.timestamp, metadata=metadata,
+        )  # fmt: skip
+        child = found.programs.setdefault(trace.child_id, made)
+        said = {} if trace.llm_response is None else {"responses": [trace.llm_response]}
+        child.prompts = {"": {**child.asked, **foreign.mapping(trace.prompt), **said}}
 
 
 def _add_log(path: Path, found: _Found) -> None:
-    session: _Session | None = None
+    sessions: list[_Session] = []
     for line in foreign.read_text(path).splitlines():
-        match = _LOGGED.search(line)
         if started := _STARTED.search(line):
-            session = _Session(first=int(started[1]))
-            found.sessions.append(session)
-        elif match:
+            sessions.append(_Session(first=int(started[1])))
+        elif match := _LOGGED.search(line):
             iteration, message, program, prompt, completion = match.groups()
             number = int(iteration)
-            if session is None:
-                session = _Session(first=1)
-                found.sessions.append(session)
-            session.last = max(session.last, number)
+            sessions = sessions or [_Session(first=1)]
+            sessions[-1].last = max(sessions[-1].last, number)
             if program:
-                session.made[number] = program
+                sessions[-1].made[number] = program
             why = (None, _EVICTED) if program else _why(message)
             used = foreign.answered(int(prompt), int(completion)) if prompt else ()
-            session.failures[number] = foreign.failed(number, why, attempts=used)
+            sessions[-1].failures[number] = foreign.failed(number, why, attempts=used)
+    found.sessions += sessions
 
 
 def _add_statistics(path: Path, found: _Found) -> None:
@@ -254,9 +255,8 @@ def _add_statistics(path: Path, found: _Found) -> None:
         result = line.iteration_result
         found.last = max(found.last, line.iteration)
         if (child := result.child_program) is None:
-            found.failures[line.iteration] = foreign.failed(
-                line.iteration, _why(result.error or "failed")
-            )
+            failure = foreign.failed(line.iteration, _why(result.error or "failed"))
+            found.failures[line.iteration] = failure
             continue
         found.seconds[child.id] = foreign.finite(result.iteration_time_seconds)
         child.iteration_found, child.parent_id = line.iteration, child.parent_id or "unknown"
@@ -275,7 +275,7 @@ def _sessions(found: _Found, children: list[_Program]) -> list[_Session]:
     if not sessions:  # an iteration that was made before begins another session
         # A run may count its calls from 0 or, after the initial program, from 1.
         sessions = [_Session(first=min([1, *(program.iteration_found for program in children)]))]
-        for program in sorted(children, key=_when):
+        for program in sorted(children, key=lambda program: program.when):
             if program.iteration_found in sessions[-1].made:
                 sessions.append(_Session(first=program.iteration_found))
             sessions[-1].made[program.iteration_found] = program.id
@@ -288,12 +288,8 @@ def _sessions(found: _Found, children: list[_Program]) -> list[_Session]:
     return sessions
 
 
-def _when(program: _Program) -> tuple[float, str]:
-    return foreign.finite(program.timestamp) or 0.0, program.id
-
-
-def _calls(found: _Found, path: Path) -> Iterator[_Program | Child | None]:
-    """The calls in the order in which they were made; None for one of which nothing is known."""
+def _calls(found: _Found, path: Path) -> Iterator[_Program | Child]:
+    """The calls in the order in which they were made."""
     children = [program for program in found.programs.values() if not program.is_initial]
     sessions = _sessions(found, children)
     for program in children:
@@ -303,20 +299,18 @@ def _calls(found: _Found, path: Path) -> Iterator[_Program | Child | None]:
         last = max([session.last, *session.made, *rest])
         for iteration in range(session.first, foreign.within(last, path, "iterations") + 1):
             known = found.programs.get(session.made.get(iteration, ""))
-            yield known or session.failures.get(iteration) or found.failures.get(iteration)
+            failure = session.failures.get(iteration) or found.failures.get(iteration)
+            yield known or failure or foreign.failed(iteration, (None, foreign.NOT_IN_SOURCE))
 
 
 def _finish(found: _Found, path: Path, tool: str) -> Imported:
     calls = list(_calls(found, path))
-    numbered = list(enumerate(calls, start=1))
-    places = {call.id: (k, 0) for k, call in numbered if isinstance(call, _Program)}
+    places = {c.id: (k, 0) for k, c in enumerate(calls, start=1) if isinstance(c, _Program)}
     children = [
         _child(call, number, found, places)
         if isinstance(call, _Program)
         else msgspec.structs.replace(call, generation=number)
-        if call is not None
-        else foreign.failed(number, (None, foreign.NOT_IN_SOURCE))
-        for number, call in numbered
+        for number, call in enumerate(calls, start=1)
     ]
     errors = [child.evaluation.error for child in children]
     lost = ["sampling settings, seeds and times of calls and evaluations"]
@@ -326,59 +320,51 @@ def _finish(found: _Found, path: Path, tool: str) -> Imported:
         lost.append(f"{absent} of {len(calls)} iterations, counted as failed calls")
     if len(found.sessions) > 1:
         lost.append(f"{len(found.sessions)} sessions follow one another")
-    first = _initial(found)
     return foreign.assemble(
         path,
         tool,
         name=path.resolve().name,
         model=foreign.named(program.usage.get("model") for program in found.programs.values()),
         children=[[child] for child in children],
-        initial=None if first is None else evaluation(first[0]),
-        program=None if first is None else first[1],
+        initial=_initial(found),
         lost=(*lost, *found.notes),
         seconds=[found.seconds.get(c.id) if isinstance(c, _Program) else None for c in calls],
     )
 
 
-def _initial(found: _Found) -> tuple[dict[str, Any] | None, str | None] | None:
-    """Metrics and code of the initial program."""
+def _initial(found: _Found) -> Child | None:
+    """The initial program, as a child of generation 0."""
     roots = [
-        program
+        (program.when, program.metrics, program.code or program.solution)
         for program in found.programs.values()
         if program.is_initial and "seeded_to_island" not in program.known
     ]
-    if roots:
-        root = min(roots, key=_when)
-        return root.metrics, root.code or root.solution
-    return next((known for key, known in found.parents.items() if key not in found.programs), None)
+    told = [known for key, known in found.parents.items() if key not in found.programs]
+    if not roots and not told:
+        return None
+    metrics, code = min(roots)[1:] if roots else told[0]
+    return foreign.born(0, evaluation(metrics), program=code)
 
 
 def _child(
     program: _Program, generation: int, found: _Found, places: Mapping[str, tuple[int, int]]
 ) -> Child:
     """A child; `places` tells where its parent stands, the initial program and copies at 0."""
-    trace = found.traces.get(program.id)
     parent = program.parent_id or ""
     for _ in found.copies:
         parent = found.copies.get(parent, parent)
     root = parent in found.programs and found.programs[parent].is_initial
-    asked = next((p for p in (program.prompts or {}).values() if isinstance(p, Mapping)), {})
-    prompt = foreign.mapping(trace.prompt if trace else None) or asked
-    answers = asked.get("responses")
-    reply = trace.llm_response if trace else None
-    if reply is None and isinstance(answers, list) and answers:
-        reply = answers[-1]
+    answers = program.asked.get("responses")
+    tokens = (program.usage.get(f"{which}_tokens") for which in ("prompt", "completion"))
     return foreign.born(
         generation,
         evaluation(program.metrics),
-        attempts=foreign.answered(
-            *(program.usage.get(f"{x}_tokens") for x in ("prompt", "completion"))
-        ),
+        attempts=foreign.answered(*tokens),
         parent=places.get(parent, (0, 0) if root else None),
         island=program.known.get("island"),
         program=program.code or program.solution,
-        reply=reply,
-        prompt=[(role, prompt.get(role)) for role in ("system", "user")],
+        reply=answers[-1] if isinstance(answers, list) and answers else None,
+        prompt=[(role, program.asked.get(role)) for role in ("system", "user")],
     )
 
 
@@ -389,11 +375,12 @@ def evaluation(metrics: Mapping[str, Any] | None) -> Evaluation:
     `{"error": 0.0, "timeout": true}`; an `error` that is text is one, too.
     """
     metrics = metrics or {}
+    error = metrics.get("error")
     failure: Failure | None = None
     if metrics.get("timeout") is True:
         failure = ("timeout", "timed out")
-    elif isinstance(metrics.get("error"), str) and metrics["error"]:
-        failure = (foreign.told(metrics["error"]) or "error", metrics["error"])
+    elif isinstance(error, str) and error:
+        failure = (foreign.told(error) or "error", error)
     elif "combined_score" not in metrics and "error" in metrics:
         failure = ("error", "the source does not say why")
     elif not metrics:

@@ -141,7 +141,7 @@ def _imported(run: _Greedy, path: Path, name: str, pool: foreign.Pool | None) ->
             active_parameters=run.flops.params_active if run.flops else None,
         ),
         children=[[_child(child, entry.generation) for child in entry.children] for entry in later],
-        initial=foreign.judged(first.best_fitness),
+        initial=foreign.born(0, foreign.judged(first.best_fitness)),
         lost=["programs, replies and sampling settings", _UNSAID],
         pool=pool,
         n=run.N,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evo.records import Child, Evaluation, Status
+from evo.records import Child, Status
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 
@@ -26,6 +26,7 @@ _FAILED: dict[str, Status] = {
     "patch_apply_failed": "no_program",
 }
 """Its own classes of failed proposals that say what became of the call."""
+_COSTS = ("api_costs", "embed_cost", "novelty_cost", "meta_cost")
 
 Row = Mapping[str, Any]
 
@@ -80,8 +81,7 @@ def read(path: Path) -> list[Imported]:
         name=(path if path.is_dir() else path.parent).resolve().name,
         model=foreign.named(models),
         children=[[child] for child in children],
-        initial=None if first is None else _evaluation(first),
-        program=None if first is None else first.get("code"),
+        initial=None if first is None else _child(first, places),
         lost=lost,
         sampling=set_to,
         seconds=seconds,
@@ -132,42 +132,34 @@ def _checked(row: dict[str, Any], database: Path) -> Row:
 
 def _child(row: Row, places: Mapping[str, tuple[int, int]]) -> Child:
     """A child; `places` tells the generation of each program, copies between islands included."""
-    metadata = row["metadata"]
+    metadata, metrics = row["metadata"], row["public_metrics"]
     result = foreign.mapping(metadata.get("llm_result"))
     # Its output tokens leave the reasoning out.
     output, thinking = (
         foreign.finite(result.get(f"{kind}_tokens")) for kind in ("output", "thinking")
     )
-    costs = (foreign.finite(metadata.get(f"{kind}_cost")) for kind in ("embed", "novelty", "meta"))
-    known = [
-        cost for cost in (foreign.finite(metadata.get("api_costs")), *costs) if cost is not None
-    ]
+    costs = [known for name in _COSTS if (known := foreign.finite(metadata.get(name))) is not None]
+    failure: Failure | None = None
+    if row["correct"] != 1:
+        said = [row.get("text_feedback"), metadata.get("stderr_log")]
+        words = "; ".join(each.strip()[-2000:] for each in said if isinstance(each, str) and each)
+        failure = (foreign.told(words), words or "not correct; the source does not say why")
+    seconds = foreign.finite(metadata.get("compute_time"))
     return foreign.born(
         row["generation"],
-        _evaluation(row),
+        foreign.judged(row["combined_score"], failure=failure, metrics=metrics, seconds=seconds),
         attempts=foreign.answered(
             result.get("input_tokens"),
             None if output is None else output + (thinking or 0.0),
-            cost=sum(known) if known else None,
+            cost=sum(costs) if costs else None,
         ),
         parent=places.get(str(row.get("parent_id"))),
         island=row.get("island_idx"),
         program=row.get("code"),
         reply=result.get("content"),
-        reasoning=foreign.text(result.get("thought")) or None,
+        reasoning=result.get("thought"),
         prompt=[("system", result.get("system_msg")), ("user", result.get("msg"))],
     )
-
-
-def _evaluation(row: Row) -> Evaluation:
-    failure: Failure | None = None
-    if row["correct"] != 1:
-        said = [row.get("text_feedback"), row["metadata"].get("stderr_log")]
-        words = "; ".join(each.strip()[-2000:] for each in said if isinstance(each, str) and each)
-        failure = (foreign.told(words), words or "not correct; the source does not say why")
-    seconds = foreign.finite(row["metadata"].get("compute_time"))
-    metrics = row["public_metrics"]
-    return foreign.judged(row["combined_score"], failure=failure, metrics=metrics, seconds=seconds)
 
 
 def _failure(generation: int, failures: Mapping[int, Row]) -> Child:

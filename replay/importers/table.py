@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from evo.journal import LogError, raw_pieces
-from evo.records import Child, Evaluation, Model, Status
+from evo.records import Child, Model, Status
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 
@@ -154,13 +154,13 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         rows = sorted(rows, key=lambda row: foreign.finite(row[1].get("order")) or 0.0)
         rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]
     placed: dict[int, dict[int, Child]] = {}
-    start: Row | None = None
+    start: Child | None = None
     for line, row in rows:
         generation = _whole(row, "generation", line)
         if generation is None:
             raise LogFormatError(f"{line}: expected a whole number in column 'generation'")
         if generation == 0:
-            start = row
+            start = _child({**row, "parent_generation": None}, 0, 0, line)
             continue
         members = placed.setdefault(generation, {})
         index = _whole(row, "index", line)
@@ -179,38 +179,34 @@ def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
         seed=foreign.UNKNOWN_SEED if seed is None else seed,
         children=[list(placed.get(number, {}).values()) for number in range(1, last + 1)],
         n=max((index for members in placed.values() for index in members), default=0) + 1,
-        initial=None if start is None else _evaluation(start),
-        program=None if start is None else start.get("program"),
+        initial=start,
         lost=["whatever the table has no column for", *([] if start else ["generation 0"])],
     )
 
 
 def _child(row: Row, generation: int, index: int, where: str) -> Child:
+    word, fitness = row.get("status"), foreign.finite(row.get("fitness"))
+    failure: Failure | None = None
+    if word is not None and word != "ok":
+        failure = (word if word in _STATUSES else None, f"status {word!r}")
+    elif word is None and fitness is None:
+        failure = (None, "no fitness and no status in the source")
+    others = {name: _number(row[name]) for name in row if name not in _COLUMNS}
+    seconds, cached, dollars = (
+        foreign.finite(row.get(name)) for name in ("seconds", "cached_tokens", "dollars")
+    )
     before = _whole(row, "parent_generation", where, generation - 1)
-    cached = foreign.finite(row.get("cached_tokens"))
     return foreign.born(
         generation,
-        _evaluation(row),
+        foreign.judged(row.get("fitness"), failure=failure, seconds=seconds, metrics=others),
         index=index,
         attempts=foreign.answered(
             row.get("prompt_tokens"),
             row.get("completion_tokens"),
-            cost=foreign.finite(row.get("dollars")),
+            cost=dollars,
             prompt_tokens_details=None if cached is None else {"cached_tokens": cached},
         ),
         parent=None if before is None else (before, _whole(row, "parent_index", where) or 0),
         island=_whole(row, "island", where),
         program=row.get("program"),
     )
-
-
-def _evaluation(row: Row) -> Evaluation:
-    word = row.get("status")
-    failure: Failure | None = None
-    if word is not None and word != "ok":
-        failure = (word if word in _STATUSES else None, f"status {word!r}")
-    elif word is None and foreign.finite(row.get("fitness")) is None:
-        failure = (None, "no fitness and no status in the source")
-    others = {name: _number(row[name]) for name in row.keys() - _COLUMNS}
-    seconds = foreign.finite(row.get("seconds"))
-    return foreign.judged(row.get("fitness"), failure=failure, seconds=seconds, metrics=others)
