@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 
+import numpy as np
 import pandas as pd
 
 from evo.log import Log
@@ -59,30 +61,20 @@ def lineage(log: Log) -> pd.DataFrame:
     steps += [each.best for each in log.generations if each.improved]
     fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
     fitness[0, 0] = log.initial.evaluation.fitness if log.initial else None
-    rows = []
-    before: tuple[Place, float, str | None] | None = None
-    for place in steps:
-        value = fitness[place]
-        program = program_of(log, place)
-        known = math.nan if value is None else value
-        changed = (math.nan, math.nan)
-        if before is not None and before[2] is not None and program is not None:
-            lines = compare_programs(before[2], program, context=0)
-            changed = (
-                sum(line.startswith("+") for line in lines),
-                sum(line.startswith("-") for line in lines),
-            )
-        rows.append(
-            {
-                "generation": place[0],
-                "index": place[1],
-                "fitness": known,
-                "gain": known - before[1] if before else math.nan,
-                "calls": (place[0] - before[0][0]) * log.header.children if before else 0,
-                "added": changed[0],
-                "removed": changed[1],
-                "program": program,
-            }
-        )
-        before = place, known, program
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(steps, columns=["generation", "index"])
+    table["fitness"] = np.array([fitness[place] for place in steps], dtype=np.float64)
+    table["gain"] = table["fitness"].diff()
+    table["calls"] = table["generation"].diff().fillna(0).astype(int) * log.header.children
+    programs = [program_of(log, place) for place in steps]
+    changes = [(math.nan, math.nan), *itertools.starmap(_changed, itertools.pairwise(programs))]
+    table[["added", "removed"]] = np.array(changes, dtype=np.float64)
+    table["program"] = pd.Series(programs, dtype=object)
+    return table
+
+
+def _changed(before: str | None, after: str | None) -> tuple[float, float]:
+    """Lines added and removed; NaN where a program is unknown."""
+    if before is None or after is None:
+        return math.nan, math.nan
+    marks = [line[:1] for line in compare_programs(before, after, context=0)]
+    return marks.count("+"), marks.count("-")

@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from replay.cells import Cells, FloatArray, IntArray, cells, log_gaps, one_sweep
+from replay.intervals import student
 
 Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
 """Where the best split of a budget lies: at N = 1, at T = 1, between, or not known."""
@@ -140,13 +141,11 @@ class BilinearFit:
         likely = max(REGIMES[:3], key=lambda name: probabilities[name])
         low, high = _plateau(beta[0], L, x, loss)
         return Optimum(
-            calls=calls,
+            calls=calls, probabilities=probabilities,
             regime=likely if probabilities[likely] >= certainty else "undetermined",
-            probabilities=probabilities,
-            generations=math.exp(x),
-            children=math.exp(L - x),
+            generations=math.exp(x), children=math.exp(L - x),
             plateau=(math.exp(low), math.exp(high)),
-        )
+        )  # fmt: skip
 
 
 def fit_bilinear(
@@ -199,29 +198,21 @@ def fit_bilinear(
     half = np.full(len(NAMES), np.nan)
     draws = np.empty((0, len(NAMES)))
     if freedom is not None:
-        from scipy.special import stdtrit
-
-        half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(np.diag(covariance))
+        half = student(level, freedom) * np.sqrt(np.diag(covariance))
         rng = np.random.default_rng([seed, len(sweep.runs)])
         spread = np.sqrt(freedom.min() / rng.chisquare(freedom.min(), (resamples, 1)))
         normal = rng.multivariate_normal(np.zeros(len(NAMES)), covariance, resamples, method="svd")
         draws = beta + normal * spread
+    coefficients = {
+        name: {"value": float(value), "low": float(value - away), "high": float(value + away)}
+        for name, value, away in zip(NAMES, beta, half, strict=True)
+    }
     return BilinearFit(
-        task=sweep.task,
-        model=sweep.model,
-        coefficients={
-            name: {"value": float(value), "low": float(value - away), "high": float(value + away)}
-            for name, value, away in zip(NAMES, beta, half, strict=True)
-        },
-        level=level,
-        r2=_r2(np.nanmean(logs, axis=0), design @ beta),
-        best=best,
-        ceiling=ceiling,
-        n_cells=len(kept),
-        n_without=int(np.isneginf(grid.values).any(axis=0).sum()),
-        n_runs=len(sweep.runs),
+        task=sweep.task, model=sweep.model, coefficients=coefficients, level=level, best=best,
+        r2=_r2(np.nanmean(logs, axis=0), design @ beta), ceiling=ceiling, n_cells=len(kept),
+        n_without=int(np.isneginf(grid.values).any(axis=0).sum()), n_runs=len(sweep.runs),
         draws=draws,
-    )
+    )  # fmt: skip
 
 
 def _design(generations: ArrayLike, children: ArrayLike) -> FloatArray:

@@ -8,7 +8,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ BASELINES = ("single", "random")
 LEAST_RUNS = 3
 
 _LIMITS = ("value", "low", "high", "n", "coverage")
+_EFFECTS = ["policy", "effect", *_LIMITS]
+_TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,35 +124,28 @@ def play(
             fitness, policy, rounds=rounds, arms=arms, replicates=replicates, seed=seed,
             reward=reward, lengths=lengths, replace=False,
         )  # fmt: skip
-    place = _places(replay, _reach(fitness, lengths, rounds))
+    place = _places(replay, fitness, lengths, rounds)
     made = np.maximum((place >= 0).sum(axis=1), 1)
     shares = np.stack([(place == rank).sum(axis=1) / made for rank in range(arms)], axis=1)
+    pulls = pool_interval(shares, replay.arms)
+    low, high = np.clip(pulls.low, 0.0, 1.0), np.clip(pulls.high, 0.0, 1.0)
     return Played(
         replay=replay,
         curve=pool_interval(replay.best_fitness, replay.arms),
         place=place,
-        pulls=_as_shares(pool_interval(shares, replay.arms)),
+        pulls=replace(pulls, low=low, high=high),
         warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
     )
 
 
-def _reach(fitness: Floats, lengths: Ints, rounds: int) -> Floats:
-    """Best fitness of each run if all rounds go to it, minus infinity without any, (runs,)."""
-    best = np.fmax.accumulate(fitness, axis=1)[np.arange(len(fitness)), np.minimum(lengths, rounds)]
-    return np.where(np.isnan(best), -np.inf, best)
-
-
-def _as_shares(found: Interval) -> Interval:
-    """The same, its limits kept to what a share can be."""
-    return replace(found, low=np.clip(found.low, 0.0, 1.0), high=np.clip(found.high, 0.0, 1.0))
-
-
-def _places(replay: Replay, reach: Floats) -> Ints:
+def _places(replay: Replay, fitness: Floats, lengths: Ints, rounds: int) -> Ints:
     """See `Played.place`."""
+    depth = np.minimum(lengths, rounds)
+    best = np.fmax.accumulate(fitness, axis=1)[np.arange(len(fitness)), depth]
+    reach = np.where(np.isnan(best), -np.inf, best)
     order = np.argsort(-reach[replay.arms], axis=1, kind="stable")
     table = np.empty((len(replay.arms), len(reach)), dtype=np.int64)
-    rank = np.argsort(order, axis=1, kind="stable")
-    np.put_along_axis(table, replay.arms, rank, axis=1)
+    np.put_along_axis(table, replay.arms, np.argsort(order, axis=1, kind="stable"), axis=1)
     place = np.take_along_axis(table, np.maximum(replay.pulls, 0), axis=1)
     return np.where(replay.pulls < 0, -1, place)
 
@@ -258,67 +253,43 @@ def compete(
     if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
         tau = usual
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    curves = _bands("round", {label: each.curve for label, each in played.items()})
-    known = {"low": np.fmin.reduce(fitness, axis=None), "high": np.fmax.reduce(fitness, axis=None)}
-    curves = curves.assign(
-        low=np.maximum(curves["low"], known["low"]), high=np.minimum(curves["high"], known["high"])
-    )
-    return Contest(
-        children=int(frame["children"].iloc[0]),
-        runs=n,
-        arms=arms,
-        rounds=rounds,
-        replicates=replicates,
-        reward=reward,
-        tau=tau,
-        curves=curves,
-        finals=curves[curves["round"] == rounds],
-        pulls=_bands("rank", {label: each.pulls for label, each in played.items()}),
-        times=_times(replays, tau),
-        effects=_effects(replays),
-        regrets=_regrets(replays, oracle),
-        notes=tuple(dict.fromkeys(notes)),
-    )
-
-
-def _bands(of: str, found: Mapping[str, Interval]) -> pd.DataFrame:
-    """Columns of intervals by policy, numbered from 1 in the column `of`."""
-    parts = [
-        pd.DataFrame({"policy": label, of: np.arange(1, len(band.value) + 1), **_limits(band)})
-        for label, band in found.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _limits(found: Interval) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in _LIMITS}
-
-
-def _times(replays: Mapping[str, Replay], tau: float | None) -> pd.DataFrame:
-    columns = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n"]
-    rows = []
-    for label, replay in replays.items() if tau is not None else ():
-        for share in (0.9, 0.5):
-            time = time_to_threshold(replay, tau or 0.0, share=share)
-            rows.append((label, *(getattr(time, name) for name in columns[1:])))
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _effects(replays: Mapping[str, Replay]) -> pd.DataFrame:
-    pool, rows = effect(replays["single"], replays["random"]), []
+    effects, regrets, times = [], [], []
+    pool = effect(replays["single"], replays["random"])
     for label, replay in replays.items():
+        about = {"policy": label}
         if label not in BASELINES:
             gain = effect(replays["random"], replay)
-            rows += [{"policy": label, "effect": "pool", **_limits(pool)}]
-            rows += [{"policy": label, "effect": "allocation", **_limits(gain)}]
-    return pd.DataFrame(rows, columns=["policy", "effect", *_LIMITS])
+            effects += [
+                (about | {"effect": "pool"}, pool),
+                (about | {"effect": "allocation"}, gain),
+            ]
+        regrets.append((about | {"oracle": "oracle_arm"}, effect(replay, oracle)))
+        for share in (0.9, 0.5) if tau is not None else ():
+            times.append(about | asdict(time_to_threshold(replay, tau or 0.0, share=share)))
+    curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
+    least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
+    low, high = np.maximum(curves["low"], least), np.minimum(curves["high"], most)
+    curves = curves.assign(low=low, high=high)
+    return Contest(
+        children=int(frame["children"].iloc[0]), runs=n, arms=arms, rounds=rounds,
+        replicates=replicates, reward=reward, tau=tau, curves=curves,
+        finals=curves[curves["round"] == rounds],
+        pulls=_table([(_numbered(label, "rank", e.pulls), e.pulls) for label, e in played.items()]),
+        times=pd.DataFrame(times, columns=_TIMES),
+        effects=_table(effects),
+        regrets=_table(regrets),
+        notes=tuple(dict.fromkeys(notes)),
+    )  # fmt: skip
 
 
-def _regrets(replays: Mapping[str, Replay], oracle: Replay) -> pd.DataFrame:
-    """Regret in final fitness to the best arm of the same pool."""
-    name = {"oracle": "oracle_arm"}
-    rows = [
-        {"policy": label, **name, **_limits(effect(replay, oracle))}
-        for label, replay in replays.items()
+def _numbered(label: str, of: str, found: Interval) -> dict[str, Any]:
+    return {"policy": label, of: np.arange(1, len(found.value) + 1)}
+
+
+def _table(rows: Sequence[tuple[dict[str, Any], Interval]]) -> pd.DataFrame:
+    """Intervals, of one value or of columns, each under what it is about."""
+    parts = [
+        pd.DataFrame({**about, **{name: np.atleast_1d(getattr(found, name)) for name in _LIMITS}})
+        for about, found in rows
     ]
-    return pd.DataFrame(rows)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_EFFECTS)

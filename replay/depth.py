@@ -27,6 +27,7 @@ Axis = Literal["calls", "tokens", "flops", "dollars", "seconds"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 
 _INTERVAL = ("low", "high", "n", "coverage")
+_CELLS = ("generations", "children", "calls", "value", *_INTERVAL, "n_without", "median", "p_best")
 _BEST = ("calls", "splits", "statistic", "generations", "children", "value", "p_best", "held_out")
 _KNOWING = ("calls", "rule", "generations", "children", "gain")
 _POINTS = ("cost", "maximum", "generations", "children", "splits", "statistic", "value")
@@ -227,21 +228,11 @@ def _tables(
                 split = (grid.generations[among[at]], grid.children[among[at]])
                 knowing.append((C, rule, *split, *_summary(gain, statistic, level)))
     summaries = [_summary(own[~np.isnan(own)], "mean", level) for own in grid.values.T]
-    table = pd.DataFrame(
-        {
-            "generations": grid.generations,
-            "children": grid.children,
-            "calls": grid.calls,
-            "value": grid.means,
-            "low": [low for _, low, _, _, _ in summaries],
-            "high": [high for _, _, high, _, _ in summaries],
-            "n": grid.counts,
-            "coverage": [coverage for *_, coverage in summaries],
-            "n_without": np.isneginf(grid.values).sum(axis=0),
-            "median": grid.centres("median"),
-            "p_best": p_best,
-        }
-    )
+    table = pd.DataFrame(summaries, columns=["value", *_INTERVAL]).assign(
+        generations=grid.generations, children=grid.children, calls=grid.calls, value=grid.means,
+        n=grid.counts, n_without=np.isneginf(grid.values).sum(axis=0),
+        median=grid.centres("median"), p_best=p_best,
+    )[list(_CELLS)]  # fmt: skip
     return (
         table,
         pd.DataFrame(best, columns=[*_BEST, *_INTERVAL]),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,7 @@ from replay.intervals import (
     student,
     too_few,
 )
-
-if TYPE_CHECKING:
-    from replay.simulation import Replay
+from replay.simulation import Replay
 
 _MOST_POOLS = 2_000
 """Replay that the variance over pools is taken from; memory grows with their square."""

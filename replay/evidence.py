@@ -8,6 +8,7 @@ interval of the difference lies within the margin, and undetermined otherwise.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from typing import Any
@@ -28,6 +29,10 @@ Stated = Protocol | str | os.PathLike[str]
 ALPHA = 0.05
 RESAMPLES = 2000
 MEASURES = ("final_fitness", "check_fitness", "reach", "improving", "improves", "works")
+_RUN = (
+    *("condition", "run", "seed", "root", "copy", "task", "model", "children", "generation"),
+    *("calls", "ok"),
+)
 
 
 def protocol_runs(
@@ -51,7 +56,7 @@ def protocol_runs(
     Raises:
         ProtocolError: There is no such protocol.
     """
-    protocol = _loaded(protocol)
+    protocol = loaded(protocol)
     wanted = dict.fromkeys(protocol.tasks, reach)
     if reach is None:
         wanted = {task: next(iter(load_task(task).references.values()), None) for task in wanted}
@@ -62,8 +67,7 @@ def protocol_runs(
         for log in logs[condition.name]
         if len(log.generations) >= condition.generations
     ]
-    names = ["condition", "run", "seed", "root", "copy", "task", "model", "children", "generation"]
-    return pd.DataFrame(rows, columns=[*names, "calls", "ok", *MEASURES])
+    return pd.DataFrame(rows, columns=[*_RUN, *MEASURES])
 
 
 def protocol_claims(
@@ -83,7 +87,7 @@ def protocol_claims(
         ones for a verdict if the effect stays; both before Holm's correction), why (nothing can be
         said), p_holm (over the confirmatory ones), verdict.
     """
-    protocol = _loaded(protocol)
+    protocol = loaded(protocol)
     runs = protocol_runs(protocol, folder, **settings)
     planned = {each.name: each.runs for each in protocol.conditions}
     table = pd.DataFrame([_judged(claim, runs, planned) for claim in protocol.claims])
@@ -121,26 +125,22 @@ def best_of(
         Columns n, value, low, high (2.5 % and 97.5 % of 2,000 resamples of whole runs, a range
         whose coverage was not measured; NaN below five runs), children, runs.
     """
-    drawn = [
-        _first_children(log) for logs in logs_of(_loaded(protocol), folder).values() for log in logs
-    ]
-    drawn = [each for each in drawn if len(each)]
+    logs = itertools.chain.from_iterable(logs_of(loaded(protocol), folder).values())
+    drawn = [found for found in map(_first_children, logs) if len(found)]
     pooled = np.concatenate([*drawn, np.empty(0)])
     sizes = np.arange(1, min(most, len(pooled)) + 1)
     low = high = np.full(len(sizes), math.nan)
     if len(drawn) >= 5:
         rng = np.random.default_rng([seed, 9])
         picks = rng.integers(len(drawn), size=(RESAMPLES, len(drawn)))
-        resampled = [
-            _expected_best(np.concatenate([drawn[k] for k in row]), sizes) for row in picks
-        ]
-        low, high = np.quantile(resampled, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
-    about = {"children": len(pooled), "runs": len(drawn)}
-    value = _expected_best(pooled, sizes)
-    return pd.DataFrame({"n": sizes, "value": value, "low": low, "high": high, **about})
+        again = [_expected_best(np.concatenate([drawn[k] for k in row]), sizes) for row in picks]
+        low, high = np.quantile(again, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
+    found = {"n": sizes, "value": _expected_best(pooled, sizes), "low": low, "high": high}
+    return pd.DataFrame({**found, "children": len(pooled), "runs": len(drawn)})
 
 
-def _loaded(protocol: Stated) -> Protocol:
+def loaded(protocol: Stated) -> Protocol:
+    """Returns a protocol, read if need be."""
     return protocol if isinstance(protocol, Protocol) else load_protocol(protocol)
 
 
@@ -166,10 +166,6 @@ def _measured(log: Log, reach: float | None) -> dict[str, object]:
 def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[str, object]:
     """A claim's row: `judge` on frames of one generation that holds the measure."""
     counts = runs["condition"].value_counts()
-    sides = {
-        side: {"condition": name, "generations": 1}
-        for side, name in (("a", claim.a), ("b", claim.b))
-    }
     row = {
         "claim": claim.name, "text": claim.text, "kind": claim.kind, "measure": claim.measure,
         "a": claim.a, "b": claim.b,
@@ -184,7 +180,8 @@ def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[s
         return {**row, **nothing, "interval": "", "margin": claim.margin, "null": "", "why": why}
     measured = runs.assign(best_fitness=runs[claim.measure])
     frame = pd.concat([measured.assign(generation=number) for number in (0, 1)])
-    found = judge(frame, sides["a"], sides["b"], claim.margin)
+    a, b = ({"condition": name, "generations": 1} for name in (claim.a, claim.b))
+    found = judge(frame, a, b, claim.margin)
     low, high, label = found.interval.low, found.interval.high, found.interval.label
     if claim.measure == "reach":
         low, high = _shares_apart(*found.points)
@@ -212,12 +209,9 @@ def _shares_apart(left: FloatArray, right: FloatArray) -> tuple[float, float]:
 def _first_children(log: Log) -> FloatArray:
     initial = log.initial.evaluation.fitness if log.initial else None
     floor = -math.inf if initial is None else initial
-    own = [
-        each.evaluation.fitness
-        for each in log.outcomes
-        if each.generation == 1 and not each.inherited
-    ]
-    return np.array([floor if fitness is None else max(floor, fitness) for fitness in own])
+    own = [each for each in log.outcomes if each.generation == 1 and not each.inherited]
+    found = [each.evaluation.fitness for each in own]
+    return np.array([floor if fitness is None else max(floor, fitness) for fitness in found])
 
 
 def _expected_best(values: FloatArray, sizes: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:

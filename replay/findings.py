@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evo.journal import write_new
-from evo.protocol import Protocol, load_protocol, logs_of, status_rows
-from replay.evidence import ALPHA, best_of, protocol_claims
+from evo.protocol import Protocol, logs_of, status_rows
+from replay.evidence import ALPHA, Stated, best_of, loaded, protocol_claims
 from replay.frames import FAILURES
 from replay.logs import load, load_tables
 from replay.markup import clean, page
@@ -33,7 +33,7 @@ SHOWN = (1, 2, 4, 8, 16, 24)
 
 
 def write_findings(
-    protocol: Protocol | str | os.PathLike[str],
+    protocol: Stated,
     folder: str | os.PathLike[str] | None,
     output: str | os.PathLike[str],
 ) -> list[Section]:
@@ -41,7 +41,7 @@ def write_findings(
 
     Logs lie in `folder`; None: `logs/local/NAME`.
     """
-    stated = protocol if isinstance(protocol, Protocol) else load_protocol(protocol)
+    stated = loaded(protocol)
     logs = logs_of(stated, folder)
     claims = protocol_claims(stated, folder)
     title = stated.title[:1].upper() + stated.title[1:]
@@ -169,43 +169,28 @@ def _sections(
     logs: Sequence[Log],
 ) -> Iterator[Section]:
     """The claims, the best of n rewrites, and what a report says of the runs."""
+    is_llm, model = all(log.header.model.is_llm for log in logs), protocol.options.get("model", "")
     common: dict[str, Any] = {
-        "task": ", ".join(protocol.tasks),
-        "model": str(protocol.options.get("model", "")),
-        "is_llm": all(log.header.model.is_llm for log in logs),
-    }
+        "task": ", ".join(protocol.tasks), "model": str(model), "is_llm": is_llm
+    }  # fmt: skip
     cells, notes = _claims_cells(claims)
     yield Section(title="Claims", heading="claim", cells=stack(cells), notes=tuple(notes), **common)
     paths = [log.path for log in logs if log.generations]
     if not paths:
         return
     best = best_of(protocol, folder)
-    shown = best[best["n"].isin(SHOWN)].to_dict("records")
-    if shown:
-        yield Section(
-            title="Exploratory: best of n rewrites of the initial program",
-            heading="",
-            cells=stack(
-                {
-                    f"best of {row['n']:.0f}": [
-                        (
-                            "fitness",
-                            row["value"],
-                            row["low"],
-                            row["high"],
-                            int(row["runs"]),
-                            "fitness",
-                        )
-                    ]
-                    for row in shown
-                }
-            ),
-            notes=(
-                f"{shown[0]['children']:.0f} rewrites of the initial program, of all runs begun; "
-                "the range is that of resampled whole runs, its coverage was not measured",
-            ),
-            **common,
+    shown = best[best["n"].isin(SHOWN)]
+    if len(shown):
+        note = (
+            f"{shown['children'].iloc[0]} rewrites of the initial program, of all runs begun; "
+            "the range is that of resampled whole runs, its coverage was not measured"
         )
+        cells = {
+            f"best of {row.n}": [("fitness", row.value, row.low, row.high, row.runs, "fitness")]
+            for row in shown.itertuples()
+        }
+        title = "Exploratory: best of n rewrites of the initial program"
+        yield Section(title=title, heading="", cells=stack(cells), notes=(note,), **common)
     for group in groups(load_tables(paths, progress=False)):
         for section in sections(group):
             yield replace(section, title=f"Exploratory: {section.title.lower()}")

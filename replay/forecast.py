@@ -26,6 +26,8 @@ import pandas as pd
 
 from replay.cells import FloatArray, Sweep, one_sweep
 from replay.kernel import Kernel, fit_kernel
+from replay.logs import children as children_of
+from replay.simulation import simulate
 
 COSTS = ("call", "evaluation", "generation")
 """What costs can be given for: a call of the model, an evaluation, and once per generation."""
@@ -208,21 +210,12 @@ def plan(
     enough = np.flatnonzero(reached >= 0.9)
     spent = price.of_generation(choice.children) * (enough[0] + 1 if len(enough) else np.inf)
     return Plan(
-        task=pilot.task,
-        model=pilot.model,
-        budget=budget,
-        costs=price,
-        choice=choice,
-        inside=inside,
-        options=options,
-        outcomes=paths[:, -1],
-        tau=tau,
+        task=pilot.task, model=pilot.model, budget=budget, costs=price, choice=choice,
+        inside=inside, options=options, outcomes=paths[:, -1], tau=tau,
         p_tau=None if tau is None else float(reached[-1]),
         budget_for_tau=None if tau is None else float(spent),
-        reached=reached,
-        pilot_runs=len(pilot.runs),
-        pilot_calls=len(children),
-    )
+        reached=reached, pilot_runs=len(pilot.runs), pilot_calls=len(children),
+    )  # fmt: skip
 
 
 def affordable(budget: float, costs: Costs) -> dict[int, int]:
@@ -231,11 +224,9 @@ def affordable(budget: float, costs: Costs) -> dict[int, int]:
     Raises:
         ValueError: If it does not pay for a single call.
     """
-    rounds = {}
-    N = 1
+    rounds, N = {}, 1
     while (T := int(budget / costs.of_generation(N) + 1e-9)) >= 1:
-        rounds[N] = T
-        N *= 2
+        rounds[N], N = T, 2 * N
     if not rounds:
         raise ValueError(
             f"expected a budget of at least one call ({costs.of_generation(1):g}), got {budget!r}"
@@ -251,29 +242,20 @@ def simulate_choice(
     All arms of a search live in one world; `runs` searches are made in each. Minus infinity while
     nothing is ok.
     """
-    from replay.simulation import simulate
-
     pool = runs * choice.arms
-    fitness = np.concatenate(
-        [
-            kernel.simulate(rounds, choice.children, runs=pool, seed=seed + number)
-            for number, kernel in enumerate(worlds)
-        ]
-    )
-    fitness = np.where(np.isnan(fitness), -np.inf, fitness)  # nothing is ok yet
+    made = [
+        kernel.simulate(rounds, choice.children, runs=pool, seed=seed + number)
+        for number, kernel in enumerate(worlds)
+    ]
+    fitness = np.nan_to_num(np.concatenate(made), nan=-np.inf)  # nothing is ok yet
     if choice.arms == 1:
         return fitness[:, 1:]
     rows = np.arange(len(fitness)).reshape(-1, choice.arms)
     replay = simulate(
-        fitness,
-        choice.policy,
-        rounds=rounds,
-        replicates=len(rows),
-        arms=rows,
-        seed=seed,
+        fitness, choice.policy, rounds=rounds, replicates=len(rows), arms=rows, seed=seed,
         reward="rank",
-    )
-    return np.asarray(replay.best_fitness)
+    )  # fmt: skip
+    return replay.best_fitness
 
 
 def own_runs(pilot: Sweep, generations: int, children: int) -> FloatArray:
@@ -378,13 +360,11 @@ def choose_arms(
 
 def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
     """The children of the frame's generations, from the logs named in its column `source`."""
-    from replay.logs import children
-
     if "source" not in frame or not frame["source"].astype(bool).all():
         raise ValueError(
             "the frame does not say which logs it came from; pass children=replay.children(...)"
         )
-    table = children(*frame["source"].unique())
+    table = children_of(*frame["source"].unique())
     depth = frame.groupby("source")["generation"].max()
     return table[table["generation"] <= table["source"].map(depth)]
 

@@ -319,12 +319,10 @@ def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Inte
 
 def welch_half(left: FloatArray, right: FloatArray, level: float) -> FloatArray:
     """Half the width of Welch's interval of the difference of two means over the first axis."""
-    from scipy.special import stdtrit
-
     one, other = (side.var(axis=0, ddof=1) / len(side) for side in (left, right))
     parts = one**2 / (len(left) - 1) + other**2 / (len(right) - 1)
     freedom = np.divide((one + other) ** 2, parts, out=np.ones_like(parts), where=parts > 0)
-    return np.asarray(stdtrit(freedom, (1 + level) / 2) * np.sqrt(one + other))
+    return np.asarray(student(level, freedom) * np.sqrt(one + other))
 
 
 def curve_band(
@@ -384,11 +382,11 @@ def _value_at(ordered: FloatArray, q: float) -> FloatArray:
     return np.asarray(np.where(np.isneginf(left), left, between))
 
 
-def student(level: float, freedom: float) -> float:
+def student(level: float, freedom: FloatArray | float) -> FloatArray:
     """Standard errors on either side of the mean, of so many degrees of freedom."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + level) / 2))
+    return np.asarray(stdtrit(freedom, (1 + level) / 2))
 
 
 def too_few(n: int, least: int) -> str:

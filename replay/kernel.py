@@ -175,14 +175,13 @@ class Kernel:
         for _ in range(count):
             weights = np.bincount(rng.integers(0, n, n), minlength=n)
             slope = rng.normal(SLOPE, SLOPE_DEVIATION)
-            drawn = divmod(int(rng.choice(len(spread), p=spread)), len(CONCENTRATIONS))
-            variance = float(VARIANCES[drawn[0]])
-            level = float(rng.gamma(n / variance, variance / n))
+            row, column = divmod(int(rng.choice(len(spread), p=spread)), len(CONCENTRATIONS))
+            variance = float(VARIANCES[row])
             better, steps = _estimate(self.visits, self.ground, weights, slope)
-            concentration = float(CONCENTRATIONS[drawn[1]])
             yield replace(
-                self, better=better, steps=steps, variance=variance, level=level,
-                concentration=concentration,
+                self, better=better, steps=steps, variance=variance,
+                level=float(rng.gamma(n / variance, variance / n)),
+                concentration=float(CONCENTRATIONS[column]),
             )  # fmt: skip
 
 
@@ -197,8 +196,8 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
         ValueError: If a column is missing, there is no child, several tasks or models are mixed,
             nothing has a fitness, or fitness lies far beyond `best`.
     """
-    needed = {"run", "task", "model", "children", "generation", "fitness", "parent_fitness"}
-    needed.add("improved")
+    needed = {"run", "task", "model", "children", "generation", "fitness", "parent_fitness",
+              "improved"}  # fmt: skip
     if missing := sorted(needed - set(children.columns)):
         raise ValueError(
             f"expected a table as replay.children makes it, but it has no column {missing!r}; "
@@ -223,20 +222,12 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
     better, steps = _estimate(visits, ground, np.ones(len(runs)), SLOPE)
     variance, concentration = np.unravel_index(ground.spread.argmax(), ground.spread.shape)
     return Kernel(
-        task=task,
-        model=model,
-        sizes=runs["children"].to_numpy(np.int64),
-        depths=runs["generation"].to_numpy(np.int64),
-        fitness=_fitness(visits, ground.grid),
-        better=better,
-        steps=steps,
-        concentration=float(CONCENTRATIONS[concentration]),
-        variance=float(VARIANCES[variance]),
-        level=1.0,
-        seen=_seen(ground.grid, visits),
-        visits=visits,
-        ground=ground,
-    )
+        task=task, model=model, sizes=runs["children"].to_numpy(np.int64),
+        depths=runs["generation"].to_numpy(np.int64), fitness=_fitness(visits, ground.grid),
+        better=better, steps=steps, concentration=float(CONCENTRATIONS[concentration]),
+        variance=float(VARIANCES[variance]), level=1.0, seen=_seen(ground.grid, visits),
+        visits=visits, ground=ground,
+    )  # fmt: skip
 
 
 def _told_once(children: pd.DataFrame) -> pd.DataFrame:
@@ -280,17 +271,12 @@ def _visits(children: pd.DataFrame, best: float) -> Visits:
     visit = np.concatenate([[0], np.cumsum(~same)])
     begin = np.flatnonzero(np.concatenate([[True], ~same]))
     return Visits(
-        run=run[begin],
-        first=generation[begin] == 1,
-        z=z(parent[begin]),
+        run=run[begin], first=generation[begin] == 1, z=z(parent[begin]),
         tried=np.bincount(visit).astype(np.float64),
         better=np.bincount(visit, improved).astype(np.float64),
-        child=visit[improved],
-        child_z=z(fitness[improved]),
-        child_fitness=fitness[improved],
-        top=top,
-        width=top - lowest,
-    )
+        child=visit[improved], child_z=z(fitness[improved]), child_fitness=fitness[improved],
+        top=top, width=top - lowest,
+    )  # fmt: skip
 
 
 def _estimate(
@@ -436,7 +422,5 @@ def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArra
 def _seen(grid: FloatArray, visits: Visits) -> NDArray[np.bool_]:
     """See `Kernel.seen`."""
     near = np.abs(grid[:, None] - visits.z) < np.log(1.25)
-    runs = np.zeros((len(grid), int(visits.run.max()) + 1), dtype=bool)
-    for run in range(runs.shape[1]):
-        runs[:, run] = near[:, visits.run == run].any(axis=1)
-    return np.concatenate([[True], runs.sum(axis=1) >= 3])
+    of_run = visits.run[:, None] == np.arange(visits.run.max() + 1)
+    return np.concatenate([[True], (near.astype(float) @ of_run > 0).sum(axis=1) >= 3])

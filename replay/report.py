@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,8 @@ from replay.tables import CELLS, Cell, Section, estimate, exact, stack, title
 if TYPE_CHECKING:
     from replay.contest import Contest
 
-ORACLES = {"oracle_arm": "best fitness at the end, against all pulls on the best arm"}
-"""What regret to each hindsight baseline is measured in."""
-
+EFFECTS = "pool effect: random less a single run; allocation effect: the policy less random"
+REGRETS = "oracle_arm: best fitness at the end, against all pulls on the best arm"
 SHARES = "ok: mean over runs of the share of children"
 FRESH = (
     "gain: final less initial fitness, means over the runs whose final program was measured on "
@@ -49,10 +48,12 @@ class Group:
         """Task, model, and whether that is an LLM."""
         return title(self.task, self.model, is_llm=self.is_llm)
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What its sections have in common."""
-        return {"task": self.task, "model": self.model, "is_llm": self.is_llm}
+    def section(self, title: str, heading: str, cells: pd.DataFrame, notes: Any) -> Section:
+        """One of its tables."""
+        return Section(
+            title=title, heading=heading, cells=cells, notes=tuple(notes),
+            task=self.task, model=self.model, is_llm=self.is_llm,
+        )  # fmt: skip
 
     def sizes(self) -> Iterator[tuple[int, Group]]:
         """Each N, ascending, with the runs that have it."""
@@ -86,20 +87,15 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
     unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
     summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
     tested = (group.tables.runs["n_tests"] > 0).any()
-    made: list[tuple[str, Callable[[Group], list[Cell]], tuple[str, ...]]] = [
-        ("Fitness", lambda part: _fitness(part, tau), tuple(_notes(group))),
+    made: list[tuple[str, Callable[[Group], list[Cell]], Iterable[str]]] = [
+        ("Fitness", lambda part: _fitness(part, tau), _notes(group)),
         ("Children by status", _statuses, (SHARES, FAILURES, *_dropped(group))),
         *([("Gain on fresh draws", _confirmed, (FRESH,))] if tested else []),
         ("Cost", _costs, (summed,)),
     ]
+    parts = dict(group.sizes())
     return [
-        Section(
-            title=title,
-            cells=stack({str(n): cells(part) for n, part in group.sizes()}),
-            notes=notes,
-            heading="N",
-            **group.identity,
-        )
+        group.section(title, "N", stack({str(n): cells(parts[n]) for n in parts}), notes)
         for title, cells, notes in made
     ]
 
@@ -130,28 +126,17 @@ def _confirmed(group: Group) -> list[Cell]:
 def policy_sections(group: Group, contest: Contest) -> list[Section]:
     """Tables of what policies make of a group's runs of one N."""
     after = f"after {contest.rounds} pulls ({contest.setting})"
-    effects = [
-        _quantity(contest.effects[contest.effects["effect"] == name], f"{name} effect")
-        for name in ("pool", "allocation")
-    ]
-    finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), *effects])
-    regrets = pd.concat(
-        _quantity(rows, str(oracle))
-        for oracle, rows in contest.regrets.groupby("oracle", sort=False)
-    )
-    meant = "pool effect: random less a single run; allocation effect: the policy less random"
-    oracles = tuple(f"{name}: {text}" for name, text in ORACLES.items())
+    effects = _quantity(contest.effects, contest.effects["effect"] + " effect")
+    finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), effects])
+    regrets = _quantity(contest.regrets, contest.regrets["oracle"])
     made = [
-        (f"Policies {after}", finals, (meant, *contest.notes)),
-        (f"Regret in hindsight {after}", regrets, oracles),
+        (f"Policies {after}", finals, (EFFECTS, *contest.notes)),
+        (f"Regret in hindsight {after}", regrets, (REGRETS,)),
     ]
     if contest.tau is not None:
         title = f"Pulls until fitness {contest.tau:g} ({contest.setting})"
         made.append((title, _times(contest), (TIMES,)))
-    return [
-        Section(title=title, cells=cells, notes=notes, heading="policy", **group.identity)
-        for title, cells, notes in made
-    ]
+    return [group.section(title, "policy", cells, notes) for title, cells, notes in made]
 
 
 def _times(contest: Contest) -> pd.DataFrame:
@@ -163,7 +148,9 @@ def _times(contest: Contest) -> pd.DataFrame:
     return pd.concat([*parts, _quantity(reached, "share that reached it", "share")])
 
 
-def _quantity(rows: pd.DataFrame, quantity: str, unit: str = "difference") -> pd.DataFrame:
+def _quantity(
+    rows: pd.DataFrame, quantity: str | pd.Series[str], unit: str = "difference"
+) -> pd.DataFrame:
     renamed = rows.rename(columns={"policy": "row"})
     return renamed.assign(quantity=quantity, unit=unit)[list(CELLS)]
 
@@ -235,14 +222,11 @@ _COSTS = (
 def _costs(group: Group) -> list[Cell]:
     runs, n = group.tables.runs, len(group.tables.runs)
     seconds = float(group.tables.generations["seconds"].sum(skipna=False))
-    return [
-        *(
-            exact(name, float(runs[column].sum(skipna=skip, min_count=int(skip))), n, unit)
-            for name, column, unit in (_COSTS if group.is_llm else _COSTS[:-2])
-            for skip in (column in REPORTED,)
-        ),
-        exact("wall seconds", seconds, n, "seconds"),
-    ]
+    cells = []
+    for name, column, unit in _COSTS if group.is_llm else _COSTS[:-2]:
+        skip = column in REPORTED
+        cells.append(exact(name, runs[column].sum(skipna=skip, min_count=int(skip)), n, unit))
+    return [*cells, exact("wall seconds", seconds, n, "seconds")]
 
 
 def _notes(group: Group) -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +20,6 @@ from evo.policies.draws import BLOCK
 from evo.rewards import Reward
 from replay.arms import (
     HINDSIGHT,
-    Hindsight,
     Logged,
     LoggedArms,
     Missing,
@@ -128,21 +128,65 @@ def simulate(
         raise ValueError(f"expected a cap of 0 or more generations, got {cap!r}")
     if missing not in ("close", "stop"):
         raise ValueError(f"expected missing to be 'close' or 'stop', got {missing!r}")
-    found: PolicyClass | None = None
-    if not isinstance(policy, str) or policy not in HINDSIGHT:
-        try:
-            found = find_policy(policy)
-        except ValueError as error:
-            raise ValueError(f"{error}, or in hindsight {sorted(HINDSIGHT)}") from None
-    elif in_flight > 1:
-        raise ValueError(f"{policy} is a bound for one round in flight, got in_flight={in_flight}")
+    build = _builder(policy, logged, rounds, seed, cap, budget or {}, in_flight)
     rows = draw_arms(len(logged.fitness), arms, replicates, seed=seed, replace=replace)
-    job = _Job(
-        logged, found or HINDSIGHT[str(policy)], found is None, rounds, seed, reward, missing, cap,
-        dict(budget or {}), in_flight, tuple(told),
-    )  # fmt: skip
-    parts = [job.run(rows[first : first + _CHUNK], first) for first in range(0, replicates, _CHUNK)]
+
+    def run(first: int, count: int, *, quiet: bool) -> Allocations:
+        """Simulates so many replicates from number `first` on."""
+        mine = rows[first : first + count]
+        with warnings.catch_warnings():
+            if quiet:
+                warnings.simplefilter("ignore", PolicyWarning)
+            chosen = build(mine, first)
+        return allocate(
+            chosen, LoggedArms(logged, mine, missing=missing, cap=cap), rounds=rounds,
+            budget=budget, reward=reward, in_flight=in_flight, flights=InOrder(tuple(told)),
+        )  # fmt: skip
+
+    parts = []
+    for first in range(0, replicates, _CHUNK):
+        done = run(first, _CHUNK, quiet=first > 0)  # one warning holds for all chunks
+        for i in np.flatnonzero(done.apart):
+            alone = run(first + int(i), 1, quiet=True)
+            for name in ("pulls", "rewards", "best_fitness"):
+                getattr(done, name)[i] = getattr(alone, name)[0]
+            for unit, spent in done.spent.items():
+                spent[i] = alone.spent.get(unit, [0.0])[0]
+        parts.append(done)
     return _joined(parts, rows)
+
+
+def _builder(
+    policy: str | PolicyClass,
+    logged: Logged,
+    rounds: int,
+    seed: int,
+    cap: int | None,
+    budget: Mapping[str, float],
+    in_flight: int,
+) -> Callable[[Ints, int], Policy]:
+    """What makes the policy of replicates, of the rows that are their arms and the first's number.
+
+    What knows the logs beforehand has laid its pulls down.
+    """
+    if isinstance(policy, str) and policy in HINDSIGHT:
+        if in_flight > 1:
+            raise ValueError(
+                f"{policy} is a bound for one round in flight, got in_flight={in_flight}"
+            )
+        most = logged.lengths if cap is None else np.minimum(logged.lengths, cap)
+        known, foresee = dataclasses.replace(logged, lengths=most), HINDSIGHT[policy]
+        return lambda rows, _: Schedule(foresee(known, rows, rounds, budget))
+    try:
+        found = find_policy(policy)
+    except ValueError as error:
+        raise ValueError(f"{error}, or in hindsight {sorted(HINDSIGHT)}") from None
+
+    def build(rows: Ints, first: int) -> Policy:
+        rng = Draws(seed, len(rows), first=first, key=0)
+        return found((rows.shape[0], rows.shape[1]), rounds=rounds, rng=rng)
+
+    return build
 
 
 def simulate_many(
@@ -167,62 +211,6 @@ def simulate_many(
     return {label: simulate(fitness, p, **settings) for label, p in policies.items()}
 
 
-@dataclass(frozen=True)
-class _Job:
-    """All of a simulation but the replicates."""
-
-    logged: Logged
-    policy: PolicyClass | Hindsight
-    foreseen: bool  # whether `policy` is in `HINDSIGHT`
-    rounds: int
-    seed: int
-    reward: str | Reward
-    missing: Missing
-    cap: int | None
-    budget: dict[str, float]
-    in_flight: int
-    told: tuple[int, ...]
-
-    def run(self, rows: Ints, first: int) -> Allocations:
-        """Simulate the replicates from number `first` on, whose arms are these rows."""
-        done = self._allocate(rows, first, quiet=first > 0)  # one warning holds for all chunks
-        for i in np.flatnonzero(done.apart):
-            alone = self._allocate(rows[i : i + 1], first + int(i), quiet=True)
-            for whole, part in (
-                (done.pulls, alone.pulls),
-                (done.rewards, alone.rewards),
-                (done.best_fitness, alone.best_fitness),
-                *((spent, alone.spent.get(unit, [0.0])) for unit, spent in done.spent.items()),
-            ):
-                whole[i] = part[0]
-        return done
-
-    def _allocate(self, rows: Ints, first: int, *, quiet: bool) -> Allocations:
-        with warnings.catch_warnings():
-            if quiet:
-                warnings.simplefilter("ignore", PolicyWarning)
-            policy = self._policy(rows, first)
-        return allocate(
-            policy,
-            LoggedArms(self.logged, rows, missing=self.missing, cap=self.cap),
-            rounds=self.rounds,
-            budget=self.budget,
-            reward=self.reward,
-            in_flight=self.in_flight,
-            flights=InOrder(self.told),
-        )
-
-    def _policy(self, rows: Ints, first: int) -> Policy:
-        if self.foreseen:
-            logged = self.logged
-            if self.cap is not None:
-                logged = replace(logged, lengths=np.minimum(logged.lengths, self.cap))
-            return Schedule(cast("Hindsight", self.policy)(logged, rows, self.rounds, self.budget))
-        shape = (rows.shape[0], rows.shape[1])
-        rng = Draws(self.seed, shape[0], first=first, key=0)
-        return cast("PolicyClass", self.policy)(shape, rounds=self.rounds, rng=rng)
-
-
 def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:
     """One replay out of the chunks', with rows of the matrix in place of arm numbers."""
 
@@ -234,16 +222,9 @@ def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:
     if (rows != np.arange(rows.shape[1])).any():
         slots = np.arange(len(rows)) * rows.shape[1] + np.maximum(pulls.T, 0)
         pulls = np.where(pulls.T < 0, -1, rows.reshape(-1)[slots]).T
-    units = {unit for part in parts for unit in part.spent}
-    return Replay(
-        pulls=pulls,
-        best_fitness=stack("best_fitness"),
-        arms=rows,
-        rewards=stack("rewards"),
-        spent={
-            unit: np.concatenate(
-                [part.spent.get(unit, np.zeros(part.pulls.shape)) for part in parts]
-            )
-            for unit in sorted(units)
-        },
-    )
+    spent = {
+        unit: np.concatenate([p.spent.get(unit, np.zeros(p.pulls.shape)) for p in parts])
+        for unit in sorted({unit for part in parts for unit in part.spent})
+    }
+    best, rewards = stack("best_fitness"), stack("rewards")
+    return Replay(pulls=pulls, best_fitness=best, arms=rows, rewards=rewards, spent=spent)

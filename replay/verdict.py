@@ -198,9 +198,9 @@ def _judged(frame: pd.DataFrame, found: _Found, margin: float | None, level: flo
     verdict: Literal["supported", "refuted", "undetermined"] = "undetermined"
     if limits.low > -margin or limits.high < -margin:
         verdict = "supported" if limits.low > -margin else "refuted"
-    factor = student(level, found.freedom)
+    factor = float(student(level, found.freedom))
     error = (limits.high - limits.low) / 2 / factor
-    power = student(2 * POWER - 1, found.freedom) * error
+    power = float(student(2 * POWER - 1, found.freedom)) * error
     detectable = power + max(factor * error, found.hurdle)
     away, total = abs(limits.value + margin), math.inf
     if verdict != "undetermined":
@@ -358,7 +358,7 @@ def _student_p(found: Interval, freedom: float, level: float) -> float:
     """One-sided probability of at least this value where there is no effect; NaN without limits."""
     from scipy.special import stdtr
 
-    error = (found.high - found.low) / 2 / student(level, freedom)
+    error = (found.high - found.low) / 2 / float(student(level, freedom))
     return float(1 - stdtr(freedom, found.value / error)) if error > 0 else math.nan
 
 
