@@ -28,6 +28,7 @@ BASELINES = ("single", "random")
 LEAST_RUNS = 3
 
 _LIMITS = ("value", "low", "high", "n", "coverage")
+_Rows = list[tuple[dict[str, Any], Interval]]
 _EFFECTS = ["policy", "effect", *_LIMITS]
 _TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n"]
 
@@ -253,19 +254,7 @@ def compete(
     if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
         tau = usual
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    effects, regrets, times = [], [], []
-    pool = effect(replays["single"], replays["random"])
-    for label, replay in replays.items():
-        about = {"policy": label}
-        if label not in BASELINES:
-            gain = effect(replays["random"], replay)
-            effects += [
-                (about | {"effect": "pool"}, pool),
-                (about | {"effect": "allocation"}, gain),
-            ]
-        regrets.append((about | {"oracle": "oracle_arm"}, effect(replay, oracle)))
-        for share in (0.9, 0.5) if tau is not None else ():
-            times.append(about | asdict(time_to_threshold(replay, tau or 0.0, share=share)))
+    effects, regrets, times = _compared(replays, oracle, tau)
     curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
     least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
     low, high = np.maximum(curves["low"], least), np.minimum(curves["high"], most)
@@ -282,11 +271,29 @@ def compete(
     )  # fmt: skip
 
 
+def _compared(
+    replays: Mapping[str, Replay], oracle: Replay, tau: float | None
+) -> tuple[_Rows, _Rows, list[dict[str, Any]]]:
+    """Effects, regrets to the best arm of the same pool, and times to `tau`."""
+    effects, regrets, times = [], [], []
+    pool = effect(replays["single"], replays["random"])
+    for label, replay in replays.items():
+        about = {"policy": label}
+        if label not in BASELINES:
+            gain = effect(replays["random"], replay)
+            effects.append((about | {"effect": "pool"}, pool))
+            effects.append((about | {"effect": "allocation"}, gain))
+        regrets.append((about | {"oracle": "oracle_arm"}, effect(replay, oracle)))
+        for share in (0.9, 0.5) if tau is not None else ():
+            times.append(about | asdict(time_to_threshold(replay, tau or 0.0, share=share)))
+    return effects, regrets, times
+
+
 def _numbered(label: str, of: str, found: Interval) -> dict[str, Any]:
     return {"policy": label, of: np.arange(1, len(found.value) + 1)}
 
 
-def _table(rows: Sequence[tuple[dict[str, Any], Interval]]) -> pd.DataFrame:
+def _table(rows: _Rows) -> pd.DataFrame:
     """Intervals, of one value or of columns, each under what it is about."""
     parts = [
         pd.DataFrame({**about, **{name: np.atleast_1d(getattr(found, name)) for name in _LIMITS}})

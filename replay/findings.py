@@ -179,15 +179,16 @@ def _sections(
     if not paths:
         return
     best = best_of(protocol, folder)
-    shown = best[best["n"].isin(SHOWN)]
-    if len(shown):
+    shown: list[dict[Any, Any]] = best[best["n"].isin(SHOWN)].to_dict("records")
+    if shown:
         note = (
-            f"{shown['children'].iloc[0]} rewrites of the initial program, of all runs begun; "
+            f"{shown[0]['children']} rewrites of the initial program, of all runs begun; "
             "the range is that of resampled whole runs, its coverage was not measured"
         )
+        limits = ("value", "low", "high", "runs")
         cells = {
-            f"best of {row.n}": [("fitness", row.value, row.low, row.high, row.runs, "fitness")]
-            for row in shown.itertuples()
+            f"best of {row['n']}": [("fitness", *(row[key] for key in limits), "fitness")]
+            for row in shown
         }
         title = "Exploratory: best of n rewrites of the initial program"
         yield Section(title=title, heading="", cells=stack(cells), notes=(note,), **common)
