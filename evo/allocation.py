@@ -69,27 +69,20 @@ class Watcher(Protocol):
         """The policy was told the rewards, (replicates,), and its state now includes them."""
 
 
-class Flights(Protocol):
-    """Carries the pulls in flight, and says which of them is told next."""
+class InOrder:
+    """Carries the pulls in flight, and says which of them is told next.
+
+    Rounds land in an order laid down, then in the order asked: as if each took as long.
+    """
+
+    def __init__(self, told: Iterable[int] = ()) -> None:
+        self._told = deque(told)
 
     def begin(self, round_index: int, arm: Ints) -> None:
         """The policy asked for these arms, (replicates,): their work may begin."""
 
     def land(self, flying: Sequence[int]) -> int:
         """The round to be told next, out of those in flight in the order asked; waits for it."""
-
-
-class InOrder:
-    """Rounds land in an order laid down, then in the order asked: as if each took as long."""
-
-    def __init__(self, told: Iterable[int] = ()) -> None:
-        self._told = deque(told)
-
-    def begin(self, round_index: int, arm: Ints) -> None:
-        """Nothing to do before it lands."""
-
-    def land(self, flying: Sequence[int]) -> int:
-        """The next round of the order, which has to be in flight, or the first to be complete."""
         index = self._told.popleft() if self._told else self.first(flying)
         if index not in flying:
             raise ValueError(
@@ -134,7 +127,7 @@ def allocate(
     budget: Mapping[str, float] | Ledger | None = None,
     reward: str | Reward = "best_fitness",
     in_flight: int = 1,
-    flights: Flights | None = None,
+    flights: InOrder | None = None,
     watcher: Watcher | None = None,
 ) -> Allocations:
     """Let a policy pull arms, one each round, until the rounds or the budget are used up.

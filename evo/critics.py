@@ -16,7 +16,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -26,7 +26,7 @@ from evo.llm.cache import CachedClient, ResponseCache
 from evo.llm.client import CallCancelled, Caller, ModelClient
 from evo.llm.limits import Slots
 from evo.llm.registry import find_model, resolve_sampling
-from evo.records import CriticCall, CriticRecord, Header, Model, TaskRecord
+from evo.records import CriticCall, CriticRecord, Header, InstanceCall, Model, TaskRecord
 
 RUBRIC = "Does the reply do what the system prompt and the query ask for, correctly and completely?"
 """What a critic looks at unless it is told otherwise."""
@@ -94,33 +94,38 @@ def critic_record(
     return critic.record if isinstance(critic, Critic) else critic
 
 
+Known = dict[tuple[str, int | None], InstanceCall]
+"""Calls that are not made again, by text and instance; a critic's by what it scored."""
+
+
+def known_of(calls: Iterable[InstanceCall]) -> Known:
+    """Returns calls of a log as what is known."""
+    return {(c.program, None if isinstance(c, CriticCall) else c.index): c for c in calls}
+
+
 class Scorer:
     """Scores triples by one critic, each once; many threads may share it.
 
-    No call begins once `stopping` is set; `on_call` is told of each by the thread that made it.
+    What is `known` grows; no call begins once `stopping` is set; `on_call` is told of each by the
+    thread that made it.
     """
 
     def __init__(
         self,
         record: CriticRecord,
         caller: Caller,
-        *,
+        on_call: Callable[[CriticCall], None],
+        known: Known,
         stopping: threading.Event | None = None,
-        on_call: Callable[[CriticCall], None] = lambda _: None,
     ) -> None:
         self._record, self._caller, self._on_call = record, caller, on_call
         self._stopping = stopping or threading.Event()
-        self._known: dict[str, CriticCall] = {}
-        self._turns: dict[str, threading.Lock] = {}
+        self._known, self._turns = known, dict[str, threading.Lock]()
         model = record.model
         named = (model.name, model.id or model.name, model.version, model.extra_body)
         self._identity = msgspec.json.encode(
             (named, record.sampling, record.rubric, record.version), order="sorted"
         )
-
-    def learn(self, calls: Iterable[CriticCall]) -> None:
-        """Takes over calls from a log: they are not made again."""
-        self._known.update({call.program: call for call in calls})
 
     def score(self, triple: Triple, *, generation: int = 0, index: int = 0) -> CriticCall:
         """Returns the call for a triple, made now unless it is known; of equal ones one is made.
@@ -133,7 +138,7 @@ class Scorer:
         )
         key = hashlib.sha256(content).hexdigest()[:16]
         with self._turns.setdefault(key, threading.Lock()):
-            if (known := self._known.get(key)) is not None:
+            if isinstance(known := self._known.get((key, None)), CriticCall):
                 return known
             if self._stopping.is_set():
                 raise CallCancelled("a stop was asked for")
@@ -153,16 +158,20 @@ class Scorer:
             )
             self._on_call(call)
             if call.reply is not None:  # what failed may do better another time
-                self._known[key] = call
+                self._known[key, None] = call
             return call
 
 
 def open_caller(
-    of: Header | CriticRecord, slots: Slots, *, timeout: float, retries: int, cache: Path | None
+    of: Header | CriticRecord,
+    slots: Slots,
+    timeout: float,
+    retries: int,
+    cache: str | os.PathLike[str] | None,
 ) -> Caller:
     """Returns the client of a model, behind the cache if there is one; it opens nothing yet."""
     client = ModelClient(of.model, of.sampling, slots=slots, timeout=timeout, retries=retries)
-    return client if cache is None else CachedClient(client, ResponseCache.open(cache))
+    return client if cache is None else CachedClient(client, ResponseCache.open(Path(cache)))
 
 
 class Critic:
@@ -221,9 +230,7 @@ class Critic:
         self.record = CriticRecord(model=known, sampling=sampling, rubric=rubric)
         self.calls: list[CriticCall] = []
         self._log = None if log is None else Path(log)
-        self._slots = Slots(max_concurrent)
-        self._how: dict[str, Any] = {"timeout": timeout, "retries": retries}
-        self._how["cache"] = None if cache is None else Path(cache)
+        self._how = Slots(max_concurrent), timeout, retries, cache
         self._opening = threading.Lock()
         self._stack = contextlib.ExitStack()
         self._scorer: Scorer | None = None
@@ -276,25 +283,22 @@ class Critic:
     def _open(self) -> Scorer:
         with self._opening:
             if self._scorer is None:
-                caller = open_caller(self.record, self._slots, **self._how)
+                caller = open_caller(self.record, *self._how)
                 self._stack.callback(caller.close)
-                scorer = Scorer(self.record, caller, on_call=self._note)
-                scorer.learn(call for call in self.calls if call.reply is not None)
-                self._writer = self._resume(scorer)
-                self._scorer = scorer
+                if self._log is not None:
+                    self._writer = self._go_on(self._log)
+                known = known_of(call for call in self.calls if call.reply is not None)
+                self._scorer = Scorer(self.record, caller, self._note, known)
             return self._scorer
 
-    def _resume(self, scorer: Scorer) -> Writer | None:
-        """Opens the log, if there is to be one, and takes over what it holds."""
-        if self._log is None:
-            return None
-        check_folder(self._log.parent)
-        self._log.touch()
-        with self._log.open("rb") as file:
+    def _go_on(self, log: Path) -> Writer:
+        """Opens the log and takes over what it holds."""
+        check_folder(log.parent)
+        log.touch()
+        with log.open("rb") as file:
             if (begins := file.read(len(PREFIX))) and begins != PREFIX:
-                raise LogError(f"{self._log}: no log of a critic; it is left as it is")
-        writer, self.calls = go_on(self._log, _decoder, what="log of a critic")
-        scorer.learn(call for call in self.calls if call.reply is not None)
+                raise LogError(f"{log}: no log of a critic; it is left as it is")
+        writer, self.calls = go_on(log, _decoder, what="log of a critic")
         return self._stack.enter_context(writer)
 
     def _note(self, call: CriticCall) -> None:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, cast
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
 
 from evo.log import Log, read_log
 from evo.records import Header
@@ -32,19 +32,19 @@ class Control:
 
     def __init__(self) -> None:
         self.stopping, self.ended = threading.Event(), threading.Event()
-        self.note, self.wish = "", cast(Wish | None, None)
+        self.note = ""
+        self.wish: Wish | None = None
         self._heeding: dict[threading.Event, list[Callable[[], None]]]
         self._heeding = {self.stopping: [], self.ended: []}
         self._alarm: threading.Timer | None = None
         self._lock = threading.Lock()
 
-    def at_stop(self, hold: Callable[[], None]) -> None:
-        """Has this called once no further call may begin, at once if that is so already."""
-        self._heed(self.stopping, hold)
-
-    def at_end(self, end: Callable[[], None]) -> None:
-        """Has this called where work under way is to end at once."""
-        self._heed(self.ended, end)
+    def heed(self, wish: threading.Event, act: Callable[[], None]) -> None:
+        """Has this called once `stopping` or `ended` is set, at once if that is so already."""
+        with self._lock:
+            self._heeding[wish].append(act)
+        if wish.is_set():
+            act()
 
     def pause(self) -> None:
         """Lets no further call begin; what is under way may finish, however long it takes."""
@@ -65,12 +65,6 @@ class Control:
         """Ends what is under way at once."""
         self._set(self.stopping)
         self._set(self.ended)
-
-    def _heed(self, wish: threading.Event, act: Callable[[], None]) -> None:
-        with self._lock:
-            self._heeding[wish].append(act)
-        if wish.is_set():
-            act()
 
     def _set(self, wish: threading.Event) -> None:
         with self._lock:

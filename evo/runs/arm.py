@@ -7,12 +7,12 @@ program so far (arXiv 2605.29268). The best of a run is replaced only by what is
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
@@ -35,9 +35,8 @@ from evo.records import (
     Plan,
     Tick,
 )
-from evo.runs.evaluations import plain, program_digest, tell_of_initial
+from evo.runs.evaluations import confirmed, plain, program_digest, tell_of_initial
 from evo.runs.making import Maker
-from evo.runs.noise import confirmed
 from evo.runs.planning import Asked, Planner, with_fitness
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
@@ -104,7 +103,9 @@ class Arm:
         asked = [] if log is None else [*log.instance_calls, *log.critic_calls]
         if log is not None and log.generations:
             self._enter(len(log.generations) + 1)
-        maker.learn(call for call in asked if call.reply is not None)  # what failed may do better
+        maker.learn(
+            (call for call in asked if call.reply is not None), ()
+        )  # what failed may do better
         maker.calls = [call for call in asked if call.generation == 0]
         program = task.files[task.program_file]
         initial = log.initial.evaluation if log and log.initial else None
@@ -112,10 +113,9 @@ class Arm:
             initial = maker.evaluate_initial(program)
             tell_of_initial(task.name, initial)
             if self._resources.only is None:  # not while a log is played again
-                maker.draws.tell_of_noise(program, initial)
+                maker.evaluations.tell_of_noise(program, initial)
             self._writer.append(Initial(evaluation=plain(initial), value=initial.value))
-        else:
-            maker.memory.learn(program, initial)
+        maker.evaluations.learn(program, initial)
         self.best = Best(program, initial, 0, 0)
         self.trajectory = [_number(initial.fitness)]
         self.costs = [cost_of_calls(maker.calls, self._under).by_unit(initial.seconds)]
@@ -142,12 +142,13 @@ class Arm:
         self.maker.calls = [call for call in asked if call.generation > self.generation]
         for child in log.children:
             if child.program is not None:
-                self.maker.memory.learn(child.program, child.evaluation)
+                self.maker.evaluations.learn(child.program, child.evaluation)
             if child.generation > self.generation:
                 self._logged[child.index] = child
             else:
                 self._remember(child)
-        self.maker.take_over(r for r in log.replies.values() if r.generation > self.generation)
+        new = (reply for reply in log.replies.values() if reply.generation > self.generation)
+        self.maker.learn((), new)
         self.planner.logged = {**self.planner.logged, **log.plans}
         self._plan_logged = self.generation + 1 in log.plans
         self._confirmed = log.confirmations.get(self.generation + 1)
@@ -161,8 +162,7 @@ class Arm:
     def play(self, log: Log) -> None:
         """Keeps to what a log says of plans and of calls that evaluations made."""
         self.planner.logged = log.plans
-        self.maker.learn([*log.instance_calls, *log.critic_calls])
-        self.maker.take_over(log.replies.values())
+        self.maker.learn([*log.instance_calls, *log.critic_calls], log.replies.values())
 
     def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> Generation:
         """Runs the next generation and logs it; `on_child` is told of each child once it is logged.
@@ -243,14 +243,18 @@ class Arm:
     def _race(self, number: int, asked: Sequence[Asked], missing: Sequence[int]) -> None:
         """Tries a generation's new texts against each other, before its children are made."""
         self._at_once(missing, lambda index: self.maker.ask(number, index, asked[index]))
-        rivals = dict[str, Evaluation]()
+        rivals, found = dict[str, Evaluation](), dict[str, Evaluation]()
         for index, each in enumerate(asked):
             logged = self._logged.get(index)
             program = logged.program if logged else self.maker.program_of(number, index, each)
             if program is not None and program_digest(program) not in self._first:
                 parent = self.planner.evaluation_of(each.planned.parents[0], self.best)
                 rivals.setdefault(program, parent)
-        self._at_once([0], lambda _: self.maker.race(rivals))
+        assert self.maker.instances is not None
+        race, limits = self.maker.instances.race, self.header.limits
+        self._at_once([0], lambda _: found.update(race(rivals, limits)))
+        for program, evaluation in found.items():
+            self.maker.evaluations.learn(program, evaluation)
 
     def _at_once(self, places: Sequence[int], work: Callable[[int], object]) -> None:
         """Does a generation's work for some children in parallel; ends all at the first failure."""
@@ -325,7 +329,7 @@ class Arm:
         made: list[Attempted] = [*children, *self.maker.calls, *besides]
         self.costs.append(cost_of_calls(made, self._under).by_unit(seconds))
         self._confirmed, self._plan_logged, self._logged = None, False, {}
-        self.maker.memory.forget_values()
+        self.maker.evaluations.forget_values()
         return Generation(
             generation=number,
             best_fitness=self.best_fitness,
@@ -342,14 +346,14 @@ class Arm:
             return False
         if self._confirmed is None:
             try:
-                tried = self.maker.draws.confirm(number, rival.index, parent, program)
+                tried = self.maker.evaluations.confirm(number, rival.index, parent, program)
             except EvaluatorClosed:
                 raise Stopped from None
             self._writer.append(tried)
             self._confirmed = tried
         if not self._confirmed.accepted:
             fresh = confirmed(self.best.evaluation, self._confirmed.parent)
-            self.best = dataclasses.replace(self.best, evaluation=fresh)
+            self.best = replace(self.best, evaluation=fresh)
         return not self._confirmed.accepted
 
     def check(self) -> tuple[dict[str, float], dict[str, float]]:
@@ -370,9 +374,10 @@ class Arm:
         """Logs that the session ended in an orderly way, with what its calls came to."""
         session = self._resources.tally.stats(self._resources.slots.load)
         program = self.header.task.files[self.header.task.program_file]
-        if self.maker.noisy and self.best.program and end.reason in REACHED:
+        noisy = self.header.draws > 1 or self.header.confirm > 0
+        if noisy and self.best.program and end.reason in REACHED:
             with contextlib.suppress(EvaluatorClosed):
-                session |= self.maker.draws.report(program, self.best.program)
+                session |= self.maker.evaluations.report(program, self.best.program)
         end = msgspec.structs.replace(end, stats=end.stats | session)
         self._writer.append(end)
         self._tell("end", end)

@@ -37,19 +37,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from evo import parallel
-from evo.critics import Scorer, Triple
+from evo.critics import Known, Scorer, Triple, known_of
 from evo.llm.client import CallCancelled
-from evo.records import (
-    Attempt,
-    CriticCall,
-    Evaluation,
-    Header,
-    Instance,
-    InstanceCall,
-    Limits,
-    Status,
-    TaskRecord,
-)
+from evo.records import CriticCall, Evaluation, Header, Instance, InstanceCall, Limits, TaskRecord
 from evo.runs.batches import batch_order, batch_sizes, dropped
 from evo.runs.resources import Resources
 from evo.runs.scoring import INVALID, program_source, scoring_task
@@ -80,8 +70,8 @@ class InstanceEvaluator:
     """Evaluates programs or texts on a task's data set; many threads may share it.
 
     Calls are logged under `generation`, told to `on_call` by the thread that made them, and wait
-    behind its children's own calls. `check` holds the positions of the instances that no search
-    sees.
+    behind its children's own calls; those that are `known`, which grow, are not made. `check` holds
+    the positions of the instances that no search sees.
     """
 
     def __init__(
@@ -89,30 +79,22 @@ class InstanceEvaluator:
         header: Header,
         resources: Resources,
         on_call: Callable[[InstanceCall], None] = lambda _: None,
+        known: Known | None = None,
     ) -> None:
-        self.generation = 0
+        self.generation, self._known = 0, {} if known is None else known
         self._header, self._sandbox = header, resources.evaluator.evaluate
         self._caller, self._stopping = resources.caller(header), resources.stopping
         self._instances = read_instances(header.task)
         self.check = [i for i, each in enumerate(self._instances) if each.get("check")]
         self._search = [i for i in range(len(self._instances)) if i not in set(self.check)]
         scored = header.task.score == "critic"
-        self._scorer = resources.scorer(header, on_call) if scored else None
+        self._scorer = resources.scorer(header, on_call, self._known) if scored else None
         self._scoring = header.task if self._scorer else scoring_task(header.task)
         self._on_call = on_call
         self._workers = min(len(self._instances), resources.max_concurrent)
         # Two texts at a time keep the slots busy; more would only finish later.
         at_once = max(2, 2 * resources.max_concurrent // self._workers)
         self._asking = threading.Semaphore(at_once)
-        self._known: dict[tuple[str, int], InstanceCall] = {}
-
-    def learn(self, calls: Iterable[InstanceCall]) -> None:
-        """Takes over calls from a log, those of its critic too: they are not made again."""
-        for call in calls:
-            if not isinstance(call, CriticCall):
-                self._known[call.program, call.index] = call
-            elif self._scorer is not None:
-                self._scorer.learn([call])
 
     def evaluate(
         self, task: TaskRecord, program: str, limits: Limits, *, draw: int = 0, seed: int = 0
@@ -127,9 +109,9 @@ class InstanceEvaluator:
         """
         began = time.monotonic()
         if task.asks_model:
-            calls, scored = self._try(program, self._search, limits)
-            found = self._found(calls, scored)
-            asked = [call for call, *_ in calls.values()]
+            tried, scored = self._try(program, self._search, limits)
+            found = {place: each.instance for place, each in tried.items()}
+            asked = [each.calls[0] for each in tried.values()]
             if all(call.reply is None for call in asked):
                 scored = Evaluation(status="no_reply", error=last_error(asked))
         else:
@@ -143,16 +125,13 @@ class InstanceEvaluator:
     def replies_under(self, text: str) -> dict[str, str]:
         """Returns what the model said under a text, by the instance's id, as far as it did."""
         key = text_key(text)
-        calls = {i: self._known.get((key, i)) for i in range(len(self._instances))}
-        return {
-            self._instances[i]["id"]: call.reply for i, call in calls.items() if call and call.reply
-        }
+        calls = ((each["id"], self._known.get((key, i))) for i, each in enumerate(self._instances))
+        return {id_: call.reply for id_, call in calls if call and call.reply}
 
     def attempt(self, text: str, places: Sequence[int], limits: Limits) -> list[Tried]:
         """Tries a text on some of the instances; what was asked before is not asked again."""
-        calls, scored = self._try(text, places, limits)
-        found = self._found(calls, scored)
-        return [Tried(found[place], calls[place]) for place in places]
+        tried, _ = self._try(text, places, limits)
+        return [tried[place] for place in places]
 
     def race(self, rivals: Mapping[str, Evaluation], limits: Limits) -> dict[str, Evaluation]:
         """Tries texts on growing batches in lockstep, and drops those that cannot catch up.
@@ -179,51 +158,46 @@ class InstanceEvaluator:
                 parents = [_scores_of(rivals[text], self._instances, order[:size]) for text in left]
                 siblings = header.search is None
                 for text in dropped(scores, parents, len(order) - size, siblings=siblings):
-                    done[text] = self._partial(found[text], len(order))
+                    total = math.fsum(scores[text])
+                    done[text] = Evaluation(
+                        status="partial",
+                        error=f"dropped after {size} of {len(order)} instances, "
+                        f"{total:.6g} of them gained",
+                        metrics={"tried": float(size)},
+                        instances=tuple(found[text][place] for place in sorted(found[text])),
+                    )
             before = size
         done |= {text: self._sum(found[text]) for text in rivals if text not in done}
         seconds = (time.monotonic() - began) / max(1, len(rivals))
         return {t: msgspec.structs.replace(each, seconds=seconds) for t, each in done.items()}
 
-    def _partial(self, found: Mapping[int, Instance], count: int) -> Evaluation:
-        total = math.fsum(each.score or 0.0 for each in found.values())
-        return Evaluation(
-            status="partial",
-            error=f"dropped after {len(found)} of {count} instances, {total:.6g} of them gained",
-            metrics={"tried": float(len(found))},
-            instances=tuple(found[place] for place in sorted(found)),
-        )
-
     def _try(
         self, text: str, places: Sequence[int], limits: Limits
-    ) -> tuple[dict[int, tuple[InstanceCall, ...]], Evaluation]:
-        """Asks a text some of the instances, and has the replies scored; calls by place."""
+    ) -> tuple[dict[int, Tried], Evaluation]:
+        """Asks a text some of the instances, by place, and has the replies scored together."""
         key = text_key(text)
 
-        def ask(index: int) -> InstanceCall:
-            known = self._known.get((key, index))
-            if known is not None:
-                return known
-            if self._stopping.is_set():
-                raise CallCancelled("a stop was asked for")
-            return self._ask(text, key, index)
-
-        asked = self._at_once(ask, places)
+        asked = self._at_once(functools.partial(self._ask, text, key), places)
         answered = [call for call in asked if call.reply is not None]
-        self.learn(answered)
+        self._known.update(known_of(answered))
         calls: dict[int, tuple[InstanceCall, ...]] = {call.index: (call,) for call in asked}
         if self._scorer is None:
             outcomes: list[tuple[str, str | None]] = [("lost", None)] * len(self._instances)
             for call in answered:
                 outcomes[call.index] = ("ok", call.reply)
-            return calls, self._sandbox(self._scoring, json.dumps(outcomes), limits)
-        score = functools.partial(self._score, self._scorer, text.strip())
-        said = dict(
-            zip((call.index for call in answered), self._at_once(score, answered), strict=True)
-        )
-        calls |= {place: (*calls[place], each) for place, each in said.items()}
-        scores = {str(place): c.score for place, c in said.items() if c.score is not None}
-        return calls, Evaluation(status="ok", fitness=0.0, metrics=scores)
+            scored = self._sandbox(self._scoring, json.dumps(outcomes), limits)
+        else:
+            score = functools.partial(self._score, self._scorer, text.strip())
+            scores = dict[str, float]()
+            for call, said in zip(answered, self._at_once(score, answered), strict=True):
+                calls[call.index] = call, said
+                scores |= {} if said.score is None else {str(call.index): said.score}
+            scored = Evaluation(status="ok", fitness=0.0, metrics=scores)
+        tried = {
+            place: Tried(self._instance(place, scored, lost=made[0].reply is None), made)
+            for place, made in calls.items()
+        }
+        return tried, scored
 
     def _score(self, scorer: Scorer, text: str, call: InstanceCall) -> CriticCall:
         triple = Triple(text, self._instances[call.index]["prompt"], call.reply or "")
@@ -252,6 +226,10 @@ class InstanceEvaluator:
         return made
 
     def _ask(self, text: str, key: str, index: int) -> InstanceCall:
+        if (known := self._known.get((key, index))) is not None:
+            return known
+        if self._stopping.is_set():
+            raise CallCancelled("a stop was asked for")
         prompt, luck = self._instances[index]["prompt"], key
         if index in self.check:  # the same for every text, as is that of a race
             luck = f"{self._header.seed}/check"
@@ -264,12 +242,9 @@ class InstanceEvaluator:
             index=self._header.children + index,
         )
         call = InstanceCall(
-            generation=self.generation,
-            program=key,
-            index=index,
-            attempts=made.attempts,
+            generation=self.generation, program=key, index=index, attempts=made.attempts,
             reply=made.reply,
-        )
+        )  # fmt: skip
         self._on_call(call)
         return call
 
@@ -296,26 +271,15 @@ class InstanceEvaluator:
             instances=tuple(instances),
         )
 
-    def _found(
-        self, calls: Mapping[int, tuple[InstanceCall, ...]], scored: Evaluation
-    ) -> dict[int, Instance]:
-        """Returns how a text did on each instance it was asked."""
-        return {
-            place: self._instance(place, scored, lost=call.reply is None)
-            for place, (call, *_) in calls.items()
-        }
-
     def _instance(self, place: int, scored: Evaluation, *, lost: bool = False) -> Instance:
         """Returns how one instance went, as the sandbox says of all."""
-        number = scored.metrics.get(str(place))
-        failed = scored.status or "error"
-        status: Status = "no_reply" if lost else "error" if failed == "ok" else failed
+        number, id_ = scored.metrics.get(str(place)), self._instances[place]["id"]
+        if number is not None and number >= 0:
+            return Instance(id=id_, status="ok", score=number)
         if number == INVALID:
-            status = "invalid"
-        elif number is not None and number >= 0:
-            status = "ok"
-        score = number if status == "ok" else None
-        return Instance(id=self._instances[place]["id"], status=status, score=score)
+            return Instance(id=id_, status="invalid")
+        failed = "error" if scored.status in ("ok", None) else scored.status
+        return Instance(id=id_, status="no_reply" if lost else failed)
 
 
 def _scores_of(
@@ -329,6 +293,5 @@ def _scores_of(
 
 def last_error(calls: Iterable[InstanceCall]) -> str:
     """Returns why none of the calls got a reply, in words."""
-    attempts: list[Attempt] = [attempt for call in calls for attempt in call.attempts[-1:]]
-    reason = next((attempt.error for attempt in attempts if attempt.error), "no attempt was made")
-    return f"no instance got a reply: {reason}"
+    errors = (call.attempts[-1].error for call in calls if call.attempts)
+    return f"no instance got a reply: {next(filter(None, errors), 'no attempt was made')}"

@@ -14,14 +14,14 @@ import msgspec
 from evo import parallel
 from evo.caps import held, with_seconds
 from evo.configuration import Settings, at_least
+from evo.critics import known_of
 from evo.journal import LogError, Writer, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, keep_value, read_log
 from evo.records import Child, Evaluation, Header, Initial, Limits, Line, Made
 from evo.runs.arm import Arm, choose_child
-from evo.runs.evaluations import Evaluate, plain
+from evo.runs.evaluations import Evaluations, plain
 from evo.runs.instances import InstanceEvaluator
-from evo.runs.noise import DrawnEvaluator
 from evo.runs.resources import open_resources
 from evo.sandbox import Evaluator
 from evo.upkeep import lines_through, require_whole
@@ -117,7 +117,7 @@ def rerun(
                 while arm.generation < len(logged.generations):
                     arm.advance()
             again = read_log(target)
-            differences = _compare(logged, again, arm.maker.evaluate)
+            differences = _compare(logged, again, arm.maker.evaluations)
     done = len(logged.generations)
     return Rerun(
         log=logged,
@@ -166,11 +166,11 @@ def equal(one: Evaluation, other: Evaluation) -> bool:
     return abs(one.fitness - other.fitness) <= TOLERANCE
 
 
-def _compare(logged: Log, again: Log, evaluate: Evaluate) -> list[Difference]:
+def _compare(logged: Log, again: Log, evaluations: Evaluations) -> list[Difference]:
     """Compares two logs of one run; a program that differs is evaluated once more."""
     assert logged.initial is not None
     assert again.initial is not None
-    task, limits, last = logged.header.task, logged.header.limits, len(logged.generations)
+    task, last = logged.header.task, len(logged.generations)
     before = {(0, 0): logged.initial.evaluation}
     before |= {(o.generation, o.index): o.evaluation for o in logged.outcomes}
     now = {(0, 0): again.initial.evaluation}
@@ -180,7 +180,7 @@ def _compare(logged: Log, again: Log, evaluate: Evaluate) -> list[Difference]:
         if place[0] > last or equal(was, now[place]):
             continue
         program = again.child(*place).program if place[0] else task.files[task.program_file]
-        unstable = program is not None and not equal(now[place], evaluate(task, program, limits))
+        unstable = program is not None and not equal(now[place], evaluations.again(program))
         differences.append(Difference(*place, was, now[place], unstable))
     return differences
 
@@ -243,13 +243,12 @@ def evaluated_again(
     with open_resources(settings, only=model) as resources:
         draw = resources.evaluator.evaluate
         if header.task.instances_file:
-            player = InstanceEvaluator(header, resources)
-            player.learn([*logged.instance_calls, *logged.critic_calls])
-            draw = player.evaluate
-        evaluator = DrawnEvaluator(header, draw)
+            known = known_of([*logged.instance_calls, *logged.critic_calls])
+            draw = InstanceEvaluator(header, resources, known=known).evaluate
+        evaluations = Evaluations(header, draw)
 
         def evaluate(program: str) -> Evaluation:
-            found = plain(evaluator.evaluate(header.task, program, header.limits))
+            found = plain(evaluations.again(program))
             return _with_metric(found, metric) if metric else found
 
         found = parallel.map(evaluate, programs, max_workers=8, progress=True)

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evo.configuration import Settings
-from evo.critics import Scorer, open_caller
+from evo.critics import Known, Scorer, open_caller
 from evo.handle import GRACE, Control
 from evo.llm.client import Caller, EndpointMissing, EndpointRefused
 from evo.llm.limits import Slots
@@ -61,20 +61,18 @@ class Resources:
         with self._lock:
             if key not in self._callers:
                 told = self.settings
-                how: dict[str, Any] = {"timeout": told.timeout, "retries": told.retries}
-                how["cache"] = None if told.cache is None else Path(told.cache)
-                self._callers[key] = caller = open_caller(of, self.slots, **how)
-                self.control.at_end(caller.cancel)
+                caller = open_caller(of, self.slots, told.timeout, told.retries, told.cache)
+                self._callers[key] = caller
+                self.control.heed(self.control.ended, caller.cancel)
             return self._callers[key]
 
     def scorer(
-        self, header: Header, on_call: Callable[[CriticCall], None] = lambda _: None
+        self, header: Header, on_call: Callable[[CriticCall], None], known: Known
     ) -> Scorer | None:
         """Returns what scores by a run's critic, if it has one; it tells of each call."""
         if header.critic is None:
             return None
-        caller = self.caller(header.critic)
-        return Scorer(header.critic, caller, stopping=self.stopping, on_call=on_call)
+        return Scorer(header.critic, self.caller(header.critic), on_call, known, self.stopping)
 
     def is_fatal(self, error: BaseException) -> bool:
         """Whether an error of one run ends the session."""
@@ -117,17 +115,9 @@ def open_resources(
         tokens_per_minute=settings.tokens_per_minute,
     )
     workers = 1 if settings.max_concurrent == 1 else settings.workers
-    resources = Resources(
-        settings=settings,
-        slots=slots,
-        evaluator=open_evaluator(workers, settings.scheduler),
-        control=control or Control(),
-        only=only,
-        isolated=isolated,
-    )
-    resources.control.at_stop(slots.cancel)
-    resources.control.at_end(resources.evaluator.close)
-    try:
+    evaluator, control = open_evaluator(workers, settings.scheduler), control or Control()
+    resources = Resources(settings, slots, evaluator, control, only, isolated)
+    control.heed(control.stopping, slots.cancel)
+    control.heed(control.ended, evaluator.close)
+    with contextlib.closing(resources):
         yield resources
-    finally:
-        resources.close()

@@ -18,6 +18,7 @@ from evo import parallel
 from evo.budget import UNITS, Turns, Worst
 from evo.configuration import Goal, seeds_of
 from evo.cost import cost_of_calls
+from evo.critics import known_of
 from evo.journal import Writer, go_on
 from evo.llm.client import CallCancelled, EndpointRefused
 from evo.log import Log, read_log
@@ -147,10 +148,10 @@ class ProblemSamples(Choices):
             path, header = self.session.folder / f"{k:03}-{each.run}.jsonl", each.header
             writer, log = open_log(path, header, session_line(resources, Goal(0)))
             self.session.stack.callback(self._close, writer)
-            evaluator = InstanceEvaluator(header, resources, writer.append)
-            known = [*log.instance_calls, *log.critic_calls] if log else []
+            asked = [*log.instance_calls, *log.critic_calls] if log else []
             # What failed may do better now, as in a run.
-            evaluator.learn([call for call in known if call.reply is not None])
+            known = known_of(call for call in asked if call.reply is not None)
+            evaluator = InstanceEvaluator(header, resources, writer.append, known)
             self._texts.append((header, writer, evaluator))
             if log is not None and log.initial is not None:
                 self._evaluated.add(k)

@@ -15,7 +15,7 @@ from evo.journal import encode_line, write_new
 from evo.log import kept_value, read_log
 from evo.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.rounds import read_journal
-from evo.runs.evaluations import EvaluationMemory
+from evo.runs.evaluations import Evaluations
 from evo.runs.playback import keep_best_value
 from evo.upkeep import heed_stop, stop_file
 
@@ -60,12 +60,12 @@ def test_improving_children_keep_their_constructions(tmp_path: Path) -> None:
 def test_constructions_are_let_go_once_their_generation_is_complete() -> None:
     task = evo.load_task("mmd")
     with evo.sandbox.Evaluator(1) as evaluator:
-        memory = EvaluationMemory(task.record, task.limits, evaluator.evaluate)
-        first = memory.evaluate(task.initial_program)
+        memory = Evaluations(make_header(task), evaluator.evaluate)
+        first = memory.of(task.initial_program)
         assert first.value is not None
-        assert memory.evaluate(task.initial_program) == first
+        assert memory.of(task.initial_program) == first
         memory.forget_values()
-        again = memory.evaluate(task.initial_program)
+        again = memory.of(task.initial_program)
     assert again == msgspec.structs.replace(first, value=None)
 
 

@@ -12,7 +12,7 @@ from evo_runs import write_task
 import evo
 from evo.configuration import make_header
 from evo.records import Evaluation, Instance
-from evo.runs.noise import FINAL, DrawnEvaluator, lower_bound, mean_of
+from evo.runs.evaluations import FINAL, Evaluations, lower_bound, mean_of
 
 PROGRAM = """import random
 
@@ -50,7 +50,7 @@ def accepted(noisy: Path, gain: float, *, tests: int, common: float = 0.0, **opt
     found, plain = 0, make_header(noisy, confirm=8, **options)
     for seed in range(tests):
         header = msgspec.structs.replace(plain, seed=seed)
-        evaluator = DrawnEvaluator(header, Lottery(common).evaluate)
+        evaluator = Evaluations(header, Lottery(common).evaluate)
         found += evaluator.confirm(1, 0, "0/parent", f"{gain}/rival").accepted
     return found / tests
 
@@ -61,7 +61,7 @@ def test_noise_is_accepted_at_the_stated_rate(noisy: Path) -> None:
 
 
 def test_the_tests_of_a_run_share_the_error_rate(noisy: Path) -> None:
-    evaluator = DrawnEvaluator(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
+    evaluator = Evaluations(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
     spent = sum(evaluator.confirm(g, 0, "0/a", "1/b").alpha for g in range(1, 300))
     assert spent < 0.05 == pytest.approx(spent, rel=5e-3)
 
@@ -81,8 +81,8 @@ def test_a_confirmation_uses_draws_that_nothing_used(noisy: Path) -> None:
     header = make_header(noisy, draws=3, confirm=4)
     used: list[set[int]] = []
     lottery = Lottery()
-    evaluator = DrawnEvaluator(header, lottery.evaluate)
-    evaluator.evaluate(header.task, "0/a", header.limits)
+    evaluator = Evaluations(header, lottery.evaluate)
+    evaluator.again("0/a")
     used.append(set(lottery.seen))
     for generation in (1, 2, 3):
         lottery.seen.clear()
@@ -104,8 +104,8 @@ def test_a_program_is_ok_only_if_all_its_draws_are(noisy: Path) -> None:
             return super().evaluate(task, program, limits, draw=draw, seed=seed)
 
     header = make_header(noisy, draws=4, confirm=2)
-    evaluator = DrawnEvaluator(header, Fails().evaluate)
-    failed = evaluator.evaluate(header.task, "0/a", header.limits)
+    evaluator = Evaluations(header, Fails().evaluate)
+    failed = evaluator.again("0/a")
     assert (failed.status, failed.fitness, failed.error) == ("timeout", None, "in draw 2: too slow")
 
 
@@ -130,7 +130,7 @@ def test_the_mean_of_draws() -> None:
 def test_programs_meet_the_same_luck_from_draw_1_on(noisy: Path) -> None:
     header = make_header(noisy, seed=5, draws=3)
     with evo.sandbox.Evaluator(1) as sandbox:
-        draws = DrawnEvaluator(header, sandbox.evaluate)
+        draws = Evaluations(header, sandbox.evaluate)
         one, other = (
             draws.on(PROGRAM.format(gain=gain, mark=mark), range(3))
             for gain, mark in ((0, 1), (2, 2))
