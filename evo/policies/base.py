@@ -209,3 +209,14 @@ def fraction(name: str, value: float) -> float:
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must be within [0, 1], got {value!r}")
     return value
+
+
+def uniform_choice(open_arms: Bools, uniform: Floats) -> Ints:
+    """An open arm of each replicate with equal probability, from one uniform draw each."""
+    if open_arms.all():
+        any_arm: Ints = (uniform * open_arms.shape[1]).astype(np.intp)
+        return any_arm
+    rank = np.cumsum(open_arms, axis=1)
+    wanted = np.floor(uniform * rank[:, -1])
+    open_arm: Ints = (rank > wanted[:, None]).argmax(axis=1)
+    return open_arm

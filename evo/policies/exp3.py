@@ -14,8 +14,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evo.policies.base import BasePolicy, Bools, Floats, Ints, Rng, Shape, fraction, positive
-from evo.policies.simple import uniform_choice
+from evo.policies.base import (
+    BasePolicy,
+    Bools,
+    Floats,
+    Ints,
+    Rng,
+    Shape,
+    fraction,
+    positive,
+    uniform_choice,
+)
 
 
 class ExponentialWeights(BasePolicy):

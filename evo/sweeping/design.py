@@ -18,7 +18,7 @@ from evo.records import Limits, Record, TaskRecord
 from evo.searches import fields_of, is_search
 from evo.sweeping.fields import Configuration, configure
 from evo.sweeping.space import Space, SpaceError, check_field, parse_space
-from evo.sweeping.strategies import Strategy, build_strategy
+from evo.sweeping.strategies import RandomTrials, build_strategy
 from evo.task import Task, load_task
 
 DESIGN = "sweep.json"
@@ -54,7 +54,7 @@ class Design(Record, frozen=True, kw_only=True):
         """Returns the space."""
         return parse_space(self.space)
 
-    def build_strategy(self) -> Strategy:
+    def build_strategy(self) -> RandomTrials:
         """Returns the strategy, with nothing told."""
         return build_strategy(
             self.strategy, self.options, self.parsed_space(), seed=self.seed, trials=self.trials

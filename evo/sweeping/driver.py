@@ -32,7 +32,7 @@ from evo.sweeping.design import (
     read_design,
     read_toml,
 )
-from evo.sweeping.events import ENDS, Event, EventLog, Run
+from evo.sweeping.events import Ending, Event, EventLog, Run
 from evo.sweeping.fields import Configuration, short_hash
 from evo.sweeping.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.task import Task
@@ -61,11 +61,12 @@ class _Session:
 
     def work(self) -> Sweep:
         """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
-        events, ended = self._events, "interrupted"
+        events = self._events
+        ended: Ending = "interrupted"
 
         def say_end(_kind: object, error: BaseException | None, _trace: object) -> None:
             why = "paused" if isinstance(error, KeyboardInterrupt) else ended
-            self._append(ENDS[why], message=str(error) if isinstance(error, Exception) else None)
+            self._append(why, message=str(error) if isinstance(error, Exception) else None)
 
         with contextlib.ExitStack() as stack:
             stack.enter_context(events.claimed())
@@ -81,7 +82,7 @@ class _Session:
             raise self._unheard
         return Sweep(self._folder)
 
-    def _work(self, resources: Resources) -> str:
+    def _work(self, resources: Resources) -> Ending:
         """Proposes and runs; returns why it ended."""
         preset = find_preset(self._settings.preset) if self._settings.preset else None
         usual = preset is not None and preset.max_concurrent == self._settings.max_concurrent
@@ -110,7 +111,7 @@ class _Session:
                 if known.pool and not stopping and self._ledger.open().all():
                     self._allocate(run, known, resources)
             if self._ledger.exhausted or any(each.end == "budget" for each in done):
-                return "budget"
+                return "budget_exhausted"
         return "paused" if self._control.wish == "pause" else "stopped"
 
     def _left(self, *, done: bool = False) -> Iterator[tuple[Run, Configuration]]:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -27,40 +27,17 @@ from evo.upkeep import stop
 
 EVENTS = "events.jsonl"
 
-Kind = Literal[
-    "started",
-    "resumed",
-    "proposed",
-    "configuration_started",
-    "run_started",
-    "run_completed",
-    "run_failed",
-    "pause_requested",
-    "stop_requested",
-    "paused",
-    "stopped",
-    "budget_exhausted",
-    "interrupted",
-    "completed",
-]
-"""Kinds of events.
+Begin = Literal["started", "resumed"]
+"""A process begins to work on it, under the budget in `data`."""
 
-- `started`, `resumed`: a process begins to work on it, under the budget in `data`.
-- `proposed`: a trial, with its values and configuration.
-- `run_started`, `run_completed`, `run_failed`: what they say.
-- `paused`, `stopped`, `budget_exhausted`, `interrupted` (by an error), `completed`: a process has
-  ended its work, and why.
-- `configuration_started`, `pause_requested`, `stop_requested`: in folders of earlier versions.
-"""
+Step = Literal["proposed", "run_started", "run_completed", "run_failed"]
+"""A trial, with its values and configuration; and what became of runs."""
 
-ENDS: dict[str, Kind] = {
-    "paused": "paused",
-    "stopped": "stopped",
-    "budget": "budget_exhausted",
-    "interrupted": "interrupted",
-    "completed": "completed",
-}
-"""Why a process ended its work, with the event that says so."""
+Ending = Literal["paused", "stopped", "budget_exhausted", "interrupted", "completed"]
+"""A process has ended its work, and why; it is interrupted by an error."""
+
+Kind = Begin | Step | Ending | Literal["configuration_started", "pause_requested", "stop_requested"]
+"""Kinds of events; the last ones stand in folders of earlier versions."""
 
 
 class Event(Record, frozen=True, kw_only=True):
@@ -118,7 +95,7 @@ class State:
 
     def take(self, event: Event) -> None:
         """Takes the next event into account."""
-        begins, ends = event.event in ("started", "resumed"), event.event in ENDS.values()
+        begins, ends = event.event in get_args(Begin), event.event in get_args(Ending)
         since = event.time if begins else self._latest.pop(event.worker, None)
         if since is not None:  # of each process at work, from event to event
             self.seconds += max(0.0, event.time - since)
@@ -139,7 +116,7 @@ class State:
             case "run_failed":
                 self.failed[run] = event.message or ""
             case kind if ends:
-                self.ended = next(why for why, each in ENDS.items() if each == kind)
+                self.ended = "budget" if kind == "budget_exhausted" else kind
 
 
 class EventLog:

@@ -12,7 +12,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -37,21 +37,28 @@ class Trial:
 Batch = list[dict[str, Any]]
 
 
-class Strategy(Protocol):
-    """Proposes batches of trials, `planned` in all."""
+class RandomTrials:
+    """Independent draws, `planned` in all; more trials begin with the same ones."""
 
-    planned: int
+    def __init__(self, space: Space, *, seed: int, trials: int | None) -> None:
+        self.planned = TRIALS if trials is None else at_least("trials", trials, 1)
+        self._space, self._seed = space, seed
 
     def propose(self, history: Sequence[Trial]) -> Batch:
         """Returns the next batch, given every trial so far; empty once all were proposed."""
+        return self._drawn(len(history), self.planned)
+
+    def _drawn(self, first: int, stop: int) -> Batch:
+        return [self._space.draw(f"{self._seed}/{trial}") for trial in range(first, stop)]
 
 
-class GridTrials:
+class GridTrials(RandomTrials):
     """Every combination once, keys sorted."""
 
     def __init__(self, space: Space, *, seed: int, trials: int | None) -> None:
         if trials is not None:
             raise ValueError("trials: a grid tries every combination; random takes a number")
+        super().__init__(space, seed=seed, trials=None)
         self._all = space.grid()
         self.planned = len(self._all)
 
@@ -60,30 +67,11 @@ class GridTrials:
         return self._all[len(history) :]
 
 
-class RandomTrials:
-    """Independent draws; more trials begin with the same ones."""
-
-    def __init__(self, space: Space, *, seed: int, trials: int | None) -> None:
-        self.planned = TRIALS if trials is None else at_least("trials", trials, 1)
-        self._space, self._seed = space, seed
-
-    def propose(self, history: Sequence[Trial]) -> Batch:
-        """Returns all that are left."""
-        return self._drawn(len(history), self.planned)
-
-    def _drawn(self, first: int, stop: int) -> Batch:
-        return [self._space.draw(f"{self._seed}/{trial}") for trial in range(first, stop)]
-
-
 class GuidedTrials(RandomTrials):
     """Some random trials, then one changed field of the best ones, in turn.
 
-    Args:
-        space: Where to look.
-        seed: Key of the draws.
-        trials: In all.
-        explore_ratio: Share of random trials, which come first; at least one.
-        top_k: How many of the best are changed in turn, which is also the size of a batch.
+    The random ones are a share of `explore_ratio`, at least one; the `top_k` best are changed in
+    turn, which is also the size of a batch.
     """
 
     def __init__(
@@ -118,23 +106,17 @@ class GuidedTrials(RandomTrials):
         ]
 
 
-class OptunaTrials:
+class OptunaTrials(RandomTrials):
     """Optuna's tree-structured Parzen estimator, made anew for every batch from the results so far.
 
     So a sweep that was interrupted goes on as it would have. Trials without a fitness count as
-    failed ones, which it leaves aside.
-
-    Args:
-        space: Where to look.
-        seed: Key of the draws.
-        trials: In all.
-        batch: Trials that are proposed at once, knowing nothing of each other.
+    failed ones, which it leaves aside. Those of a `batch` know nothing of each other.
     """
 
     def __init__(self, space: Space, *, seed: int, trials: int | None, batch: int = 8) -> None:
         _import_optuna()
-        self.planned = TRIALS if trials is None else at_least("trials", trials, 1)
-        self._space, self._seed, self._batch = space, seed, at_least("batch", batch, 1)
+        super().__init__(space, seed=seed, trials=trials)
+        self._batch = at_least("batch", batch, 1)
 
     def propose(self, history: Sequence[Trial]) -> Batch:
         """Returns the next batch."""
@@ -148,7 +130,7 @@ class OptunaTrials:
             study = optuna.create_study(direction="maximize", sampler=sampler)
             study.add_trials([self._told(trial) for trial in history])
             count = max(0, min(self._batch, self.planned - first))
-            asked = (functools.partial(_ask, study.ask()) for _ in range(count))
+            asked = (functools.partial(_suggested, study.ask()) for _ in range(count))
             return [self._space.complete(each) for each in asked]
         finally:
             optuna.logging.set_verbosity(before)
@@ -171,25 +153,24 @@ def _distribution(dimension: Dimension) -> Any:
     """The values of a dimension as Optuna has them: of listed ones their places."""
     made = _import_optuna().distributions
     low, high, log = dimension.low, dimension.high, dimension.log
-    if (values := dimension.values) is not None:
-        ordered = dimension.ordered
-        places = range(len(values))
-        return (
-            made.IntDistribution(0, places[-1]) if ordered else made.CategoricalDistribution(places)
-        )
+    if dimension.values is not None:
+        places = range(len(dimension.values))
+        if dimension.ordered:
+            return made.IntDistribution(0, places[-1])
+        return made.CategoricalDistribution(places)
     if dimension.whole:
         return made.IntDistribution(int(low), int(high), log=log)
     return made.FloatDistribution(low, high, log=log)
 
 
-def _ask(trial: optuna.Trial, dimension: Dimension) -> Any:
+def _suggested(trial: optuna.Trial, dimension: Dimension) -> Any:
     name, values, within = dimension.name, dimension.values, _distribution(dimension)
     if values is not None and not dimension.ordered:
         return values[trial.suggest_categorical(name, within.choices)]
-    if values is None and not dimension.whole:
-        return dimension.rounded(trial.suggest_float(name, within.low, within.high, log=within.log))
-    number = trial.suggest_int(name, within.low, within.high, log=within.log)
-    return number if values is None else values[number]
+    whole = values is not None or dimension.whole
+    suggest: Callable[..., Any] = trial.suggest_int if whole else trial.suggest_float
+    number = suggest(name, within.low, within.high, log=within.log)
+    return dimension.rounded(number) if values is None else values[number]
 
 
 def _import_optuna() -> Any:
@@ -202,7 +183,7 @@ def _import_optuna() -> Any:
     return optuna
 
 
-STRATEGIES: dict[str, Callable[..., Strategy]] = {
+STRATEGIES: dict[str, type[RandomTrials]] = {
     "grid": GridTrials,
     "random": RandomTrials,
     "guided": GuidedTrials,
@@ -213,7 +194,7 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
 
 def build_strategy(
     name: str, options: Mapping[str, Any], space: Space, *, seed: int, trials: int | None
-) -> Strategy:
+) -> RandomTrials:
     """Returns a strategy; `trials` None: 100, or the whole of a grid."""
     if name not in STRATEGIES:
         raise ValueError(f"unknown strategy {name!r} (known: {', '.join(STRATEGIES)})")

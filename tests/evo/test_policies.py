@@ -14,7 +14,6 @@ from scipy.stats import binomtest, chi2_contingency, kstest, norm, t
 from evo.policies import (
     POLICIES,
     UCB1,
-    DiscountedUCB,
     Draws,
     IndexPolicy,
     PolicyWarning,
@@ -223,7 +222,7 @@ def test_permuting_arms_permutes_pulls_in_distribution(name):
 def test_discounted_ucb_without_discount_is_ucb1():
     fitness = np.maximum.accumulate(np.random.default_rng(3).random((6, 40)), axis=1)
     plain = simulate(fitness, "ucb1", rounds=100, replicates=1)
-    kept = functools.partial(DiscountedUCB, discount=1.0)
+    kept = functools.partial(POLICIES["discounted_ucb"], discount=1.0)
     assert (simulate(fitness, kept, rounds=100, replicates=1).pulls == plain.pulls).all()
 
 
