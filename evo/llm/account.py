@@ -85,18 +85,12 @@ class Account:
     """
 
     def __init__(
-        self,
-        model: Model,
-        limits: Mapping[str, float],
-        *,
-        rpm: int | None = None,
-        tpm: int | None = None,
+        self, model: Model, limits: Mapping[str, float], rpm: int | None, tpm: int | None
     ) -> None:
         for unit in limits.keys() - set(UNITS):
             raise BudgetError(f"budget: a gate counts in {', '.join(UNITS)}, got {unit!r}")
-        self._model = model
-        self._ledger = Ledger(limits)
-        self._rates = Rates(sys.maxsize, requests_per_minute=rpm, tokens_per_minute=tpm)
+        self._model, self._ledger = model, Ledger(limits)
+        self._rates = Rates(sys.maxsize, rpm=rpm, tpm=tpm)
         self.bounded = bool(limits.keys() - {"calls"}) or tpm is not None
         self._under_way: dict[int, tuple[Sent, Lease]] = {}
         self._next = 0
@@ -179,8 +173,8 @@ class Account:
         return sent
 
     def settle(self, sent: Sent, attempt: Attempt) -> None:
-        """Notes what became of a request; it counts even where an OSError keeps it from the log."""
-        with self._lock:
+        """Counts what became of a request; what cannot be logged a later session takes at worst."""
+        with self._lock, contextlib.suppress(OSError):
             _, lease = self._under_way.pop(sent.number)
             cost = self._cost(sent, attempt)
             self._ledger.settle(cost)

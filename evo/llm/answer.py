@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec.structs import replace
+
 from evo.records import Attempt
 
 if TYPE_CHECKING:
@@ -21,24 +23,27 @@ LONGEST_ERROR = 500  # characters of an endpoint's words that are kept
 _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 402, 403, 404, 405, 410})
 
-Verdict = Literal["answered", "retry", "rejected", "refused"]
-"""`retry`: another attempt may do better. `rejected`: never for this request. `refused`: never
-for any request of this run (key, model, account)."""
-
 
 @dataclass(frozen=True)
 class Answer:
-    """One attempt and what follows from it: what to do next, and the reply if there is one."""
+    """One attempt and what follows from it: what to do next, and the reply if there is one.
+
+    `retry`: another attempt may do better. `rejected`: never for this request. `refused`: never for
+    any request of this run (key, model, account).
+    """
 
     attempt: Attempt
-    verdict: Verdict
+    verdict: Literal["answered", "retry", "rejected", "refused"]
     reply: str | None = None
     reasoning: str | None = None
     retry_after: float | None = None
 
 
-def read_success(content: bytes, http_status: int, latency: float) -> Answer:
-    """Reads the body of a chat completion; one that is malformed is an error to retry."""
+def read_answer(response: httpx2.Response, latency: float) -> Answer:
+    """Reads a whole answer, which holds a chat completion or says why not."""
+    if not response.is_success:
+        return _read_refusal(response, latency)
+    status, content = response.status_code, response.content
     try:
         body = json.loads(content)
         usage = body.get("usage")
@@ -48,20 +53,19 @@ def read_success(content: bytes, http_status: int, latency: float) -> Answer:
         reasoning = message.get("reasoning_content") or message.get("reasoning")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         words = f"the answer is no chat completion: {clip(content.decode('utf-8', 'replace'))}"
-        wrong = Attempt(status="error", latency=latency, http_status=http_status, error=words)
+        wrong = Attempt(status="error", latency=latency, http_status=status, error=words)
         return Answer(wrong, "retry")
     attempt = Attempt(
         status="ok",
         latency=latency,
         usage=usage if isinstance(usage, dict) else None,
         finish_reason=_text(finish_reason),
-        http_status=http_status,
+        http_status=status,
     )
     return Answer(attempt, "answered", _text(reply) or "", _text(reasoning) or None)
 
 
-def read_refusal(response: httpx2.Response, latency: float) -> Answer:
-    """Reads an answer whose status is not 2xx."""
+def _read_refusal(response: httpx2.Response, latency: float) -> Answer:
     status = response.status_code
     code, words = _error_of(response.text)
     said = f"HTTP {status}: {clip(words) or response.reason_phrase}"
@@ -86,17 +90,14 @@ def read_failure(error: BaseException, latency: float) -> Answer:
     words = clip(str(error)) or type(error).__name__
     if isinstance(error, TooMuch):
         return Answer(Attempt(status="error", latency=latency, error=words), "rejected")
-    status: Literal["timeout", "error"] = "error"
-    sent = True
+    attempt = Attempt(status="error", latency=latency, error=f"{type(error).__name__}: {words}")
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-        sent, words = False, f"no connection: {words}"
+        attempt = replace(attempt, sent=False, error=f"no connection: {words}")
     elif isinstance(error, httpx2.TimeoutException):
-        status, words = "timeout", f"no answer within {latency:.1f} s"
+        attempt = replace(attempt, status="timeout", error=f"no answer within {latency:.1f} s")
     elif isinstance(error, httpx2.HTTPError):
-        words = f"the connection broke: {words}"
-    else:
-        words = f"{type(error).__name__}: {words}"
-    return Answer(Attempt(status=status, latency=latency, error=words, sent=sent), "retry")
+        attempt = replace(attempt, error=f"the connection broke: {words}")
+    return Answer(attempt, "retry")
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:

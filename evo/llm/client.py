@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evo.cost import is_turned_away, usage_tokens
-from evo.llm.answer import Answer, read_failure, read_refusal, read_success
+from evo.llm.answer import Answer, read_answer, read_failure
 from evo.llm.limits import Lease, SlotCancelled, Slots
 from evo.llm.offline import OFFLINE_MODELS, OFFLINE_URL
 from evo.records import Attempt, Model, Sampling
@@ -298,10 +298,9 @@ class ModelClient:
         try:
             with flight:
                 response = client.post("/chat/completions", cast_to=httpx2.Response, body=body)
-            content, status = response.content, response.status_code
-            answer = read_success(content, status, time.monotonic() - started)
+            answer = read_answer(response, time.monotonic() - started)
         except openai.APIStatusError as error:
-            answer = read_refusal(error.response, time.monotonic() - started)
+            answer = read_answer(error.response, time.monotonic() - started)
         except Exception as error:  # the one endpoint attempt: whatever it was is recorded
             known = isinstance(error, openai.APIConnectionError) and error.__cause__
             answer = read_failure(known or error, time.monotonic() - started)

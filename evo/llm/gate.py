@@ -22,7 +22,7 @@ import msgspec
 from evo.budget import check_budget
 from evo.journal import file_name, unused
 from evo.llm.account import Account, Refused, Sent, cost_of_tokens
-from evo.llm.answer import read_failure, read_refusal, read_success
+from evo.llm.answer import read_answer, read_failure
 from evo.llm.client import find_endpoint
 from evo.llm.listening import (
     JSON,
@@ -90,8 +90,9 @@ class Gate(Listener):
         if not 0 < timeout < math.inf:
             raise ValueError(f"timeout: expected seconds above 0, got {timeout!r}")
         self.model = find_model(model)
+        self._name = self.model.id or self.model.name
         limits = check_budget(budget, [self])
-        self.account = Account(self.model, limits, rpm=requests_per_minute, tpm=tokens_per_minute)
+        self.account = Account(self.model, limits, requests_per_minute, tokens_per_minute)
         self.log = log
         if log is None and limits:
             self.log = unused(Path("logs/local"), f"gate-{file_name(self.model.name)}", ".jsonl")
@@ -166,10 +167,6 @@ class Gate(Listener):
             return error_response(507, words, "log")
         return self._forward(request, body, sent, key)
 
-    @property
-    def _name(self) -> str:
-        return self.model.id or self.model.name
-
     def _forward(
         self, request: Request, body: dict[str, Any], sent: Sent, key: bytes | None
     ) -> Response | None:
@@ -190,30 +187,22 @@ class Gate(Listener):
                     stream = self._pass(answer, reader, sent, flight, key, held.pop_all())
                     next(stream)  # so that closing it settles
                     return Response(200, b"", kind, stream=stream)
-                content = self._endpoint.hide(answer.read())
-                response, attempt = self._answered(answer, content, time.monotonic() - started)
+                content, status = self._endpoint.hide(answer.read()), answer.status_code
+                read = read_answer(answer, time.monotonic() - started)
+                response = Response(status, content, kind, retry_after=read.retry_after)
             except Exception as error:  # whatever it was, it is settled
-                attempt = read_failure(error, time.monotonic() - started).attempt
-                status = 504 if attempt.status == "timeout" else 502
-                attempt = self._endpoint.without_key(attempt)
-                response = error_response(status, f"the endpoint: {attempt.error}", "upstream")
-        self._settle(sent, _LEFT if flight.cancelled else attempt)
-        if response.status == 200 and attempt.status == "ok":
-            self._remember(key, response.kind, response.content)
-        return None if flight.cancelled else response
-
-    def _answered(
-        self, answer: httpx2.Response, content: bytes, latency: float
-    ) -> tuple[Response, Attempt]:
-        """Returns what a client gets of an endpoint's whole answer, and the record of it."""
-        status, kind = answer.status_code, answer.headers.get("content-type", JSON)
-        if status == 200:
-            return Response(200, content, kind), read_success(content, status, latency).attempt
-        refusal = read_refusal(answer, latency)
-        attempt = self._endpoint.without_key(refusal.attempt)
-        if 300 <= status < 400:
-            return error_response(502, f"the endpoint: {attempt.error}", "upstream"), attempt
-        return Response(status, content, kind, retry_after=refusal.retry_after), attempt
+                read = read_failure(error, time.monotonic() - started)
+                status, response = 504 if read.attempt.status == "timeout" else 502, None
+        attempt = self._endpoint.without_key(read.attempt)
+        self.account.settle(sent, _LEFT if flight.cancelled else attempt)
+        if flight.cancelled:
+            return None
+        if response is None or 300 <= status < 400:
+            code = 502 if response else status
+            return error_response(code, f"the endpoint: {attempt.error}", "upstream")
+        if status == 200 and attempt.status == "ok":
+            self._remember(key, kind, content)
+        return response
 
     def _ask(self, body: dict[str, Any]) -> contextlib.AbstractContextManager[httpx2.Response]:
         """Sends a body under the endpoint's own name of the model, with usage asked for."""
@@ -247,26 +236,22 @@ class Gate(Listener):
             yield b""
             for out in reader.read(answer):
                 if reader.whole and not settled:  # the client may go once it has this
-                    self._settle(sent, reader.attempt)
+                    self.account.settle(sent, reader.attempt)
                     settled = True
                 passed += out if key is not None else b""
                 yield out
             attempt = reader.attempt
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             if not flight.cancelled:
-                attempt = read_failure(error, time.monotonic() - reader.started).attempt
+                read = read_failure(error, time.monotonic() - reader.started)
+                attempt = self._endpoint.without_key(read.attempt)
             raise ConnectionResetError("the endpoint broke off") from error
         finally:
             held.close()
             if not settled:
-                self._settle(sent, attempt)
+                self.account.settle(sent, attempt)
         if reader.finish is not None:
             self._remember(key, answer.headers["content-type"], bytes(passed))
-
-    def _settle(self, sent: Sent, attempt: Attempt) -> None:
-        """Settles a request; if that cannot be logged, a later session takes the worst case."""
-        with contextlib.suppress(OSError):
-            self.account.settle(sent, self._endpoint.without_key(attempt))
 
     def _remember(self, key: bytes | None, kind: str, content: bytes) -> None:
         if key is not None and self._cache is not None:
@@ -301,9 +286,9 @@ class _Events:
     @property
     def attempt(self) -> Attempt:
         """The record of a whole reply."""
-        latency, usage = time.monotonic() - self.started, self._usage
+        said: dict[str, Any] = {"usage": self._usage, "finish_reason": self.finish}
         return Attempt(
-            status="ok", latency=latency, http_status=200, usage=usage, finish_reason=self.finish
+            status="ok", latency=time.monotonic() - self.started, http_status=200, **said
         )
 
     def _line(self, line: bytes) -> bytes:
@@ -358,9 +343,9 @@ def worst_case(body: Mapping[str, Any], size: int, model: Model) -> dict[str, fl
     plain = all(isinstance(m, dict) and _is_text(m.get("content")) for m in messages)
     prompt = min(whole, size + _EXTRA * (1 + len(messages))) if plain else whole
     stated = body.get("max_completion_tokens") or body.get("max_tokens")
-    if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0:
-        return cost_of_tokens((prompt, 0.0, min(whole, stated)), model)
-    return cost_of_tokens((prompt, 0.0, whole), model)
+    if not isinstance(stated, int) or isinstance(stated, bool) or stated <= 0:
+        stated = whole
+    return cost_of_tokens((prompt, 0.0, min(whole, stated)), model)
 
 
 def _is_text(content: object) -> bool:

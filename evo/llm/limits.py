@@ -8,12 +8,11 @@ is an argument, in seconds on a clock that never goes back.
 from __future__ import annotations
 
 import bisect
-import functools
 import itertools
 import math
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ Priority = tuple[int, ...]
 
 @dataclass(eq=False)
 class Lease:
-    """One request that was let through, and what of the limits it holds."""
+    """One request, and what of the limits it holds once it is let through."""
 
     tokens: int  # of prompt and reply: an estimate from above, in the end what it was
     granted: float = math.inf
@@ -64,23 +63,17 @@ class Rates:
     """
 
     def __init__(
-        self,
-        max_concurrent: int,
-        *,
-        requests_per_minute: int | None = None,
-        tokens_per_minute: int | None = None,
-        window: float = MINUTE,
+        self, most: int, *, rpm: int | None = None, tpm: int | None = None, window: float = MINUTE
     ) -> None:
-        self._most = max_concurrent
-        self._requests = math.inf if requests_per_minute is None else requests_per_minute
-        self._tokens = math.inf if tokens_per_minute is None else tokens_per_minute
-        self._window = window
+        self._most, self._window = most, window
+        self._requests = math.inf if rpm is None else rpm
+        self._tokens = math.inf if tpm is None else tpm
         self._over: deque[Lease] = deque()  # requests that ended within a minute, by their end
         self._used = 0  # tokens, those of requests in flight included
         self._in_flight = 0
         self._fell = -math.inf
         self._paused_until = -math.inf
-        self.allowance = float(max_concurrent)
+        self.allowance = float(most)
 
     def wait(self, tokens: int, *, now: float) -> float:
         """Returns the seconds until so many tokens may pass; infinite: once another ends."""
@@ -124,15 +117,12 @@ class SlotCancelled(Exception):  # noqa: N818
     """The wait for a slot was given up because of `Slots.cancel`."""
 
 
-@dataclass(order=True)
-class _Waiter:
-    priority: Priority
-    arrival: int
-    owner: object = field(compare=False)
-    rates: Rates = field(compare=False)
-    lease: Lease = field(compare=False)
-    woken: threading.Event = field(compare=False, default_factory=threading.Event)
-    granted: bool = field(compare=False, default=False)
+@dataclass(eq=False, kw_only=True)
+class _Waiter(Lease):
+    turn: tuple[Priority, int]  # the lowest first: priority and arrival
+    owner: object
+    rates: Rates
+    woken: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(kw_only=True)
@@ -181,15 +171,11 @@ class Slots:
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value!r}")
         self.max_concurrent = max_concurrent
-        self._new_rates = functools.partial(
-            Rates,
-            max_concurrent,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            window=window,
+        rpm, tpm = requests_per_minute, tokens_per_minute
+        self._rates = defaultdict[str, Rates](
+            lambda: Rates(max_concurrent, rpm=rpm, tpm=tpm, window=window)
         )
-        self._rates: dict[str, Rates] = {}
-        self._waiting: list[_Waiter] = []  # sorted
+        self._waiting: list[_Waiter] = []  # by their turn
         self._lock = threading.Lock()
         self._arrivals = itertools.count()
         self.in_flight = 0
@@ -223,27 +209,27 @@ class Slots:
             tokens: Of prompt and reply, estimated from above; the lease is told the real ones.
         """
         with self._lock:
-            rates = self._rates.get(endpoint) or self._rates.setdefault(endpoint, self._new_rates())
-            waiter = _Waiter(priority, next(self._arrivals), owner, rates, Lease(tokens))
+            turn, rates = (priority, next(self._arrivals)), self._rates[endpoint]
+            waiter = _Waiter(tokens=tokens, turn=turn, owner=owner, rates=rates)
         try:  # a KeyboardInterrupt must not leak the slot, either
             with self._lock:
                 if self._gone & {None, owner}:
                     waiter.woken.set()
                 else:
                     self._measure()
-                    bisect.insort(self._waiting, waiter)
+                    bisect.insort(self._waiting, waiter, key=lambda each: each.turn)
                     self._grant()
-            if not waiter.granted:
+            if waiter.granted == math.inf:
                 waiter.woken.wait()
-            if not waiter.granted:
+            if waiter.granted == math.inf:
                 raise SlotCancelled("the wait for a slot was cancelled")
-            yield waiter.lease
+            yield waiter
         finally:
             with self._lock:
                 self._measure()
-                if waiter.granted:
+                if waiter.granted < math.inf:
                     self.in_flight -= 1
-                    rates.release(waiter.lease, now=self._now)
+                    rates.release(waiter, now=self._now)
                 elif waiter in self._waiting:
                     self._waiting.remove(waiter)
                 self._grant()
@@ -260,25 +246,23 @@ class Slots:
 
     def _grant(self) -> None:
         """Hands free slots to those who wait and may pass; the lock is held."""
-        opening, shut = math.inf, set[Rates]()
+        shut: dict[Rates, float] = {}  # and the seconds until they may open
         for waiter in self._waiting.copy():
             if self.in_flight == self.max_concurrent:
-                opening = math.inf
                 break
             if waiter.rates in shut:
                 continue
-            if wait := waiter.rates.wait(waiter.lease.tokens, now=self._now):
-                shut.add(waiter.rates)
-                opening = min(opening, wait)
+            if wait := waiter.rates.wait(waiter.tokens, now=self._now):
+                shut[waiter.rates] = wait
                 continue
-            waiter.rates.admit(waiter.lease, now=self._now)
+            waiter.rates.admit(waiter, now=self._now)
             self._waiting.remove(waiter)
             self.in_flight += 1
-            waiter.granted = True
             waiter.woken.set()
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+        opening = min(shut.values(), default=math.inf)
         if opening < math.inf and self.in_flight < self.max_concurrent:
             self._alarm = threading.Timer(opening, self._ring)
             self._alarm.daemon = True

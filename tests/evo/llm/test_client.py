@@ -12,12 +12,13 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
+import httpx2
 import pytest
 from endpoints import Answer, Endpoint, closed_port, together
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.llm.answer import read_success, retry_after
+from evo.llm.answer import read_answer, retry_after
 from evo.llm.client import (
     CallCancelled,
     EndpointDown,
@@ -189,7 +190,7 @@ values = st.recursive(
 
 @given(st.binary() | values.map(lambda value: json.dumps(value).encode()))
 def test_any_body_is_read_without_an_exception(body):
-    answer = read_success(body, 200, 0.1)
+    answer = read_answer(httpx2.Response(200, content=body), 0.1)
     assert answer.verdict in ("answered", "retry")
     assert (answer.reply is not None) == (answer.verdict == "answered")
 
@@ -391,8 +392,6 @@ def test_a_local_endpoint_needs_no_key(environment, host):
 
 def test_openai_gets_the_limit_under_its_newer_name(environment, monkeypatch):
     environment(OPENAI_API_KEY="k")
-    import httpx2
-
     seen: list[dict[str, object]] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:

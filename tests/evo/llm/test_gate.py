@@ -317,7 +317,7 @@ def test_thirty_clients_on_a_faulty_endpoint_spend_the_budget_exactly() -> None:
 def test_no_order_of_requests_overshoots_tokens(
     limit: int, requests: list[tuple[int, int, bool]], seed: Any
 ) -> None:
-    account = Account(Model(name="m"), {"tokens": limit})
+    account = Account(Model(name="m"), {"tokens": limit}, None, None)
     flying: list[tuple[Sent, int, bool]] = []
     paid = 0
     for prompt, completion, known in requests:

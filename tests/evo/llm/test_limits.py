@@ -262,7 +262,7 @@ def play(gate: Rates, plans: list[tuple[int, int, float, float, bool]]) -> list[
 
 @given(requests, st.integers(1, 12), st.integers(700, 2500), st.integers(1, 30))
 def test_no_sliding_minute_of_the_endpoint_holds_more_than_allowed(plans, rpm, tpm, slots):
-    gate = Rates(slots, requests_per_minute=rpm, tokens_per_minute=tpm)
+    gate = Rates(slots, rpm=rpm, tpm=tpm)
     seen = sorted(play(gate, plans))
     for start, _ in seen:
         inside = [used for at, used in seen if start <= at < start + MINUTE]
@@ -272,15 +272,15 @@ def test_no_sliding_minute_of_the_endpoint_holds_more_than_allowed(plans, rpm, t
 
 @given(st.integers(1, 50), st.integers(1, 200))
 def test_a_minutes_worth_passes_at_once_and_the_next_a_minute_later(rpm, count):
-    seen = play(Rates(1000, requests_per_minute=rpm), [(1, 0, 0.0, 0.0, True)] * count)
+    seen = play(Rates(1000, rpm=rpm), [(1, 0, 0.0, 0.0, True)] * count)
     assert [at for at, _ in seen] == pytest.approx([60.0 * (k // rpm) for k in range(count)])
 
 
 def test_a_request_larger_than_the_limit_passes_alone():
-    gate = Rates(10, tokens_per_minute=100)
+    gate = Rates(10, tpm=100)
     gate.admit(Lease(60), now=0.0)
     assert (gate.wait(40, now=0.0), gate.wait(41, now=0.0)) == (0, math.inf)
-    gate = Rates(10, tokens_per_minute=100)
+    gate = Rates(10, tpm=100)
     assert gate.wait(500, now=0.0) == 0
     lease = Lease(500)
     gate.admit(lease, now=0.0)
