@@ -21,7 +21,7 @@ import msgspec
 
 from evo.llm.listening import Response, error_response, list_models
 from evo.llm.offline import OFFLINE_CONTEXT, OFFLINE_MODELS
-from evo.llm.offline.model import Request, answer
+from evo.llm.offline.model import answer
 
 EVENTS = "text/event-stream"
 PIECE = 400  # characters of a reply in one event of a stream
@@ -103,22 +103,25 @@ def respond(method: str, path: str, body: bytes) -> Response:
 
 def _complete(content: bytes) -> Response:
     model, body = _read(content)
-    request = Request(
-        model,
-        tuple((message.role, message.text) for message in body.messages),
-        body.seed,
-        DEFAULT_TEMPERATURE if body.temperature is None else body.temperature,
-    )
-    prompt = count_prompt(request.messages)
+    messages = tuple((message.role, message.text) for message in body.messages)
+    prompt = _count_prompt(messages)
     if prompt > OFFLINE_CONTEXT:
         words = f"the context window is {OFFLINE_CONTEXT} tokens, but the messages have {prompt}"
         raise _Refused(words, "messages", "context_length_exceeded")
-    reply, finish_reason = answer(request)
+    temperature = DEFAULT_TEMPERATURE if body.temperature is None else body.temperature
+    reply, finish_reason = answer(model, messages, body.seed, temperature)
     most = body.max_completion_tokens or body.max_tokens or DEFAULT_MAX_TOKENS
     if len(reply) > most * CHARACTERS_PER_TOKEN:
         reply, finish_reason = reply[: most * CHARACTERS_PER_TOKEN], "length"
-    usage = _usage(request.messages, prompt, reply)
-    identity = repr((request.messages, request.seed, reply)).encode("utf-8", "replace")
+    leading = itertools.takewhile(lambda each: each[0] in {"system", "developer"}, messages)
+    cached = _count_prompt(leading) // CACHE_BLOCK * CACHE_BLOCK
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": _count(reply),
+        "total_tokens": prompt + _count(reply),
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+    identity = repr((messages, body.seed, reply)).encode("utf-8", "replace")
     head = {
         "id": f"chatcmpl-offline-{hashlib.sha256(identity).hexdigest()[:16]}",
         "object": "chat.completion",
@@ -184,23 +187,9 @@ def _events(
     yield b"data: [DONE]\n\n"
 
 
-def count_prompt(messages: Iterable[tuple[str, str]]) -> int:
-    """Returns the tokens of (role, text) messages."""
+def _count_prompt(messages: Iterable[tuple[str, str]]) -> int:
     return sum(TOKENS_PER_MESSAGE + _count(text) for _, text in messages)
 
 
 def _count(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-def _usage(messages: tuple[tuple[str, str], ...], prompt: int, reply: str) -> dict[str, Any]:
-    leading = itertools.takewhile(lambda each: each[0] in {"system", "developer"}, messages)
-    completion = _count(reply)
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-        "prompt_tokens_details": {
-            "cached_tokens": count_prompt(leading) // CACHE_BLOCK * CACHE_BLOCK
-        },
-    }

@@ -12,106 +12,64 @@ whole prompt takes the seed's place. It is not an LLM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from evo.keyed import KeyedStream
 from evo.llm.offline import OFFLINE_MODELS, OFFLINE_VERSION, second
 from evo.llm.offline.bank import WORDS
 from evo.llm.offline.edits import edit
 from evo.llm.offline.failures import draw_failure, spoil
-from evo.llm.offline.formats import Parent, find_parent, frame, make_parent, reply_format
+from evo.llm.offline.formats import Parent, find_parent, frame, reply_format
 from evo.llm.offline.problems import find_problem, solve
 from evo.llm.offline.program import find_bank, read_chain, write_chain
 from evo.llm.offline.rewrite import choose_operation, rewrite
 from evo.llm.offline.texts import rewrite_text
 
-
-@dataclass(frozen=True)
-class Request:
-    """What the offline model reads of a request; messages are (role, text)."""
-
-    model: str
-    messages: tuple[tuple[str, str], ...]
-    seed: int | None
-    temperature: float
-
-    @property
-    def prompt(self) -> str:
-        """The text of the last user message, empty if there is none."""
-        return next((text for role, text in reversed(self.messages) if role == "user"), "")
-
-    @property
-    def system(self) -> str:
-        """The texts of all system messages."""
-        return "\n".join(text for role, text in self.messages if role in {"system", "developer"})
-
-    @property
-    def key(self) -> object:
-        """What its draws are keyed by."""
-        return self.seed if self.seed is not None else [list(m) for m in self.messages]
+_PLAIN = (
+    "This is the offline model, a seeded rewriter of programs and not an LLM. The message "
+    "has neither a code block to rewrite nor a line 'Problem: ...' to solve."
+)
 
 
-def answer(request: Request) -> tuple[str, str]:
-    """Returns the reply and its finish reason, before any limit of tokens."""
-    if OFFLINE_MODELS[request.model] != OFFLINE_VERSION:
-        return _answer_second(request)
-    parent = find_parent(request.prompt)
+def answer(
+    model: str, messages: Sequence[tuple[str, str]], seed: int | None, temperature: float
+) -> tuple[str, str]:
+    """Returns the reply to (role, text) messages and its finish reason, without limit of tokens."""
+    prompt = next((text for role, text in reversed(messages) if role == "user"), "")
+    system = "\n".join(text for role, text in messages if role in {"system", "developer"})
+    key = seed if seed is not None else [list(message) for message in messages]
+    later = OFFLINE_MODELS[model] != OFFLINE_VERSION
+    if later and (triple := second.read_triple(system, prompt)) is not None:
+        return second.score_triple(triple, seed=seed), "stop"
+    parent, careful = find_parent(prompt), False
     if parent is None:
-        return _answer_plain(request), "stop"
-    draws = KeyedStream(OFFLINE_VERSION, parent.text.strip(), request.key)
-    return _rewrite(parent, request, draws)
-
-
-def _answer_plain(request: Request) -> str:
-    problem = find_problem(request.prompt)
-    if problem is not None:
-        return solve(problem, request.system, seed=request.seed)
-    return (
-        "This is the offline model, a seeded rewriter of programs and not an LLM. The message "
-        "has neither a code block to rewrite nor a line 'Problem: ...' to solve."
-    )
-
-
-def _answer_second(request: Request) -> tuple[str, str]:
-    """Returns the reply of version 2."""
-    triple = second.read_triple(request.system, request.prompt)
-    if triple is not None:
-        return second.score_triple(triple, seed=request.seed), "stop"
-    parent, shown = find_parent(request.prompt), second.read_shown(request.prompt)
-    if parent is None:
-        return second.without_digits(_answer_plain(request), request.system), "stop"
-    if shown.current is not None:
-        parent = make_parent(parent.language, shown.current)
-    text, python = parent.text, parent.language == "python"
-    if shown.partner is not None:
-        mix = second.mix_programs if python else second.mix_texts
-        text = mix(text, shown.partner, KeyedStream("mix", text, shown.partner, request.key))
-    heeded = second.heeds(shown, parent.text, request.key)
-    if heeded and not python:
-        text = second.mend_text(text) + "\n"
-    draws = KeyedStream("2", text.strip(), request.key)
-    return _rewrite(parent._replace(text=text), request, draws, careful=heeded)
+        problem = find_problem(prompt)
+        said = _PLAIN if problem is None else solve(problem, system, seed=seed)
+        return second.without_digits(said, system) if later else said, "stop"
+    if later:
+        parent, careful = second.prepare(parent, prompt, key)
+    draws = KeyedStream(OFFLINE_MODELS[model], parent.text.strip(), key)
+    return _rewrite(parent, f"{system}\n{prompt}", draws, temperature, careful)
 
 
 def _rewrite(
-    parent: Parent, request: Request, draws: KeyedStream, *, careful: bool = False
+    parent: Parent, asked: str, draws: KeyedStream, temperature: float, careful: bool
 ) -> tuple[str, str]:
     """Rewrites a parent, or fails to unless it is careful."""
     python = parent.language == "python"
-    failure = draw_failure(draws, temperature=request.temperature)
+    failure = draw_failure(draws, temperature=temperature)
     if careful or (not python and failure not in ("prose", "truncated")):
         failure = "none"
     if failure == "prose":
         return draws.pick(WORDS.prose), "stop"
     if python:
-        child, words = _rewrite_program(parent.text, draws, boldness=request.temperature / 0.6)
+        child, words = _rewrite_program(parent.text, draws, boldness=temperature / 0.6)
         if failure not in ("none", "truncated"):
             child = spoil(child, failure, draws)
     else:
         child, words = rewrite_text(parent.text, draws)
         child += "\n"
-    wanted = reply_format(request.system + "\n" + request.prompt)
-    reply = frame(parent, child, words, wanted=wanted, draws=draws)
+    reply = frame(parent, child, words, wanted=reply_format(asked), draws=draws)
     if failure == "truncated":
         opened = max(reply.rfind("```", 0, len(reply) - 6), 0)
         return reply[: draws.integer(opened + 12, max(len(reply) - 8, opened + 12))], "length"

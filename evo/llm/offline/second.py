@@ -18,19 +18,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import NamedTuple
 
 from evo.keyed import KeyedStream
+from evo.llm.offline.formats import Parent, make_parent
 from evo.llm.offline.problems import NUMBER, find_problem, read_problem
 from evo.llm.offline.program import find_bank, parse, read_chain, write_chain
 from evo.llm.offline.texts import sentences_of
 
-HEEDED = 0.6
-"""Probability that feedback is used."""
-
-ACCURACY = 0.85
-"""Probability that a critic's score is on the right side of the middle."""
-
+HEEDED = 0.6  # probability that feedback is used
+ACCURACY = 0.85  # that a critic's score is on the right side of the middle
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _SHOWN = re.compile(
     r"^(?P<words>[^\n]*)\n(?P<fence>`{3,})[^\n`]*\n(?P<text>.*?)^(?P=fence)[ \t]*$",
@@ -43,29 +39,26 @@ _WRONG_FORMAT = re.compile(
 _ASK_FORMAT = "End with a line of the form 'Answer: <number>'."
 
 
-class Shown(NamedTuple):
-    """What a prompt shows beside the text to rewrite: None where it does not."""
-
-    current: str | None
-    partner: str | None
-    feedback: str | None
-
-
-def read_shown(prompt: str) -> Shown:
-    """Reads which blocks of a prompt are which, and what it says went wrong."""
+def prepare(parent: Parent, prompt: str, key: object) -> tuple[Parent, bool]:
+    """Returns what to rewrite, mixed with a partner and mended, and whether feedback is heeded."""
     blocks = {found["words"].lower(): found["text"] for found in _SHOWN.finditer(prompt)}
     current = next((text for words, text in blocks.items() if words.startswith("current")), None)
     partner = next((text for words, text in blocks.items() if "to mix in" in words), None)
-    told = re.search(r"^What went wrong lately:\n((?:- .*\n?)+)", prompt, re.MULTILINE)
-    return Shown(current, partner, told[1] if told else None)
+    if current is not None:
+        parent = make_parent(parent.language, current)
+    text, python = parent.text, parent.language == "python"
+    if partner is not None:
+        mix = _mix_programs if python else _mix_texts
+        text = mix(text, partner, KeyedStream("mix", text, partner, key))
+    told = re.search(r"^What went wrong lately:\n- ", prompt, re.MULTILINE)
+    heeded = told is not None and KeyedStream("heed", parent.text, key).chance(HEEDED)
+    if heeded and not python:
+        kept = [each for each in sentences_of(text) if not _WRONG_FORMAT.search(each)]
+        text = " ".join(kept if _ASK_FORMAT in kept else [*kept, _ASK_FORMAT]) + "\n"
+    return parent._replace(text=text), heeded
 
 
-def heeds(shown: Shown, parent: str, key: object) -> bool:
-    """Whether feedback is used."""
-    return shown.feedback is not None and KeyedStream("heed", parent, key).chance(HEEDED)
-
-
-def mix_programs(one: str, other: str, draws: KeyedStream) -> str:
+def _mix_programs(one: str, other: str, draws: KeyedStream) -> str:
     """Returns a program with moves of both; the first where they are no chains of one task."""
     found, chain, partner = find_bank(one), read_chain(one), read_chain(other)
     if found is None or chain is None or partner is None or found != find_bank(other):
@@ -79,18 +72,12 @@ def mix_programs(one: str, other: str, draws: KeyedStream) -> str:
     return write_chain(replace(chain, moves=moves), bank)
 
 
-def mix_texts(one: str, other: str, draws: KeyedStream) -> str:
+def _mix_texts(one: str, other: str, draws: KeyedStream) -> str:
     """Returns the sentences that both have, and about two in three of the others."""
     first, second = sentences_of(one), sentences_of(other)
     every = dict.fromkeys([*first, *second])
     kept = [each for each in every if (each in first and each in second) or draws.chance(0.67)]
     return " ".join(kept or first)
-
-
-def mend_text(text: str) -> str:
-    """Returns a text without what asks for a wrong format, and with a right one."""
-    kept = [each for each in sentences_of(text) if not _WRONG_FORMAT.search(each)]
-    return " ".join(kept if _ASK_FORMAT in kept else [*kept, _ASK_FORMAT])
 
 
 def without_digits(reply: str, system: str) -> str:
