@@ -16,7 +16,6 @@ from evo.task import load_task
 
 TASKS = ("cp", "mmd", "ht")
 PARENTS = {name: load_task(name).initial_program for name in TASKS}
-ENTRY = {"cp": "construct_packing", "mmd": "min_max_dist_dim2_16", "ht": "heilbronn_triangle11"}
 
 TOY = '''import math
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from offline_requests import PARENTS, TASKS, ask, post, showing
 
-from evo.llm.offline import OFFLINE_MODELS
 from evo.llm.offline.endpoint import CACHE_BLOCK, respond
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
@@ -27,15 +26,6 @@ def test_only_parent_seed_and_temperature_matter() -> None:
     assert reply() == reply(system="Be bold.", top_p=0.3, user="someone", stop=None)
     assert len({reply(temperature=t / 10) for t in range(21)}) > 3
     assert len({reply(seed=None, system=f"Be bold {k} times.") for k in range(100)}) > 75
-
-
-def test_the_two_names_are_one_model() -> None:
-    replies = {
-        ask(showing(PARENTS["ht"]), seed=8, model=name).text for name in ("offline", "offline-1")
-    }  # fmt: skip
-    assert len(replies) == 1
-    listed = msgspec.json.decode(respond("GET", "/v1/models", b"").content)["data"]
-    assert tuple(model["id"] for model in listed) == tuple(OFFLINE_MODELS)
 
 
 # --- usage and limits
@@ -55,25 +45,6 @@ def test_usage_follows_the_rule(system: str, user: str, seed: int) -> None:
     assert tokens[0] - CACHE_BLOCK < cached <= tokens[0]
     without_system = ask(messages[1:], seed=seed).usage
     assert without_system["prompt_tokens_details"]["cached_tokens"] == 0
-
-
-@given(
-    task=st.sampled_from(TASKS),
-    seed=st.integers(0, 1000),
-    limit=st.integers(1, 2000),
-    name=st.sampled_from(["max_tokens", "max_completion_tokens"]),
-)
-def test_a_limit_of_tokens_cuts_the_reply(task: str, seed: int, limit: int, name: str) -> None:
-    whole = ask(showing(PARENTS[task]), seed=seed)
-    cut = ask(showing(PARENTS[task]), seed=seed, **{name: limit})
-    assert cut.text == whole.text[: 4 * limit]
-    assert cut.usage["completion_tokens"] == min(limit, whole.usage["completion_tokens"])
-    assert cut.usage["prompt_tokens"] == whole.usage["prompt_tokens"]
-    if cut.text != whole.text:
-        assert cut.finish_reason == "length"
-        assert cut.program is None
-    else:
-        assert cut.finish_reason == whole.finish_reason
 
 
 # --- streams
@@ -163,10 +134,8 @@ def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
     assert refusal(body)["status"] == 400
 
 
-@pytest.mark.parametrize("prefix", ["", "/", "/v1/", "/some/proxy/"])
-@pytest.mark.parametrize("suffix", ["", "/", "?version=3"])
-def test_any_prefix_does(prefix: str, suffix: str) -> None:
-    path = f"{prefix}chat/completions{suffix}"
+@pytest.mark.parametrize("path", ["chat/completions", "/proxy/v1/chat/completions/?version=3"])
+def test_any_prefix_does(path: str) -> None:
     assert respond("POST", path, msgspec.json.encode(GOOD)).status == 200
 
 

@@ -16,15 +16,25 @@ import msgspec
 import pytest
 from offline_requests import PARENTS, SEARCH_REPLACE, TAGGED, TASKS, TEXT, TOY, descend, showing
 
-from evo.llm.offline import OFFLINE_VERSION
+from evo.critics import Triple, critic_messages
 from evo.llm.offline.bank import BANKS, WORDS
 from evo.llm.offline.endpoint import respond
 from evo.llm.offline.failures import RATES
+from evo.prompt import Shown, build_messages
+from evo.task import load_task, read_instances
 
 SEEDS = range(10)
 PROBLEM = [{"role": "user", "content": "Problem: Eve has 3 boxes of 8 figs and eats 5. And now?"}]
 ASKED = [{"role": "system", "content": "Step by step. Use units. Answer: <number>"}, *PROBLEM]
 MARKED = f"import os\n# EVOLVE-BLOCK-START\n{TOY}# EVOLVE-BLOCK-END\n"
+WP = load_task("wp").record
+PROBLEMS = [each["prompt"] for each in read_instances(WP)]
+PROBLEMS += [
+    "Problem: A rope is 2.5 km long. How long is it in metres?",
+    "Problem: A pump moves 40 litres per minute for 2 hours. How much is that?",
+    "Problem: Tom has 1,200 coins, loses 150 and finds 20. How many are left?",
+]
+WRONG = "What went wrong lately:\n- instance a: score 0, expected 67, got six seven\n"
 FORMATTED = 'def show(x):\n    """Shows."""\n    return f"{x + 1:.3f} of {2.5 * x}"\n'
 
 
@@ -68,7 +78,40 @@ def requests() -> dict[str, Mapping[str, Any]]:
         "refused": {"messages": [], "seed": 1},
         "another model": {"messages": PROBLEM, "model": "gpt-4"},
     }
-    return rows
+    return rows | {f"2: {name}": {"model": "offline-2"} | row for name, row in of_second().items()}
+
+
+def of_second() -> dict[str, Mapping[str, Any]]:
+    """Requests that version 2 answers otherwise than version 1."""
+    current = {
+        "role": "user",
+        "content": f"Current program:\n{showing(PARENTS['ht'])[0]['content']}",
+    }
+    partner = f"Another program, to mix in (fitness 0.5):\n```python\n{rewritten('ht', 20)}```\n"
+    both = [{"role": "user", "content": partner + current["content"]}]
+    told = [{"role": "user", "content": f"{current['content']}\n{WRONG}"}]
+    other = Shown((1, 0), 0.1, "Check the result before you answer. Read the question twice.")
+    wrong = "You solve problems. Give the answer in words."
+    rust = 'fn main() {\n    let total: u32 = (1..10).sum();\n    println!("{}", total);\n}\n'
+    in_words = {"role": "system", "content": wrong}
+    rows: dict[str, Any] = {
+        "program": showing(PARENTS["cp"]),
+        "mixed programs": both,
+        "program with feedback": told,
+        "text among others": build_messages(WP, TEXT, 0.5, inspirations=[other]),
+        "mixed texts": build_messages(WP, TEXT, 0.5, mixed=[other]),
+        "text with feedback": build_messages(WP, wrong, 0.0, feedback=WRONG),
+        "another language": showing(rust, language="rust"),
+    }
+    for k, problem in enumerate(PROBLEMS):
+        asked = {"role": "user", "content": problem}
+        rows[f"problem {k}"] = [in_words, asked] if k % 3 == 0 else [ASKED[0], asked]
+        rows[f"critic {k}"] = critic_messages("Right?", Triple("s", problem, f"It is {k}."))
+    for name, program in (("sound", PARENTS["cp"]), ("broken", "def f(:")):
+        query = showing(PARENTS["cp"])[0]["content"]
+        triple = Triple("", query, f"```python\n{program}```")
+        rows[f"critic of a {name} program"] = critic_messages("Is it sound?", triple)
+    return {name: {"messages": messages} for name, messages in rows.items()}
 
 
 def digest(fields: Mapping[str, Any]) -> str:
@@ -87,7 +130,11 @@ def digests() -> dict[str, str]:
         "failures": RATES,
         "words": WORDS,
     }
-    return {name: digest(fields) for name, fields in requests().items()} | {
+    made = {name: digest(fields) for name, fields in requests().items()}
+    for kind in ("2: problem ", "2: critic "):  # one row for all
+        many = "".join(made.pop(name) for name in list(made) if name.startswith(kind))
+        made[f"{kind.strip()}s"] = hashlib.sha256(many.encode()).hexdigest()
+    return made | {
         name: hashlib.sha256(repr(source).encode()).hexdigest() for name, source in sources.items()
     }
 
@@ -131,12 +178,21 @@ FROZEN = {
     "too long": "900a37e0b779aaa4d8c385da7a9299151cf878c93db591741da5bc3c56929b8a",
     "refused": "fdfca81591de4505cd57d9b93e86e4cec92d20032520cba24e4c4459d634c035",
     "another model": "407e93f545e271fd6a97a0d848916bd5a083cffeb3a430e64c3b8eb1beec7f4d",
+    "2: program": "7d75e96d59825adc11140a0691e73ddd015a38f42d3a8fed1fadad82d10873a6",
+    "2: mixed programs": "a5a1acbdefb6f4e8a3d95d9e26b30c7380b8f8abcf470f4f070a4e2b6ea65a32",
+    "2: program with feedback": "77926e9805ab4311974bcc06a9ec965258b570b24fb19c50a9ed9574a872ab69",
+    "2: text among others": "fa01148371dd48a6cea29057f47782e67675f212a6ae9cb429d87571a2f81e45",
+    "2: mixed texts": "e3906aa0ed0320c63d8f91f2467953238a19d4dfa77a82d48f18b2847982b591",
+    "2: text with feedback": "6ef3fbb7a0e53cf332fcffa1f6edf6553b5ae6524e5b5938ff49726bc03d1ae6",
+    "2: another language": "4cf15997af0bd873e7c9cb2122d81e959f1622874fdfe0ab156a7deb5159b0ef",
+    "2: problems": "68f925477ff2008aa9c22f89e36ff1811ac763fefdf380d7681aaba02fe4b3ff",
+    "2: critics": "7cfdc9387736b361420a516f953d102eeec3fa79af0d9afd8223fc939e90eece",
     "initial programs": "cfdc59f88dcdf38584e3de542becdc1390e453fb9aea89c2cf4c7876af915fce",
     "ideas": "71781391a251a8640204b673a5cc78bbaf5dfc626e97698b1e5f365c01e69052",
     "failures": "dca00f6a7a8bfe87a558e0c79662baa573b55d63135fb49fd32b23da5c6fbeb8",
     "words": "53a338790dbeed0b7d1316c65200f3c68fac5cc3b60cfa76d095048a366c647e",
 }
-"""Version 1."""
+"""Versions 1 and 2."""
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +203,8 @@ def found() -> dict[str, str]:
 @pytest.mark.parametrize("name", FROZEN)
 def test_the_answers_of_a_version_never_change(name: str, found: dict[str, str]) -> None:
     assert found[name] == FROZEN[name], (
-        f"the offline model, version {OFFLINE_VERSION!r}, answers differently ({name}): logs name "
-        f"its version, so undo the change or raise OFFLINE_VERSION and freeze the new one here"
+        f"the offline model answers differently ({name}): logs name its version, so undo the "
+        "change or add a version and freeze it here"
     )
 
 

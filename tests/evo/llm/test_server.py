@@ -16,13 +16,14 @@ from typing import Any
 
 import httpx2
 import msgspec
+import numpy as np
 import openai
 import pytest
 from endpoints import connected, serving
 from offline_requests import PARENTS, SEARCH_REPLACE, TOY, ask, showing
 
 from evo.llm.network import OfflineTransport
-from evo.llm.server import FAULTS, OfflineServer, parse_faults
+from evo.llm.server import FAULTS, Latency, OfflineServer, parse_faults
 
 MESSAGES = showing(PARENTS["mmd"])
 
@@ -216,6 +217,14 @@ def test_faults_add_up_to_one_at_most() -> None:
     assert parse_faults(None) == parse_faults("") == {}
     with pytest.raises(ValueError, match="more than 1"):
         parse_faults("drop:0.6,hang:0.5")
+
+
+def test_latency_is_lognormal_and_seeded_by_the_request() -> None:
+    latency = Latency(median=2.0, sigma=0.5)
+    seconds = np.log([latency.seconds(b"%d" % k) for k in range(2000)])
+    assert latency.seconds(b"7") == pytest.approx(np.exp(seconds[7]))
+    assert seconds.mean() == pytest.approx(np.log(2.0), abs=0.05)
+    assert seconds.std() == pytest.approx(0.5, abs=0.05)
 
 
 # --- the request log
