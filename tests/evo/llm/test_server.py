@@ -20,7 +20,7 @@ import numpy as np
 import openai
 import pytest
 from endpoints import connected, serving
-from offline_requests import PARENTS, SEARCH_REPLACE, TOY, ask, showing
+from offline_requests import PARENTS, ask, showing
 
 from evo.llm.network import OfflineTransport
 from evo.llm.server import FAULTS, Latency, OfflineServer, parse_faults
@@ -79,32 +79,24 @@ def test_one_connection_serves_many_requests() -> None:
     assert len(ports) == 1
 
 
-BODIES: list[bytes] = [
-    *(
-        msgspec.json.encode({"model": "offline", "messages": messages, "seed": seed, **fields})
-        for messages in (showing(PARENTS["cp"], system="Be brief."), showing(TOY))
-        for seed in (1, 2, None)
-        for fields in ({}, {"stream": True}, {"max_tokens": 30}, {"temperature": 9})
-    ),
-    msgspec.json.encode({"model": "offline", "messages": showing(TOY, system=SEARCH_REPLACE)}),
-    msgspec.json.encode({"model": "another"}),
-    b"",
-    b"{",
-    "{é}".encode("latin-1"),
-]
-
-
 def test_in_process_and_over_http_the_bytes_are_equal() -> None:
-    requests = [("POST", "/chat/completions", body) for body in BODIES]
+    fields: list[dict[str, Any]] = [{}, {"stream": True}, {"max_tokens": 30}, {"temperature": 9}]
+    bodies = [
+        *(body(**each) for each in fields),
+        body(model="another"),
+        b"",
+        "{é}".encode("latin-1"),
+    ]
+    requests = [("POST", "/chat/completions", content) for content in bodies]
     requests += [("GET", "/models", b""), ("GET", "/other", b""), ("POST", "/other", b"{}")]
     with (
         OfflineServer() as server,
         httpx2.Client(trust_env=False) as network,
         httpx2.Client(transport=OfflineTransport()) as process,
     ):
-        for method, path, body in requests:
-            near = process.request(method, "http://localhost/v1" + path, content=body)
-            far = network.request(method, server.url + path, content=body)
+        for method, path, content in requests:
+            near = process.request(method, "http://localhost/v1" + path, content=content)
+            far = network.request(method, server.url + path, content=content)
             assert (near.status_code, near.content) == (far.status_code, far.content)
             assert near.headers["content-type"] == far.headers["content-type"]
 
@@ -156,38 +148,31 @@ def test_a_body_that_breaks_off_is_no_request(tmp_path: Path) -> None:
 # --- faults
 
 
-def outcomes(server: OfflineServer, requests: int, rounds: int = 1) -> list[object]:
-    """HTTP status of each request, or `drop`; each request is made once per round."""
+def outcomes(server: OfflineServer, requests: int) -> list[object]:
+    """HTTP status of each request, or `drop`."""
     found: list[object] = []
     with connected(server.url) as connection:
-        for _ in range(rounds):
-            for seed in range(requests):
-                try:
-                    found.append(post(connection, body(seed, max_tokens=1))[0])
-                except http.client.RemoteDisconnected:
-                    connection.close()  # and the next request opens it again
-                    found.append("drop")
+        for seed in range(requests):
+            try:
+                found.append(post(connection, body(seed, max_tokens=1))[0])
+            except http.client.RemoteDisconnected:
+                connection.close()  # and the next request opens it again
+                found.append("drop")
     return found
 
 
-def test_faults_come_at_their_rates_and_are_seeded() -> None:
+def test_faults_come_at_their_rates_and_are_seeded_and_a_repeat_draws_anew() -> None:
     faults = "rate_limit:0.2,server_error:0.1,drop:0.1"
     with OfflineServer(faults=faults) as server:
-        first = outcomes(server, 250)
+        first, again = outcomes(server, 250), outcomes(server, 250)
     with OfflineServer(faults=faults) as server:
-        assert outcomes(server, 250) == first
+        assert outcomes(server, 250) == first != again
     count = Counter(first)
     assert count.keys() == {200, 429, 500, "drop"}
     for outcome, rate in ((200, 0.6), (429, 0.2), (500, 0.1), ("drop", 0.1)):
         assert abs(count[outcome] / 250 - rate) < 4 * (rate * (1 - rate) / 250) ** 0.5
-
-
-def test_a_repeated_request_draws_anew() -> None:
-    with OfflineServer(faults="server_error:0.5") as server:
-        found = outcomes(server, 30, rounds=12)
-    rounds = [found[k : k + 30] for k in range(0, 360, 30)]
-    assert all(200 in attempts for attempts in zip(*rounds, strict=True))
-    assert rounds[0] != rounds[1]
+    spared = sum(one == 200 for one, before in zip(again, first, strict=True) if before != 200)
+    assert spared > 0.3 * (250 - count[200])  # so that a retry can succeed
 
 
 def test_a_hang_ends_when_the_client_leaves(tmp_path: Path) -> None:
@@ -204,15 +189,10 @@ def test_a_hang_ends_when_the_client_leaves(tmp_path: Path) -> None:
             time.sleep(0.01)
 
 
-@pytest.mark.parametrize(
-    "text", ["slow:0.1", "drop", "drop:", "drop:x", "drop:-0.1", "drop:1.1", "drop:nan", "0.5"]
-)
-def test_unknown_faults_are_refused_with_the_options(text: str) -> None:
-    with pytest.raises(ValueError, match=", ".join(FAULTS)):
-        parse_faults(text)
-
-
-def test_faults_add_up_to_one_at_most() -> None:
+def test_unknown_faults_are_refused_with_the_options() -> None:
+    for text in ("slow:0.1", "drop", "drop:", "drop:x", "drop:-0.1", "drop:1.1", "drop:nan", "0.5"):
+        with pytest.raises(ValueError, match=", ".join(FAULTS)):
+            parse_faults(text)
     assert parse_faults(" drop:0.5 , hang:0.5,") == {"drop": 0.5, "hang": 0.5}
     assert parse_faults(None) == parse_faults("") == {}
     with pytest.raises(ValueError, match="more than 1"):
