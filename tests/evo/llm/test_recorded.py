@@ -32,25 +32,14 @@ def recorded(*children: Child, **settings: object) -> RecordedModel:
     return RecordedModel(children, model=Model(name="m"), sampling=sampling, **settings)
 
 
-def test_each_child_gets_its_own_reply_and_attempts_in_any_order():
-    places = [(g, i) for g in (1, 2) for i in (0, 1, 2)]
-    model: Caller = recorded(*(child(*place) for place in places))
-    for generation, index in reversed(places):
-        call = model.call(PROMPT, seed=99, generation=generation, index=index)
-        assert call.reply == f"reply {generation}.{index}"
-        assert (call.attempts, call.finish_reason, call.reasoning) == (
-            ATTEMPTS,
-            "length",
-            "because",
-        )
-    assert model.differing == []
-
-
-def test_differing_prompts_are_listed_in_order_and_once():
-    model = recorded(child(2, 0), child(1, 1), child(1, 0))
+def test_each_child_gets_its_own_reply_and_differing_prompts_are_listed_in_order_and_once():
+    model: Caller = recorded(child(2, 0), child(1, 1), child(1, 0))
     other = [*PROMPT, {"role": "user", "content": "more"}]
     for generation, index, prompt in [(2, 0, other), (1, 1, other), (1, 0, PROMPT), (2, 0, other)]:
-        model.call(prompt, seed=1, generation=generation, index=index)
+        call = model.call(prompt, seed=99, generation=generation, index=index)
+        assert call.reply == f"reply {generation}.{index}"
+        assert (call.attempts, call.reasoning) == (ATTEMPTS, "because")
+        assert call.finish_reason == "length"
     assert model.differing == [(1, 1), (2, 0)]
 
 

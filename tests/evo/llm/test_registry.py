@@ -1,7 +1,5 @@
 """What is known of models."""
 
-import tomllib
-
 import msgspec
 import pytest
 
@@ -17,11 +15,13 @@ def no_user_file(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def file(tmp_path):
+def file(tmp_path, monkeypatch):
+    """Makes a file of models that `EVO_MODELS` names."""
     path = tmp_path / "models.toml"
 
     def write(text):
         path.write_text(text, encoding="utf-8")
+        monkeypatch.setenv("EVO_MODELS", str(path))
         return path
 
     return write
@@ -50,21 +50,19 @@ def test_every_shipped_model_survives_a_log_and_its_defaults_are_in_range(name):
 
 
 def test_a_users_file_adds_and_replaces(file, monkeypatch):
-    path = file('["my.model"]\nbase_url = "http://h/v1"\n["qwen3-8b"]\ninput_price = 0\n')
-    assert "my.model" not in load_models()
-    monkeypatch.setenv("EVO_MODELS", str(path))
+    text = '["my.model"]\nbase_url = "http://h/v1"\n["qwen3-8b"]\ninput_price = 0\n'
+    path = file(text + '[m]\nomit = ["seed"]\n[m.extra_body]\ntop_k = 20\n')
     assert find_model("my.model").base_url == "http://h/v1"
     replaced = load_models()["qwen3-8b"]
     assert (replaced.active_parameters, replaced.input_price) == (None, 0)
+    assert find_model("m").extra_body == {"top_k": 20, "seed": None}
     monkeypatch.delenv("EVO_MODELS")
+    assert "my.model" not in load_models()
     monkeypatch.setattr(registry, "USER_FILE", path)
     assert find_model("my.model").name == "my.model"
-
-
-def test_fields_to_omit_become_none_in_the_request(file, monkeypatch):
-    text = '[m]\nomit = ["seed"]\n[m.extra_body]\ntop_k = 20\n'
-    monkeypatch.setenv("EVO_MODELS", str(file(text)))
-    assert load_models()["m"].extra_body == {"top_k": 20, "seed": None}
+    monkeypatch.setenv("EVO_MODELS", "none.toml")
+    with pytest.raises(ModelError, match="cannot read"):
+        load_models()
 
 
 @pytest.mark.parametrize(
@@ -86,29 +84,21 @@ def test_fields_to_omit_become_none_in_the_request(file, monkeypatch):
         ("[m\n", "not TOML"),
     ],
 )
-def test_mistakes_in_a_file_are_named(file, monkeypatch, text, message):
+def test_mistakes_in_a_file_are_named(file, text, message):
     path = file(text)
-    monkeypatch.setenv("EVO_MODELS", str(path))
     with pytest.raises(ModelError, match=message) as raised:
         load_models()
     assert str(path) in str(raised.value)
 
 
-def test_a_file_that_is_asked_for_must_exist(tmp_path, monkeypatch):
-    monkeypatch.setenv("EVO_MODELS", str(tmp_path / "none.toml"))
-    with pytest.raises(ModelError, match="cannot read"):
-        load_models()
-
-
-def test_an_unknown_name_says_what_is_meant_what_is_known_and_how_to_add_it(file, monkeypatch):
+def test_an_unknown_name_says_what_is_meant_what_is_known_and_how_to_add_it(file):
     with pytest.raises(ModelError) as raised:
         find_model("qwen3-8")
     message = str(raised.value)
     assert "did you mean 'qwen3-8b'?" in message
     assert all(name in message for name in load_models())
     lines = [line.strip() for line in message.splitlines() if line.startswith("    ")]
-    tomllib.loads("\n".join(lines))
-    monkeypatch.setenv("EVO_MODELS", str(file("\n".join(lines))))
+    file("\n".join(lines))
     assert "qwen3-8" in load_models()
 
 
@@ -120,21 +110,12 @@ def test_sampling_defaults_to_the_models_and_takes_what_is_given():
     assert (given.temperature, given.top_p, given.max_tokens) == (0.0, 1.0, 1)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"temperature": -0.1},
-        {"temperature": 2.1},
-        {"temperature": float("nan")},
-        {"top_p": 0},
-        {"top_p": 1.5},
-        {"max_tokens": 0},
-        {"max_tokens": 1.5},
-        {"max_tokens": True},
-        {"max_tokens": 10_000},
-    ],
-)
-def test_sampling_out_of_range_names_the_setting_and_the_value(setting):
-    ((name, value),) = setting.items()
-    with pytest.raises(ValueError, match=rf"{name}: expected .* got {value!r}"):
-        resolve_sampling(Model(name="m", context=10_000), **setting)
+WRONG = {"temperature": [-0.1, 2.1, float("nan")], "top_p": [0, 1.5]}
+WRONG["max_tokens"] = [0, 1.5, True, 10_000]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_sampling_out_of_range_names_the_setting_and_the_value(name):
+    for value in WRONG[name]:
+        with pytest.raises(ValueError, match=rf"{name}: expected .* got {value!r}"):
+            resolve_sampling(Model(name="m", context=10_000), **{name: value})
