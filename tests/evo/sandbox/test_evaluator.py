@@ -9,14 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from endpoints import together
 from toy import HURRY, LIMITS, SCORE, Remnants, make_task
 
 from evo import sandbox
-from evo.records import Evaluation, Limits
+from evo.records import Limits
 from evo.sandbox import Evaluator, EvaluatorClosed, SandboxError
 from evo.sandbox import evaluator as driver
 from evo.sandbox.messages import Ready
@@ -78,17 +78,30 @@ def test_programs_that_fail_are_told_why(evaluator: Evaluator, name: str) -> Non
     assert (evaluation.error or "").count("File ") <= 1  # no frame but the program's
 
 
+DRAWING = """
+import random
+import numpy as np
+def score(value):
+    return {"fitness": random.random() + np.random.rand()}
+"""
+
+
 def test_evaluation_is_a_function_of_the_program(evaluator: Evaluator) -> None:
-    task = make_task()
-    values = [
-        evaluator.evaluate(task, RANDOM, LIMITS, keep_value=True).value,
-        evaluator.evaluate(task, f"{RANDOM}#", LIMITS, keep_value=True).value,
-        evaluator.evaluate(task, RANDOM, LIMITS, keep_value=True).value,
-    ]
+    def found(by: Evaluator, program: str, draw: int = 0, seed: int = 0) -> tuple[object, object]:
+        how = {"keep_value": True, "draw": draw, "seed": seed}
+        made = by.evaluate(make_task(DRAWING), program, LIMITS, **how)  # type: ignore[arg-type]
+        assert made.value is not None
+        return made.value, made.fitness
+
+    first, other = (found(evaluator, f"{RANDOM}{end}") for end in ("", "#"))
+    assert found(evaluator, RANDOM) == first == found(evaluator, RANDOM, seed=8)
+    assert all(one != its for one, its in zip(first, other, strict=True))
     with Evaluator(1) as another:
-        values.append(another.evaluate(task, RANDOM, LIMITS, keep_value=True).value)
-    assert values[0] is not None
-    assert values[0] == values[2] == values[3] != values[1]
+        assert found(another, RANDOM) == first
+    # Later draws are keyed by run seed and draw, and never by the program.
+    later = found(evaluator, RANDOM, 1, 7)
+    assert later == found(evaluator, f"{RANDOM}#", 1, 7)
+    assert later not in (found(evaluator, RANDOM, 2, 7), found(evaluator, RANDOM, 1, 8), first)
 
 
 def test_a_value_is_scored_within_the_limits_of_its_own_request(evaluator: Evaluator) -> None:
@@ -99,30 +112,6 @@ def test_a_value_is_scored_within_the_limits_of_its_own_request(evaluator: Evalu
     for memory in (900, 1000):
         limits = Limits(seconds=30, memory_mb=memory)
         assert evaluator.evaluate(task, GOOD, limits).fitness == memory
-
-
-def test_randomness_of_an_evaluator_is_keyed_by_the_program(evaluator: Evaluator) -> None:
-    task = make_task(
-        "import random\nimport numpy as np\n"
-        "def score(value):\n    return {'fitness': random.random() + np.random.rand()}"
-    )
-    fitness = [evaluator.evaluate(task, f"{GOOD}{end}", LIMITS).fitness for end in ("", "#", "")]
-    assert fitness[0] == fitness[2] != fitness[1]
-
-
-def test_later_draws_are_keyed_by_seed_and_draw_and_never_by_the_program(
-    evaluator: Evaluator,
-) -> None:
-    def value(program: str, draw: int, seed: int) -> object:
-        return evaluator.evaluate(
-            make_task(), program, LIMITS, keep_value=True, draw=draw, seed=seed
-        ).value
-
-    first = value(RANDOM, 1, 7)
-    assert first == value(f"{RANDOM}#", 1, 7)
-    others = [value(RANDOM, 2, 7), value(RANDOM, 1, 8), value(RANDOM, 0, 7)]
-    assert all(other != first for other in others)
-    assert value(RANDOM, 0, 7) == value(RANDOM, 0, 8)
 
 
 def test_paths_in_errors_are_shortened_in_time_linear_in_their_length() -> None:
@@ -188,45 +177,27 @@ def test_output_is_kept_in_errors_only(evaluator: Evaluator) -> None:
 def test_many_threads_share_the_workers(remnants: Remnants) -> None:
     programs = [f"def construct():\n    return [[{i}, {i}]] * 4" for i in range(40)]
     tasks = [make_task(), make_task(SCORE + "#")]
-    with Evaluator(2) as evaluator, ThreadPoolExecutor(12) as threads:
-        found = list(
-            threads.map(
-                lambda i: evaluator.evaluate(tasks[i % 2], programs[i], LIMITS).fitness,
-                range(len(programs)),
-            )
+    with Evaluator(2) as evaluator:
+        found = together(
+            40, lambda i: evaluator.evaluate(tasks[i % 2], programs[i], LIMITS).fitness
         )
     assert found == [float(i) for i in range(len(programs))]
-    assert remnants.count()["threads"] == threading.active_count()
-
-
-def test_nothing_starts_before_the_first_use(remnants: Remnants) -> None:
-    before = remnants.count()
-    with Evaluator(3):
-        assert remnants.settled(before) == before
 
 
 def test_closing_wakes_every_waiting_thread(remnants: Remnants) -> None:
     before = remnants.count()
     evaluator = Evaluator(2)
+    assert remnants.settled(before) == before  # nothing starts before the first use
     evaluator.evaluate(make_task(), GOOD, LIMITS)
-    outcomes: list[BaseException | Evaluation] = []
-
-    def evaluate() -> None:
-        try:
-            outcomes.append(evaluator.evaluate(make_task(), SLEEP, Limits(seconds=600)))
-        except EvaluatorClosed as error:
-            outcomes.append(error)
-
-    threads = [threading.Thread(target=evaluate) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.7)
+    threading.Timer(0.7, evaluator.close).start()
     began = time.monotonic()
-    evaluator.close()
-    for thread in threads:
-        thread.join()
+
+    def evaluate(_: int) -> None:
+        with pytest.raises(EvaluatorClosed):
+            evaluator.evaluate(make_task(), SLEEP, Limits(seconds=600))
+
+    together(5, evaluate)
     assert time.monotonic() - began < 120  # the programs would take 600 s
-    assert [type(outcome) for outcome in outcomes] == [EvaluatorClosed] * 5
     assert remnants.settled(before) == before
     with pytest.raises(EvaluatorClosed):
         evaluator.evaluate(make_task(), GOOD, LIMITS)

@@ -179,71 +179,60 @@ def test_subprocesses_draw_keyed_random_numbers(evaluator: Evaluator) -> None:
     assert found[0].metrics == found[2].metrics != found[1].metrics
 
 
+SIGNS = [
+    ("{'combined_score': 0.0, 'error': 'broke'}", "error", "broke"),
+    ("{'combined_score': 0.9, 'timeout': True}", "timeout", "timed out"),
+    ("{'combined_score': float('nan')}", "invalid", "not finite"),
+    ("{'combined_score': 10**400}", "invalid", "not finite"),
+    ("{'combined_score': -(10**400)}", "invalid", "not finite"),
+    ("{'combined_score': 'high'}", "invalid", "must be a number"),
+    ("{'note': 'text'}", "invalid", "no finite number"),
+    ("{'combined_score': 0.5, 'error': ''}", "ok", ""),
+    ("{'combined_score': 0.5, 'timeout': False, 'error': 0.0}", "ok", ""),
+    ("[1.0]", "error", "must return a dict"),
+    ("1 / 0", "error", "ZeroDivisionError"),
+    ("__import__('os')._exit(0)", "error", "without returning"),
+    ("{'error': 'x' * 1_000_000}", "error", "xxx"),
+    ("{'combined_score': 'x' * 1_000_000}", "invalid", "must be a number"),
+    ("{'combined_score': 1.0, 'k' * 1_000_000: 1.0}", "invalid", "too long"),
+    ("{str(i): 1.0 for i in range(50_000)}", "invalid", "too many"),
+]
+CANNOT_RUN = [
+    ("import sklearn_missing.svm", "pip install sklearn_missing"),
+    ("import openevolve.database", "pip install openevolve"),
+    ("def other(path): pass", "defines no function evaluate(program_path)"),
+    ("def evaluate(path:", "SyntaxError"),
+]
+
+
 @pytest.mark.parametrize(
-    ("result", "status", "says"),
+    ("source", "status", "says"),
     [
-        ("{'combined_score': 0.0, 'error': 'broke'}", "error", "broke"),
-        ("{'combined_score': 0.9, 'timeout': True}", "timeout", "timed out"),
-        ("{'combined_score': float('nan')}", "invalid", "not finite"),
-        ("{'combined_score': 10**400}", "invalid", "not finite"),
-        ("{'combined_score': -(10**400)}", "invalid", "not finite"),
-        ("{'combined_score': 'high'}", "invalid", "must be a number"),
-        ("{'note': 'text'}", "invalid", "no finite number"),
-        ("{'combined_score': 0.5, 'error': ''}", "ok", ""),
-        ("{'combined_score': 0.5, 'timeout': False, 'error': 0.0}", "ok", ""),
-        ("[1.0]", "error", "must return a dict"),
-        ("1 / 0", "error", "ZeroDivisionError"),
-        ("__import__('os')._exit(0)", "error", "without returning"),
-        ("{'error': 'x' * 1_000_000}", "error", "xxx"),
-        ("{'combined_score': 'x' * 1_000_000}", "invalid", "must be a number"),
-        ("{'combined_score': 1.0, 'k' * 1_000_000: 1.0}", "invalid", "too long"),
-        ("{str(i): 1.0 for i in range(50_000)}", "invalid", "too many"),
+        *((f"def evaluate(path):\n    return {result}", *rest) for result, *rest in SIGNS),
+        *((source, "error", says) for source, says in CANNOT_RUN),
     ],
 )
-def test_signs_of_failure(evaluator: Evaluator, result: str, status: str, says: str) -> None:
-    found = run(evaluator, f"def evaluate(path):\n    return {result}")
+def test_signs_of_failure(evaluator: Evaluator, source: str, status: str, says: str) -> None:
+    found = run(evaluator, source)
     assert found.status == status
     assert says in (found.error or "")
     assert len(found.error or "") < 10_000  # a log keeps no endless texts
     assert len(found.metrics) < 2
 
 
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        ("import sklearn_missing.svm", "pip install sklearn_missing"),
-        ("import openevolve.database", "pip install openevolve"),
-        ("def other(path): pass", "defines no function evaluate(program_path)"),
-        ("def evaluate(path:", "SyntaxError"),
-    ],
-)
-def test_evaluators_that_cannot_run(evaluator: Evaluator, source: str, says: str) -> None:
-    found = run(evaluator, source)
-    assert found.status == "error"
-    assert says in (found.error or "")
-
-
 def test_text_evolves(evaluator: Evaluator) -> None:
     text = "Think step by step.\n\u00e9"
-    shared = run(
-        evaluator,
-        "def evaluate(path):\n    return {'combined_score': len(open(path).read())}",
-        text,
-        evolves="text",
-    )
-    apart = evaluator.evaluate(
-        make_task("def score(text):\n    return {'fitness': len(text)}", evolves="text"),
-        text,
-        LIMITS,
-    )
-    assert shared.fitness == apart.fitness == len(text)
+    read = "def evaluate(path):\n    return {'combined_score': len(open(path).read())}"
+    shared = run(evaluator, read, text, evolves="text")
+    task = make_task("def score(text):\n    return {'fitness': len(text)}", evolves="text")
+    assert shared.fitness == evaluator.evaluate(task, text, LIMITS).fitness == len(text)
 
 
 @pytest.mark.parametrize("name", ["../../forged.py", "/tmp/forged.py", "a/../../../forged.py"])
 def test_files_out_of_a_forged_log_stay_in_the_folder(evaluator: Evaluator, name: str) -> None:
     source = "def evaluate(path):\n    return {'combined_score': 1.0}"
-    task = folder(source, files={"evaluator.py": source, "initial_program.py": "", name: "x = 1"})
-    evaluation = evaluator.evaluate(task, PROGRAM, LIMITS)
+    files = {"evaluator.py": source, "initial_program.py": "", name: "x = 1"}
+    evaluation = run(evaluator, source, files=files)
     assert evaluation.status == "error"
     assert f"files below the task's folder, got {name!r}" in (evaluation.error or "")
     assert not Path("/tmp/forged.py").exists()

@@ -15,6 +15,8 @@ from hypothesis.extra import numpy as arrays
 from evo.sandbox.values import UnsendableError, decode, encode, to_lists
 
 LIMIT = 1 << 20
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
 plain = st.recursive(
     st.none()
     | st.booleans()
@@ -37,9 +39,7 @@ numeric = (
 
 @given(plain)
 def test_plain_data_comes_back_as_it_was(value: Any) -> None:
-    found = decode(encode(value, max_bytes=LIMIT))
-    assert found == value
-    assert repr(found) == repr(value)
+    assert repr(decode(encode(value, max_bytes=LIMIT))) == repr(value)
 
 
 @given(arrays.arrays(numeric, arrays.array_shapes(min_dims=0, min_side=0)))
@@ -96,6 +96,7 @@ def test_forged_arrays_decode_or_raise_value_error(
         ("\ud800", "surrogates"),
         ({"\ud800": 1}, "surrogates"),
         (iter([1]), "'list_iterator'"),
+        (ENDLESS, "recursion"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -117,14 +118,5 @@ def test_size_is_capped(value: Any) -> None:
 
 def test_nested_lists() -> None:
     value = {"a": (np.ones((1, 2)), [np.arange(2)]), "b": "text"}
-    assert to_lists(decode(encode(value, max_bytes=LIMIT))) == {
-        "a": [[[1.0, 1.0]], [[0, 1]]],
-        "b": "text",
-    }
-
-
-def test_what_nests_without_end_is_refused() -> None:
-    endless: list[Any] = []
-    endless.append(endless)
-    with pytest.raises(UnsendableError, match="recursion"):
-        encode(endless, max_bytes=LIMIT)
+    found = to_lists(decode(encode(value, max_bytes=LIMIT)))
+    assert found == {"a": [[[1.0, 1.0]], [[0, 1]]], "b": "text"}
