@@ -157,6 +157,8 @@ def test_help_is_quick_and_loads_nothing_heavy():
 
 def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
     pool(here / "logs", runs=4, generations=6, children=2)
+    assert run("plan", "logs", "--budget", "16", "--best", "0") == 2
+    assert "expected best= to be the best known fitness, got 0.0" in capsys.readouterr().err
     assert run("plan", "logs", "--budget", "16", "--tau", "0.9") == 0
     out = capsys.readouterr().out
     assert "spend it on" in out
