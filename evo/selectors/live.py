@@ -255,10 +255,11 @@ class RowSamples(Choices):
         cost_weight: float,
         seed: int,
     ) -> None:
-        if not callable(agent) or not rows or isinstance(rows, str | bytes | Mapping):
+        foreign = isinstance(rows, str | bytes | Mapping) or hasattr(rows, "iloc")
+        if rows is None or foreign or not len(rows) or not callable(agent):
             raise ValueError(
-                "evaluate and data: expected agent(row, **choice) and rows, got "
-                f"{agent!r} and {rows!r}"
+                "evaluate and data: expected agent(row, **choice) and a list of rows (of a frame: "
+                f'frame.to_dict("records")), got {agent!r} and {rows!r}'
             )
         if not 0.0 <= cost_weight < float("inf"):
             raise ValueError(f"cost_weight: expected a number of at least 0, got {cost_weight!r}")
@@ -318,17 +319,32 @@ class RowSamples(Choices):
             said = self._agent(self._rows[row], **self.values[k])
             if inspect.iscoroutine(said):
                 said = asyncio.run(said)
-            score, cost = said if isinstance(said, tuple) else (said, 0.0)
+            score, cost = _score_and_cost(said)
             line = Scored(
                 choice=k,
                 row=row,
-                score=None if score is None or math.isnan(score) else float(score),
-                cost=float(cost),
+                score=score if math.isfinite(score) else None,
+                cost=cost,
                 seconds=time.monotonic() - began,
             )
             self._writer.append(line)
         score = math.nan if line.score is None else line.score - self._weight * line.cost
         return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)
+
+
+def _score_and_cost(said: Any) -> tuple[float, float]:
+    """What an agent said, as numbers; NaN for no score."""
+    try:
+        score, cost = said if isinstance(said, tuple) else (said, 0.0)
+        score, cost = math.nan if score is None else float(score), float(cost)
+    except (TypeError, ValueError):
+        score, cost = math.nan, math.nan
+    if not 0.0 <= cost < math.inf:
+        raise ValueError(
+            "evaluate: expected the agent to return a score, None for none, or (score, cost) with "
+            f"a cost of at least 0, got {said!r}"
+        )
+    return score, cost
 
 
 def _with_text(header: Header, text: str | None) -> Configuration:

@@ -1,12 +1,14 @@
 """Live selections: samples are runs, problems of a data set, or rows for an agent of one's own."""
 
 import json
+import math
 import re
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from evo_runs import write_task
 
@@ -279,6 +281,26 @@ def test_an_agent_may_be_a_coroutine_and_fail(tmp_path: Path) -> None:
     assert made.mean.tolist() == [0.375, 0.5625]
 
 
+@pytest.mark.parametrize("said", ["high", (0.5,), (0.5, math.nan), (0.5, -1.0), [0.5, 1.0]])
+def test_what_an_agent_may_not_say_is_told_and_nothing_of_it_is_kept(
+    tmp_path: Path, said: Any
+) -> None:
+    given = {"data": ROWS, "log_dir": tmp_path / "s", "progress": False}
+    with pytest.raises(ValueError, match="expected the agent to return a score"):
+        evo.select_best(MODELS, evaluate=lambda row, **choice: said, **given)
+    assert (tmp_path / "s" / "agent.jsonl").read_bytes() == b""
+
+
+def test_a_score_that_is_no_number_is_a_failure_now_and_when_it_goes_on(tmp_path: Path) -> None:
+    def endless(row: dict[str, int], *, skill: float) -> float:
+        return math.inf if row["n"] % 2 else skill
+
+    given: dict[str, Any] = {"evaluate": endless, "data": ROWS, "log_dir": tmp_path / "s"}
+    made = evo.select_best({"skill": [0.2, 0.8]}, progress=False, **given)
+    assert made.failures.sum() > 0
+    assert repr(evo.select_best({"skill": [0.2, 0.8]}, progress=False, **given)) == repr(made)
+
+
 RUNS, ROW = (evo.select_best, [{"children": 1}], COMMON), (best, None, {})
 TEXT = (evo.select_best, CHOICES, PROBLEMS)
 
@@ -303,7 +325,8 @@ TEXT = (evo.select_best, CHOICES, PROBLEMS)
         (TEXT, {"choices": [{}, {"text": WP.initial_program}]}, "0 and 1 are the same"),
         (TEXT, {"choices": [{"texts": "a"}]}, "unknown field 'texts'"),
         (TEXT, {"choices": [{"task": WP}, {"task": "wp"}], "task": None}, "share one data set"),
-        (ROW, {"data": None}, "expected agent.row, ..choice. and rows"),
+        (ROW, {"data": None}, "expected agent.row, ..choice. and a list of rows"),
+        (ROW, {"data": pd.DataFrame(ROWS)}, "to_dict"),
         (ROW, {"evaluate": None}, "expected agent"),
         (ROW, {"cost_weight": -1}, "cost_weight"),
         (ROW, {"budget": {"calls": 3}}, "out of samples, cost, seconds"),
