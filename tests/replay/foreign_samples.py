@@ -6,79 +6,42 @@ import sqlite3
 import sys
 import types
 from pathlib import Path
+from unittest import mock
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 """Real logs beside the project, where they exist."""
 
 
 def paper_attempt(status="ok", completion=20):
-    usage = {
-        "prompt_tokens": 100,
-        "completion_tokens": completion,
-        "prompt_tokens_details": {"cached_tokens": 60},
-    }
-    return {
-        "attempt_idx": 0,
-        "status": status,
-        "latency_s": 1.5,
-        "usage": usage if status == "ok" else None,
-        "finish_reason": "stop" if status == "ok" else None,
-        "timed_out": status == "timeout",
-        **({"estimated_output_tokens": 900} if status == "timeout" else {}),
-    }
+    cached = {"prompt_tokens_details": {"cached_tokens": 60}}
+    usage = {"prompt_tokens": 100, "completion_tokens": completion, **cached}
+    late = {"estimated_output_tokens": 900} if status == "timeout" else {}
+    ok = {"usage": usage, "finish_reason": "stop"} if status == "ok" else {"usage": None}
+    return {"attempt_idx": 0, "status": status, "latency_s": 1.5, **ok, **late}
 
 
 def paper_child(idx, fitness, valid, attempts=None):
-    return {
-        "idx": idx,
-        "seed": 3_000_000_000 + idx,
-        "fitness": fitness,
-        "valid": valid,
-        "attempts": [paper_attempt()] if attempts is None else attempts,
-        "final_status": "ok",
-    }
+    attempts = [paper_attempt()] if attempts is None else attempts
+    seed = 3_000_000_000 + idx
+    return {"idx": idx, "seed": seed, "fitness": fitness, "valid": valid, "attempts": attempts}
 
 
 def paper_run():
     """Two generations of three: failures of every kind, one legal zero, two improvements."""
     timeout = [paper_attempt("timeout"), paper_attempt("error:APIError")]
+    first = [(0, 0.0, False), (1, 0.3, True), (2, 0.0, True)]
+    second = [(0, 0.5, True), (1, None, False, timeout), (2, None, False)]
     return {
-        "task": "mmd",
-        "model": "small",
-        "model_name": "small-1b",
-        "C": 6,
-        "T": 2,
-        "N": 3,
-        "seed": 41,
-        "final_fitness": 0.5,
+        "task": "mmd", "model": "small", "model_name": "small-1b", "C": 6, "T": 2, "N": 3,
+        "seed": 41, "final_fitness": 0.5, "flops": {"params_active": 1_000_000},
         "trajectory": [
-            {"generation": 0, "best_fitness": 0.1, "children": [], "gen_time_s": 0.0},
-            {
-                "generation": 1,
-                "best_fitness": 0.3,
-                "parent_fitness": 0.1,
-                "children": [
-                    paper_child(0, 0.0, False),
-                    paper_child(1, 0.3, True),
-                    paper_child(2, 0.0, True),
-                ],
-                "gen_time_s": 9.5,
-            },
-            {
-                "generation": 2,
-                "best_fitness": 0.5,
-                "parent_fitness": 0.3,
-                "children": [
-                    paper_child(0, 0.5, True),
-                    paper_child(1, None, False, timeout),
-                    paper_child(2, None, False),
-                ],
-                "gen_time_s": 4.0,
-            },
+            {"generation": g, "best_fitness": best, "gen_time_s": seconds,
+             "children": [paper_child(*child) for child in children]}
+            for g, best, seconds, children in (
+                (0, 0.1, 0.0, []), (1, 0.3, 9.5, first), (2, 0.5, 4.0, second)
+            )
         ],
-        "wall_time_seconds": 13.5,
-        "flops": {"params_active": 1_000_000},
-    }
+    }  # fmt: skip
 
 
 def write_paper(folder):
@@ -90,17 +53,10 @@ def write_paper(folder):
 
 def openevolve_program(key, iteration, metrics, parent="root", **metadata):
     return {
-        "id": key,
-        "code": f"print({key!r})",
-        "language": "python",
-        "parent_id": parent,
-        "generation": 1,
-        "timestamp": 1000.0 + iteration,
-        "iteration_found": iteration,
-        "metrics": metrics,
-        "metadata": metadata,
-        "prompts": None,
-    }
+        "id": key, "code": f"print({key!r})", "parent_id": parent, "metrics": metrics,
+        "timestamp": 1000.0 + iteration, "iteration_found": iteration, "metadata": metadata,
+        "prompts": None, "language": "python",
+    }  # fmt: skip
 
 
 TIMEOUT = {"error": 0.0, "timeout": True}
@@ -124,15 +80,11 @@ def write_openevolve(folder, code="code"):
         last = 5 if number == 5 else 8
         (inside / "metadata.json").write_text(json.dumps({"last_iteration": last}))
     trace = {
-        "iteration": 4,
-        "timestamp": 1004.0,
-        "parent_id": "b",
-        "child_id": "d",
-        "parent_metrics": {"combined_score": 0.4},
+        "iteration": 4, "timestamp": 1004.0, "parent_id": "b", "child_id": "d",
+        "parent_metrics": {"combined_score": 0.4}, "llm_response": "prose",
         "child_metrics": {"combined_score": float("nan")},
-        "llm_response": "prose",
         "metadata": {"iteration_time": 2.5, "token_usage": USED},
-    }
+    }  # fmt: skip
     (folder / "evolution_trace.jsonl").write_text(json.dumps(trace) + "\n")
     (folder / "logs").mkdir()
     (folder / "logs" / "openevolve_1.log").write_text(
@@ -158,16 +110,10 @@ def write_shinka(folder, *, old=False):
     result = {"content": "reply", "input_tokens": 100, "output_tokens": 7, "thinking_tokens": 3}
     result |= {"system_msg": "Be good.", "msg": "Improve."}
     metadata = {
-        "api_costs": 0.25,
-        "embed_cost": None,
-        "novelty_cost": 0.05,
-        "compute_time": 1.25,
-        "pipeline_seconds": 2.5,
-        "model_name": "m",
-        "temperature": 0.7,
-        "max_tokens": 500,
+        "api_costs": 0.25, "embed_cost": None, "novelty_cost": 0.05, "compute_time": 1.25,
+        "pipeline_seconds": 2.5, "model_name": "m", "temperature": 0.7, "max_tokens": 500,
         "llm_result": result,
-    }
+    }  # fmt: skip
     initial = {"api_costs": 0.0, "compute_time": 1.0}
     rows = [
         ("r", None, 0, 0.1, 1, initial, ""),
@@ -202,39 +148,25 @@ def codeevolve_module():
     """A module that pickles as `codeevolve.database`."""
     module = types.ModuleType("codeevolve.database")
 
-    class Program:
-        def __init__(self, **attributes):
-            self.__dict__ = attributes
+    class Program(types.SimpleNamespace):
+        pass
 
-    class ProgramDatabase:
-        def __init__(self, **attributes):
-            self.__dict__ = attributes
-            self._selection_methods = {"random": self.random_selection}
-
+    class ProgramDatabase(types.SimpleNamespace):
         def random_selection(self):
             raise AssertionError("called while reading")
 
     for found in (Program, ProgramDatabase):
-        found.__module__ = module.__name__
-        found.__qualname__ = found.__name__
+        found.__module__, found.__qualname__ = module.__name__, found.__name__
         setattr(module, found.__name__, found)
     return module
 
 
 def codeevolve_program(module, key, epoch, fitness, *, code=0, error=None, island=0):
     return module.Program(
-        id=key,
-        code=f"# {key}",
-        returncode=code,
-        error=error,
-        eval_metrics={} if code else {"area": 2.0, "eval_time": 0.5},
-        fitness=fitness,
-        parent_id=None,
-        iteration_found=epoch,
-        generation=epoch,
-        island_found=island,
-        model_msg="reply",
-    )
+        id=key, code=f"# {key}", returncode=code, error=error, fitness=fitness, parent_id=None,
+        eval_metrics={} if code else {"area": 2.0, "eval_time": 0.5}, iteration_found=epoch,
+        generation=epoch, island_found=island, model_msg="reply",
+    )  # fmt: skip
 
 
 def write_codeevolve(folder):
@@ -253,37 +185,25 @@ def write_codeevolve(folder):
         make(module, "c", 3, 0.7),
         make(module, "m", 2, 0.9, island=4),
     ]
-    history = [0.0, 0.0, 0.7, 0.7, 0.9]
-    usage = [
-        {"epoch": e, "motive": "generate_prog", "prompt_tok": 10, "compl_tok": e, "model_name": "m"}
-        for e in range(1, 6)
-    ]
     database = module.ProgramDatabase(
         id=0, programs={program.id: program for program in programs}, random_state=random.Random(1)
     )
-    checkpoint = {
-        "prompt_db": module.ProgramDatabase(id=0, programs={}),
-        "sol_db": database,
-        "evolve_state": {
-            "best_fit_hist": history,
-            "avg_fit_hist": [np.float64(value) for value in history],
-            "tok_usage": usage,
-            "errors": [{"epoch": 4, "motive": "sr_evolve_prog", "error_msg": "no such block"}],
-        },
-    }
+    database._selection_methods = {"random": database.random_selection}
+    history = [0.0, 0.0, 0.7, 0.7, 0.9]
+    evolution = {
+        "best_fit_hist": history, "avg_fit_hist": [np.float64(value) for value in history],
+        "errors": [{"epoch": 4, "motive": "sr_evolve_prog", "error_msg": "no such block"}],
+        "tok_usage": [
+            {"epoch": e, "motive": "m", "prompt_tok": 10, "compl_tok": e, "model_name": "m"}
+            for e in range(1, 6)
+        ],
+    }  # fmt: skip
+    prompts = module.ProgramDatabase(id=0, programs={})
+    checkpoint = {"prompt_db": prompts, "sol_db": database, "evolve_state": evolution}
     target = folder / "0" / "ckpt"
     target.mkdir(parents=True)
-    names = ("codeevolve", "codeevolve.database")
-    before = {name: sys.modules.get(name) for name in names}
-    sys.modules.update(dict.fromkeys(names, module))
-    try:
+    with mock.patch.dict(sys.modules, {"codeevolve": module, module.__name__: module}):
         (target / "ckpt_5.pkl").write_bytes(pickle.dumps(checkpoint))
-    finally:
-        for name, old in before.items():
-            if old is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = old
     return folder
 
 

@@ -85,20 +85,6 @@ def test_fitness_at_and_above_one_counts_as_the_ceiling():
         fit_bilinear(frame, ceiling=1.0)
 
 
-@pytest.mark.parametrize(("a", "b"), [(100.0, 0.0), (0.01, -5.0), (1.0, 5.0), (100.0, -5.0)])
-def test_another_scale_needs_its_best_and_then_says_the_same(a, b):
-    frame = bilinear_runs((-0.5, -0.2, -0.2, -0.06), budget=64)
-    other = frame.assign(best_fitness=a * frame["best_fitness"] + b)
-    one, two = fit_bilinear(frame), fit_bilinear(other, best=a + b)
-    for name in ("a", "b", "c"):
-        assert two.coefficients[name] == pytest.approx(one.coefficients[name], rel=1e-6, abs=1e-9)
-    moved = one.coefficients["b0"]["value"] + math.log(a)
-    assert two.coefficients["b0"]["value"] == pytest.approx(moved)
-    assert two.r2 == pytest.approx(one.r2)
-    assert two.optimum(64).probabilities == pytest.approx(one.optimum(64).probabilities)
-    np.testing.assert_allclose(two.predict([4], [8]), a * one.predict([4], [8]) + b)
-
-
 def test_fitness_beyond_the_best_says_what_is_missing():
     frame = bilinear_runs(budget=16)
     far = frame.assign(best_fitness=100 * frame["best_fitness"])

@@ -1,8 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from synthetic_runs import as_frame, bilinear_runs
 
 from replay.depth import depth_breadth, envelope
@@ -110,16 +108,6 @@ def test_of_two_splits_as_near_to_the_middle_the_deeper_is_the_rules():
     assert square.loc[2, ["generations", "children"]].tolist() == [2, 1]
 
 
-def test_runs_that_end_at_one_budget_are_compared_there():
-    """C = 36 as (36, 1), (12, 3), (6, 6), (3, 12), (1, 36): no power of two among the T."""
-    parts = [of_sizes([N], 36 // N) for N in (1, 3, 6, 12, 36)]
-    grid = depth_breadth(pd.concat(parts, ignore_index=True))
-    last = grid.best.set_index("calls").loc[36]
-    assert last["splits"] == 5
-    rules = grid.knowing[grid.knowing["calls"] == 36].set_index("rule")["children"]
-    assert rules.to_dict() == {"depth": 1, "breadth": 36, "square": 6}
-
-
 def test_a_run_with_nothing_is_the_lowest_and_never_averaged():
     """The lucky three of ten runs do not make their split the best."""
     rare, steady = of_sizes([2], 2, range(10)), of_sizes([1], 4, range(10))
@@ -138,36 +126,6 @@ def test_a_run_with_nothing_is_the_lowest_and_never_averaged():
     assert (front["maximum"] < 0.99).all()
 
 
-@settings(max_examples=25)
-@given(
-    seed=st.integers(0, 10_000),
-    a=st.sampled_from([0.01, 1.0, 100.0]),
-    b=st.sampled_from([-5.0, 0.0, 5.0]),
-    gaps=st.booleans(),
-)
-def test_scale_and_origin_of_fitness_change_no_decision(seed, a, b, gaps):
-    rng = np.random.default_rng(seed)
-    frame = of_sizes((1, 2, 5), 8, rng=rng)
-    if gaps:
-        nothing = frame["run"].isin(rng.choice(frame["run"].unique(), 3)) & (
-            frame["generation"] < rng.integers(1, 9)
-        )
-        frame.loc[nothing, "best_fitness"] = np.nan
-    other = frame.assign(best_fitness=a * frame["best_fitness"] + b)
-    one, two = depth_breadth(frame, resamples=50), depth_breadth(other, resamples=50)
-    for name in ("generations", "children", "statistic", "p_best"):
-        assert one.best[name].tolist() == pytest.approx(two.best[name].tolist(), nan_ok=True)
-    for name in ("value", "low", "high", "median"):
-        moved = a * one.cells[name] + b
-        np.testing.assert_allclose(two.cells[name], moved, rtol=1e-9, atol=1e-9 * a)
-    np.testing.assert_allclose(
-        two.knowing["gain"], a * one.knowing["gain"], rtol=1e-6, atol=1e-9 * a
-    )
-    front, far = envelope(frame), envelope(other, best=a + b)
-    assert front.points["children"].tolist() == far.points["children"].tolist()
-    np.testing.assert_allclose(far.collapse["r2"], front.collapse["r2"], rtol=1e-6)
-
-
 def test_the_envelope_rises_and_says_what_it_was_chosen_from():
     points = envelope(bilinear_runs(budget=64)).points
     assert points["maximum"].is_monotonic_increasing
@@ -183,11 +141,6 @@ def test_tokens_are_summed_over_generations():
     calls, tokens = envelope(frame).points, envelope(frame, axis="tokens").points
     np.testing.assert_allclose(tokens["cost"], 150 * calls["cost"])
     np.testing.assert_allclose(tokens["maximum"], calls["maximum"])
-
-
-def test_wall_time_favours_breadth_where_generations_cost_alike():
-    points = envelope(bilinear_runs((-0.5, -0.2, -0.2, 0), budget=64), axis="seconds").points
-    assert points["children"].iloc[0] > 1
 
 
 def test_unknown_costs_are_refused_with_the_known_axes():

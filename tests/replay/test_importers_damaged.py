@@ -143,31 +143,6 @@ def test_wrong_types_and_missing_fields(data):
     assert found <= allowed
 
 
-@given(
-    metrics=st.dictionaries(
-        st.sampled_from(["combined_score", "error", "timeout", "x"]), STRANGE, max_size=4
-    )
-)
-def test_strange_metrics_never_become_a_fitness(metrics):
-    line = {
-        "iteration": 1,
-        "parent_id": "r",
-        "child_id": "a",
-        "parent_metrics": {},
-        "child_metrics": metrics,
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / FILES["openevolve"]
-        path.write_text(json.dumps(line) + "\n")
-        run = None
-        with an_error_at_most(path):
-            (run,) = read(path, "openevolve")
-    fitness = run and run.children[0].evaluation.fitness
-    numbers = [v for v in metrics.values() if type(v) in (int, float) and math.isfinite(v)]
-    if fitness is not None:
-        assert fitness in {*map(float, numbers), sum(numbers) / len(numbers)}
-
-
 @pytest.mark.parametrize(
     "column", ["code", "generation", "combined_score", "correct", "metadata", "public_metrics"]
 )

@@ -113,16 +113,6 @@ def test_what_forks_inherited_is_told_once():
         assert told.tried.sum() == expected.tried.sum() < 8 * 32
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.01, -5.0), (100.0, 5.0), (1.0, 5.0), (100.0, -5.0)])
-def test_scale_and_origin_of_fitness_change_nothing_else(logged, kernel, a, b):
-    columns = ["fitness", "parent_fitness"]
-    moved = fit_kernel(logged[1].assign(**{c: a * logged[1][c] + b for c in columns}), best=a + b)
-    assert (moved.variance, moved.concentration) == (kernel.variance, kernel.concentration)
-    for one, two in zip(kernel.resampled(2, seed=3), moved.resampled(2, seed=3), strict=True):
-        found = two.simulate(16, 4, runs=300, seed=1)
-        np.testing.assert_allclose((found - b) / a, one.simulate(16, 4, runs=300, seed=1))
-
-
 def test_fitness_far_beyond_the_best_says_what_is_missing(logged):
     columns = ["fitness", "parent_fitness"]
     far = logged[1].assign(**{c: 100 * logged[1][c] for c in columns})
