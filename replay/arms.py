@@ -23,17 +23,11 @@ ARMS_KEY = 1  # sets the draws of arms apart from those of the policy, whose key
 
 @dataclass(frozen=True)
 class Logged:
-    """Logged runs, checked.
+    """Logged runs, checked."""
 
-    Attributes:
-        fitness: (runs, generations + 1), NaN while nothing is ok and after a run's end.
-        lengths: (runs,), last logged generation.
-        costs: By unit, (runs, generations + 1).
-    """
-
-    fitness: Floats
-    lengths: Ints
-    costs: dict[str, Floats]
+    fitness: Floats  # (runs, generations + 1), NaN while nothing is ok and after a run's end
+    lengths: Ints  # (runs,), last logged generation
+    costs: dict[str, Floats]  # by unit, (runs, generations + 1)
 
 
 Hindsight = Callable[[Logged, Ints, int, Mapping[str, float]], Ints]
@@ -86,11 +80,7 @@ class Schedule:
 class LoggedArms:
     """Rows of a fitness matrix as the arms of many replicates; see `evo.allocation.Arms`.
 
-    Args:
-        logged: The runs.
-        arms: (replicates, K), which rows are the arms of each replicate.
-        missing: What a run's end does, as in `simulate`.
-        cap: Generations after which an arm is closed, as in `simulate`.
+    `arms`, (replicates, K), are rows; `missing` and `cap` as in `simulate`.
     """
 
     def __init__(
@@ -159,14 +149,8 @@ def pool_of(
 ) -> tuple[Floats, Ints]:
     """Runs of one task, model and N as arms: best fitness by generation, and their lengths.
 
-    Args:
-        frame: Rows of `replay.load`.
-        what: What they are wanted for, in words.
-        lengths: (runs,), generations of each that are used; None: all up to the one from which
-            the run took programs of other runs (column `mixed`), with a warning.
-
-    Raises:
-        ValueError: Several tasks, models or N.
+    `what` says what they are wanted for. Of each run `lengths` generations are used; None: all up
+    to the one from which it took programs of other runs (column `mixed`), with a warning.
     """
     frame = distinct_runs(frame)
     one_family(frame, what)

@@ -141,15 +141,9 @@ def _sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterato
 def regime_test(values: FloatArray, sign: float, seed: int, *, detect: bool = True) -> Row:
     """Best interior cell less the best corner, times `sign`; runs exchanged among the cells.
 
-    Args:
-        values: Of the runs of each cell of one budget, the first and the last being the corners,
-            (runs, cells); NaN where a cell has fewer.
-        sign: 1 for interior, -1 for a corner.
-        seed: Key of the exchanges.
-        detect: Find out which effect would be detected; takes longer.
-
-    Returns:
-        value, low and high (NaN), n, p, p_opposite, detectable.
+    `values`, (runs, cells), are of one budget, corners first and last, NaN where a cell has fewer
+    runs; `sign` is 1 for interior, -1 for a corner. With `detect` it finds, too, which effect
+    would be detected, which takes longer.
     """
     known, means = ~np.isnan(values), np.nanmean(values, axis=0)
     ends, place = values[known], np.nonzero(known)[1]
@@ -172,16 +166,8 @@ def envelope_test(
 ) -> Row:
     """The held-out best over the logarithm of C against the same with C permuted.
 
-    Args:
-        grid: Cells of a sweep.
-        half: See `halves`.
-        degree: 1: what is gained with each doubling of C; 2: the standard deviation of a quadratic
-            fitted to it.
-        seed: Key of the permutations.
-        detect: As for `regime_test`.
-
-    Returns:
-        As `regime_test`.
+    Of degree 1 what is gained with each doubling of C, of degree 2 the standard deviation of a
+    quadratic fitted to it; otherwise as `regime_test`.
     """
     budgets = budgets_of(grid, half)
     away = np.log2([*budgets]) - np.log2([*budgets]).mean()
@@ -224,13 +210,7 @@ def budgets_of(grid: Cells, half: FloatArray) -> dict[int, IntArray]:
 def held_out(values: FloatArray, budgets: Mapping[int, IntArray], half: FloatArray) -> FloatArray:
     """Value of the best split of each budget: chosen on half the runs, scored on the rest.
 
-    Args:
-        values: As of `Cells`, or (worlds, runs, cells) of them.
-        budgets: See `budgets_of`.
-        half: See `halves`.
-
-    Returns:
-        (..., budgets); NaN where runs that were drawn are not deep enough to say.
+    Of `values` (..., runs, cells), (..., budgets); NaN where runs drawn are not deep enough.
     """
     sides = []
     for side in (0, 1):
@@ -250,15 +230,9 @@ def held_out(values: FloatArray, budgets: Mapping[int, IntArray], half: FloatArr
 
 
 def _again(values: FloatArray, groups: IntArray, half: FloatArray) -> FloatArray:
-    """Bootstrap samples of runs within halves, the same in all cells of a group.
+    """Bootstrap samples of runs within halves, (BOOTSTRAPS, runs, cells).
 
-    Args:
-        values: As of `Cells`.
-        groups: Label of each cell, (cells,).
-        half: See `halves`.
-
-    Returns:
-        (BOOTSTRAPS, runs, cells).
+    They are the same in all cells of a group, whose label `groups` (cells,) gives.
     """
     rng = np.random.default_rng(5)
     rows = np.tile(np.arange(len(values))[:, None], (BOOTSTRAPS, 1, values.shape[1]))
@@ -283,13 +257,8 @@ def _tested(
 ) -> Row:
     """A permutation test of `size(data @ weights)`, and the effect that it would detect.
 
-    Args:
-        data: (m,).
-        worlds: Data without an effect, (worlds, m); None: do not ask what is detected.
-        direction: What an effect of 1 adds to data, (m,).
-        order: Permutations, (DRAWS, m).
-        weights: (m, parts).
-        size: From (..., parts) to (...).
+    `data` is (m,), `weights` (m, parts), `order` the permutations (DRAWS, m), `worlds` data without
+    an effect (worlds, m), and `direction` what an effect of 1 adds to data.
     """
     value, null = size(data @ weights), size(data[order] @ weights)
     slack = 1e-12 * float(np.abs(data).max())  # ties up to rounding
@@ -320,10 +289,7 @@ def _tested(
 
 
 def _p(value: FloatArray, drawn: FloatArray, slack: float) -> FloatArray:
-    """Share of draws, the value included, that do at least as well; 1 where it is NaN.
-
-    Of values (...) against draws (..., draws).
-    """
+    """Share of draws (..., draws), the value included, that do as well; 1 where it is NaN."""
     below = (drawn < (value - slack)[..., None]).sum(axis=-1)
     ps = 1 - below / (1 + drawn.shape[-1])
     return np.asarray(np.where(np.isnan(value), 1.0, ps))

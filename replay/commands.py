@@ -239,14 +239,9 @@ def plan(
     parts = groups(load_tables(*logs))
     for group in parts:
         made = make(
-            group.tables.generations,
-            budget=budget,
-            children=group.tables.children,
-            costs=cost,
-            tau=tau,
-            best=best,
-            seed=seed,
-        )
+            group.tables.generations, budget=budget, children=group.tables.children, costs=cost,
+            tau=tau, best=best, seed=seed,
+        )  # fmt: skip
         print(made)
         if not group.is_llm:
             print(f"  {OFFLINE_NOTE}")
@@ -354,14 +349,9 @@ def drive(
     from replay.drivers import drive as run
 
     frame = run(
-        tool,
-        task,
-        calls=calls or 1,
-        seeds=seeds or [40],
-        python=python,
-        model=model,
+        tool, task, calls=calls or 1, seeds=seeds or [40], python=python, model=model,
         log_dir=log_dir,
-    )
+    )  # fmt: skip
     last = frame.groupby("run", sort=False).last()
     rows = [(r.Index, r.generation, f"{r.best_fitness:.5g}", r.source) for r in last.itertuples()]
     print(table(rows, ("run", "generations", "best fitness", "log")))

@@ -83,22 +83,16 @@ class Contest:
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """One policy's replay and what it amounts to.
+    """One policy's replay and what it amounts to; intervals are over runs.
 
-    Attributes:
-        replay: The replay.
-        curve: Mean best fitness by round, intervals over runs, (rounds,).
-        place: Rank among its replicate's arms of each pulled arm, 0 the best, (replicates,
-            rounds); -1 where none was pulled. Arms rank by what each would reach alone.
-        pulls: Share of the pulls by rank, intervals over runs, (K,).
-        warnings: What the policy warned of.
+    Arms rank within their replicate by what each would reach alone, 0 the best.
     """
 
     replay: Replay
-    curve: Interval
-    place: Ints
-    pulls: Interval
-    warnings: tuple[str, ...]
+    curve: Interval  # mean best fitness by round, (rounds,)
+    place: Ints  # rank of each pulled arm, (replicates, rounds); -1 where none was pulled
+    pulls: Interval  # share of the pulls by rank, (K,)
+    warnings: tuple[str, ...]  # of the policy
 
     @functools.cached_property
     def ranks(self) -> Floats:
@@ -166,12 +160,7 @@ def named_policies(
 ) -> dict[str, str | PolicyClass]:
     """Policies by label, one for each combination of the values of its parameters.
 
-    Args:
-        names: Out of `POLICIES`; `all` stands for every one of them.
-        settings: By name and parameter, the values to try.
-
-    Raises:
-        ValueError: A policy or parameter is unknown, or settings are given for one not listed.
+    Of names, `all` stands for every one; settings are values to try by name and parameter.
     """
     listed = [*POLICIES] if "all" in names else [ALIASES.get(name, name) for name in names]
     settings = {ALIASES.get(name, name): values for name, values in (settings or {}).items()}

@@ -94,10 +94,8 @@ class AttemptColumns:
             completion[self.lacking & answered] = np.nan
         counted = np.where(self.free, 0.0, self.completion_tokens)
         completion = np.where(self.lacking, completion, counted)
-        idle = self.lacking | self.free
-        prompt, cached = (
-            np.where(idle, 0.0, tokens) for tokens in (self.prompt_tokens, self.cached_tokens)
-        )
+        stated = (self.prompt_tokens, self.cached_tokens)
+        prompt, cached = (np.where(self.lacking | self.free, 0.0, tokens) for tokens in stated)
         by_attempt = {
             "tokens": prompt + completion,
             "flops": flops_of_tokens(prompt, cached, completion, model=model),

@@ -176,13 +176,8 @@ def fixed_split(rule: str, generations: IntArray, children: IntArray) -> int | N
 def choose_left_out(grid: Cells, among: IntArray) -> tuple[IntArray, FloatArray]:
     """Choose the best of some cells on all runs but one, and judge it on that one.
 
-    Args:
-        grid: Cells of a sweep.
-        among: Which cells to choose from.
-
-    Returns:
-        Which runs k, counted within each N, all of the cells have, and the value in run k of the
-        cell that is best without it.
+    Returns which runs k, counted within each N, all of the cells have, and the value in run k of
+    the cell that is best without it.
     """
     others, held = grid.left_out(grid.statistic(among))[:, among], grid.values[:, among]
     runs = np.flatnonzero(~(np.isnan(others) | np.isnan(held)).any(axis=1))

@@ -278,10 +278,7 @@ def chance(paths: FloatArray, own: FloatArray, tau: FloatArray | float) -> Float
 def choose_split(by_world: FloatArray, rounds: Mapping[int, int], runs: int) -> int:
     """N of the plan: T = N, or the best of the splits that are ahead of it by their margin.
 
-    Args:
-        by_world: Mean fitness of each split in each world, (worlds, splits), in order of `rounds`.
-        rounds: Generations by N.
-        runs: Runs of the pilot.
+    `by_world`, (worlds, splits), is the mean fitness of each split of `rounds`, generations by N.
     """
     square = nearest_square(rounds)
     ahead, margin = lead(by_world, square, runs)
@@ -297,8 +294,8 @@ def nearest_square(rounds: Mapping[int, int]) -> int:
 def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatArray]:
     """How far each split is ahead of the `base`-th, and the margin that luck accounts for.
 
-    Arguments as for `choose_split`. Returns the mean over worlds of the difference, and its margin,
-    (splits,) each; the margin is 0 for the base and infinite for pilots of one run.
+    (splits,) each, of `by_world` as for `choose_split`; the margin is 0 for the base and infinite
+    for pilots of one run.
     """
     from scipy.special import stdtrit
 
@@ -332,14 +329,8 @@ def choose_arms(
 ) -> tuple[pd.DataFrame, Choice]:
     """Ways to spend on several arms, and the plan's: the best of them, or one run by its margin.
 
-    Args:
-        worlds: Kernels.
-        single: One run of the plan's split.
-        alone: Its mean fitness in each world, (worlds,).
-        runs: Runs of the pilot.
-        arms: Numbers of arms; those with fewer than two rounds each are left out.
-        policies: Names in `POLICIES`.
-        seed: Key of the generator.
+    `alone`, (worlds,), is what one run of the plan's split comes to. Arms with fewer than two
+    rounds each are left out.
     """
     rows, means, choices, middle = [], [], [], _centre(worlds)
     for K in (K for K in arms if single.generations >= 2 * K):

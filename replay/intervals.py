@@ -292,8 +292,10 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
         difference = interval(right - left, level=level)
         won, n = float(np.diag(wins).sum()), len(left)
         low, high = (float(limit) for limit in clopper_pearson(np.array(won), n, level))
-        made: dict[str, Any] = {"value": won / n, "n": n, "coverage": measured("share", n, level)}
-        probability = Interval(**made, low=low, high=high, level=level, statistic=name)
+        probability = Interval(
+            value=won / n, low=low, high=high, n=n, coverage=measured("share", n, level),
+            level=level, statistic=name,
+        )  # fmt: skip
     else:
         difference = _welch(left, right, level, "difference of means")
         found = _welch(-wins.mean(axis=1), wins.mean(axis=0), level, name)
@@ -332,16 +334,10 @@ def curve_band(
     level: float = 0.95,
     first: int = 0,
 ) -> pd.DataFrame:
-    """Pointwise interval of curves, one curve per run, kept to the range of the data.
+    """Pointwise interval of curves (runs, columns), kept to the range of the data.
 
-    Args:
-        matrix: (runs, columns), such as `replay.fitness_matrix`; NaN where a run has no value.
-        statistic: As for `interval`.
-        level: Nominal coverage of each point; the band as a whole covers less.
-        first: Label of the first column in the index: 0 for generations, 1 for pulls.
-
-    Returns:
-        One row per column: value, low, high, n (the runs that have a value there) and coverage.
+    One row per column, from `first` on: value, low, high, n (the runs that have a value there) and
+    coverage (of each point; the band as a whole covers less).
     """
     array = np.asarray(matrix, dtype=np.float64)
     if array.ndim != 2:

@@ -55,40 +55,30 @@ BEYOND = 0.05  # of the way from the lowest fitness to `best` that fitness may l
 
 @dataclass(frozen=True, kw_only=True)
 class Visits:
-    """Stays of runs at parents, and the better children they gave.
+    """Stays of runs at parents, and the better children they gave."""
 
-    By visit: index of its run, whether its parent is the initial program, the parent's transformed
-    fitness (NaN while nothing is ok), children, better children. By better child: its visit, its
-    transformed fitness, its fitness. Then upper end and unit of the transform, in fitness.
-    """
-
-    run: IntArray
-    first: NDArray[np.bool_]
-    z: FloatArray
-    tried: FloatArray
-    better: FloatArray
-    child: IntArray
+    run: IntArray  # by visit, as the next four
+    first: NDArray[np.bool_]  # the parent is the initial program
+    z: FloatArray  # of the parent; NaN while nothing is ok
+    tried: FloatArray  # children
+    better: FloatArray  # better children
+    child: IntArray  # visit of each better child
     child_z: FloatArray
     child_fitness: FloatArray
-    top: float
-    width: float
+    top: float  # upper end of the transform, in fitness
+    width: float  # its unit
 
 
 @dataclass(frozen=True)
 class _Ground:
-    """What kernels of the same visits share, however often each run counts.
+    """What kernels of the same visits share, however often each run counts."""
 
-    Points in z; weight of each visit at each state, (states, visits); better children by visit and
-    length of their step in points, sparse; mean step in z of better children, those of the initial
-    program aside; posterior mean of each run's factor; posterior over (VARIANCES, CONCENTRATIONS).
-    """
-
-    grid: FloatArray
-    near: FloatArray
-    steps: Any
-    mean: float
-    factor: FloatArray
-    spread: FloatArray
+    grid: FloatArray  # points in z
+    near: FloatArray  # weight of each visit at each state, (states, visits)
+    steps: Any  # better children by visit and length of their step in points, sparse
+    mean: float  # step in z of better children, those of the initial program aside
+    factor: FloatArray  # posterior mean of each run's
+    spread: FloatArray  # posterior over (VARIANCES, CONCENTRATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)

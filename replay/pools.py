@@ -19,12 +19,8 @@ ENOUGH, MOST = 20, 2000
 class Pools:
     """Pools of K logged runs, drawn apart; what a policy makes of them is simulated once.
 
-    Args:
-        frame: Rows of `replay.load`, of one task, model and N.
-        arms: K; None: a fifth of the runs, so that there are five disjoint pools.
-        rounds: Pulls; None: the generations of the shortest run.
-        reward: What policies are told.
-        seed: Key of all draws.
+    `arms` is K, a fifth of the runs by default, so that there are five disjoint pools; `rounds` are
+    by default the generations of the shortest run.
     """
 
     def __init__(

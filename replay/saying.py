@@ -54,11 +54,14 @@ def say(
     Raises:
         ValueError: The template names something that is not there.
     """
-    rows: Iterable[Mapping[str, Any]] = [{}] if table is None else _rows(table)
+    rows: Iterable[Mapping[Any, Any]] = [{}] if table is None else table  # type: ignore[assignment]
+    if isinstance(table, pd.DataFrame):
+        new = [name for name in table.index.names if name is not None and name not in table]
+        rows = (table.reset_index() if new else table).to_dict("records")
     words = _Words()
     texts = []
     for row in rows:
-        known = {**values, **row}
+        known = {**values, **{str(name): value for name, value in row.items()}}
         try:
             texts.append(words.vformat(template, (), known))
         except (KeyError, AttributeError, IndexError) as error:
@@ -82,18 +85,6 @@ def in_words(value: Any) -> str:
         whole = float(value).is_integer() and abs(float(value)) < 1e5
         return f"{int(value):,}" if whole else number(float(value))
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return _listed([in_words(each) for each in value])
+        *others, last = [in_words(each) for each in value] or ["none"]
+        return " and ".join([", ".join(others), last] if others else [last])
     return str(value)
-
-
-def _listed(parts: list[str]) -> str:
-    """Parts with commas and an `and`."""
-    return " and ".join([part for part in (", ".join(parts[:-1]), *parts[-1:]) if part]) or "none"
-
-
-def _rows(table: pd.DataFrame | Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    if not isinstance(table, pd.DataFrame):
-        return table
-    new = [name for name in table.index.names if name is not None and name not in table]
-    named = table.reset_index() if new else table
-    return [{str(key): row[key] for key in row} for row in named.to_dict("records")]

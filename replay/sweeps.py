@@ -89,15 +89,11 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
         T = int(known.get("rounds", ROUNDS) if pool else known.get("generations", GENERATIONS))
         for seed in design.seeds:
             row = {
-                "configuration": hash_,
-                "trial": first[hash_],
-                "seed": seed,
-                "task": known["task"],
-                "model": model["name"] if isinstance(model, dict) else model,
-                "generations": T,
+                "configuration": hash_, "trial": first[hash_], "seed": seed, "generations": T,
+                "task": known["task"], "model": model["name"] if isinstance(model, dict) else model,
                 "children": known.get("children", CHILDREN),
                 **{name: _shown(values.get(name)) for name in others},
-            }
+            }  # fmt: skip
             rows.append(row | _run(place, state, (hash_, seed), T))
     columns = ["configuration", "trial", "seed", "task", "model", "status", "done"]
     columns += ["generations", "children", *others, *FIGURES, "log", "error"]
@@ -173,14 +169,11 @@ def by_configuration(
         row: dict[str, Any] = {"configuration": name, "n": len(known)}
         row |= {field: part.iloc[0][field] for field in fields}
         for column in columns:
-            row |= _estimate(column, known[column].to_numpy(np.float64), level)
+            values = known[column].to_numpy(np.float64) if len(known) else [np.nan]
+            found = interval_of(values, level=level, missing="omit")
+            row |= {column: found.value, f"{column}_low": found.low, f"{column}_high": found.high}
         made.append(row)
     return pd.DataFrame(made)
-
-
-def _estimate(name: str, values: Floats, level: float) -> dict[str, float]:
-    found = interval_of(values if len(values) else [np.nan], level=level, missing="omit")
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def main_effects(
@@ -343,24 +336,15 @@ def select(
     for first in range(0, count, piece):
         ordered = np.moveaxis(rewards[:, ranks[first : first + piece]], 1, 0)
         chooser = build(ordered.shape[:2], terms, rng=Draws(seed + first, len(ordered)))
-        races = race(
-            chooser,
-            LoggedSamples(ordered, sizes=sizes, costs=costs),
-            watcher=None if first else rounds.append,
-        )
-        parts.append(races)
-    return selection_of(
-        parts[0], rounds, outcomes, terms, labels=_labels(configurations, len(outcomes)),
-        selector=selector_name(build), more=parts[1:],
-    )  # fmt: skip
-
-
-def _labels(configurations: Sequence[Mapping[str, Any]], count: int) -> tuple[str, ...]:
-    if not configurations:
-        return tuple(f"configuration {k}" for k in range(count))
-    return tuple(
+        logged = LoggedSamples(ordered, sizes=sizes, costs=costs)
+        parts.append(race(chooser, logged, watcher=None if first else rounds.append))
+    labels = [
         ", ".join(f"{k}={v}" for k, v in each.items() if not pd.isna(v)) for each in configurations
-    )
+    ] or [f"configuration {k}" for k in range(len(outcomes))]
+    return selection_of(
+        parts[0], rounds, outcomes, terms, labels=tuple(labels), selector=selector_name(build),
+        more=parts[1:],
+    )  # fmt: skip
 
 
 def _samples(
@@ -373,24 +357,14 @@ def _samples(
     """Outcomes (configurations, samples), samples of each, costs, and configurations' fields."""
     if missing not in ("drop", "stop"):
         raise ValueError(f"expected missing to be 'drop' or 'stop', got {missing!r}")
-    if isinstance(data, pd.DataFrame):
-        return _of_frame(data, fields, value, sample, missing)
-    matrix = np.asarray(data, dtype=np.float64)
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(
-            f"expected rewards of shape (configurations, samples), got shape {matrix.shape!r}"
-        )
-    return matrix, np.full(len(matrix), matrix.shape[1]), {}, []  # no costs, no fields
-
-
-def _of_frame(
-    frame: pd.DataFrame,
-    fields: Sequence[str] | None,
-    value: str | None,
-    sample: str,
-    missing: Missing,
-) -> tuple[Floats, Ints, dict[str, Floats], list[dict[str, Any]]]:
-    """The same of a frame."""
+    if not isinstance(data, pd.DataFrame):
+        matrix = np.asarray(data, dtype=np.float64)
+        if matrix.ndim != 2 or 0 in matrix.shape:
+            raise ValueError(
+                f"expected rewards of shape (configurations, samples), got shape {matrix.shape!r}"
+            )
+        return matrix, np.full(len(matrix), matrix.shape[1]), {}, []  # no costs, no fields
+    frame = data
     value = value or ("best_fitness" if "best_fitness" in frame else "fitness")
     if fields is None and "fields" in frame.attrs:  # a sweep's
         frame = frame[frame["status"].isin(["completed", "failed"])]
@@ -417,8 +391,8 @@ def _of_frame(
     def table(column: pd.Series[Any]) -> Floats:
         return column.set_axis(index).unstack().to_numpy(np.float64)
 
-    distinct = last[list(fields)].drop_duplicates().to_dict("records")
-    configurations = [{str(name): field for name, field in each.items()} for each in distinct]
+    distinct = last[list(fields)].drop_duplicates().rename(columns=str)
+    configurations: list[dict[str, Any]] = distinct.to_dict("records")  # type: ignore[assignment]
     kept, sizes = _common(table(pd.Series(1.0, last.index)) == 1, missing)
     costs: dict[str, Floats] = {}
     if "n_calls" in frame:

@@ -179,17 +179,13 @@ def judge_pools(
 
 
 class _Found(NamedTuple):
-    """What two sides came to: fields of the verdict, and what the rest of it follows from.
+    """What two sides came to."""
 
-    Degrees of freedom; effect that the null itself reaches in 1 of 20 draws; what a margin is a
-    share of; generations of the runs.
-    """
-
-    about: dict[str, Any]
+    about: dict[str, Any]  # fields of the verdict, of which the rest follows from:
     freedom: float
-    hurdle: float
-    scale: float
-    depth: int
+    hurdle: float  # effect that the null itself reaches in 1 of 20 draws
+    scale: float  # what a margin is a share of
+    depth: int  # generations of the runs
 
 
 def _judged(frame: pd.DataFrame, found: _Found, margin: float | None, level: float) -> Verdict:

@@ -64,27 +64,16 @@ class Pool:
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """A run of another tool in this package's records.
+    """A run of another tool in this package's records."""
 
-    Attributes:
-        source: File or folder that it was read from.
-        name: Short name for its log, unique among the runs of one import; `/` makes folders.
-        header: Its `lost` says in one line what the source did not hold.
-        initial: Generation 0; None where the source has none.
-        children: By generation and index; a call that left nothing is there as a failure.
-        generations: All complete.
-        program: The initial program, where the source holds it.
-        pool: The choices of the bandit whose arm it is.
-    """
-
-    source: Path
-    name: str
-    header: Header
+    source: Path  # file or folder that it was read from
+    name: str  # for its log, unique among the runs of one import; `/` makes folders
+    header: Header  # its `lost` says in one line what the source did not hold
     initial: Initial | None
-    children: tuple[Child, ...]
-    generations: tuple[Generation, ...]
-    program: str | None = None
-    pool: Pool | None = None
+    children: tuple[Child, ...]  # by generation; a call that left nothing is there as a failure
+    generations: tuple[Generation, ...]  # all complete
+    program: str | None = None  # the initial one, where the source holds it
+    pool: Pool | None = None  # choices of the bandit whose arm it is
 
     @property
     def lost(self) -> str:

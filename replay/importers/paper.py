@@ -198,16 +198,6 @@ def export_paper(log: Log, folder: Path) -> Path:
 
     Complete generations only. The layout has no place for statuses of evaluations, programs,
     replies and protections. Unknown numbers become null.
-
-    Args:
-        log: A run.
-        folder: Folder of results, made if need be.
-
-    Returns:
-        The file.
-
-    Raises:
-        LogError: The log has no evaluation of an initial program, or the file exists already.
     """
     run = _greedy(log)
     return _write(run, folder, "greedy_C{C}_T{T}_N{N}_seed{seed}.json".format(**run))
