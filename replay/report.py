@@ -183,8 +183,13 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
 
 
 def _by_root(runs: pd.DataFrame, values: pd.Series[Any]) -> FloatArray:
-    """One value of each run; of all forks of a run their mean, since they are not independent."""
-    roots = runs.set_index("run").loc[values.index, "root"]
+    """One value of each run; of all forks of a run their mean, since they are not independent.
+
+    Others stand for themselves: runs of another tool may have one header.
+    """
+    forked = runs["root"].isin(runs.loc[runs["forked_from"] != "", "root"])
+    apart = runs["root"].where(forked, "run " + runs["run"])
+    roots = apart.set_axis(runs["run"]).loc[values.index]
     return values.groupby(roots, sort=False).mean().to_numpy(np.float64)
 
 

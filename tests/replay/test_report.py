@@ -112,6 +112,15 @@ def test_the_gain_that_fresh_draws_leave_and_the_failure_rule_stand_in_the_repor
     assert any("minus infinity" in note for each in sections(group) for note in each.notes)
 
 
+def test_runs_of_one_header_are_apart_unless_forks_tie_them(tmp_path):
+    tables = load_tables(pool(tmp_path))
+    alike = tables.runs.assign(root="same")  # as of another tool's runs, which have no seed
+    for runs, n in ((alike, 6), (alike.assign(forked_from=["x", "x", *[""] * 4]), 1)):
+        [group] = groups(tables._replace(runs=runs))
+        cells = cells_of(sections(group))
+        assert cells["3", "final, median"].n == cells["3", "ok"].n == n
+
+
 def test_what_one_must_know_is_noted(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
     write_sample(tmp_path / "b.jsonl", generations=5, seed=2)
