@@ -75,11 +75,8 @@ def test_slots_are_shared_with_others() -> None:
     gauge = Gauge()
     parallel.map(gauge, range(8), max_workers=8, slots=Slots(2))
     assert gauge.most == 2
-
-
-def test_workers_below_one_are_a_mistake() -> None:
     with pytest.raises(ValueError, match="max_workers: expected at least 1"):
-        parallel.map(len, ["a"], max_workers=0)
+        parallel.map(gauge, range(8), max_workers=0)
 
 
 def test_starmap_and_scores() -> None:
@@ -133,8 +130,5 @@ def test_candidates_come_in_order_and_again() -> None:
     assert sum(f"{k}0" in reply for k, reply in enumerate(many, start=1)) >= 4  # some are wrong
     messages = [[{"role": "user", "content": prompt}] for prompt in prompts]
     assert parallel.generate_candidates("offline", messages, seed=3, slots=Slots(1)) == many
-
-
-def test_candidates_of_a_query_of_ones_own() -> None:
-    asked = parallel.generate_candidates(7, ["a", "b"], query=lambda model, prompt: prompt * model)
-    assert asked == ["aaaaaaa", "bbbbbbb"]
+    asked = parallel.generate_candidates(3, ["a", "b"], query=lambda model, prompt: prompt * model)
+    assert asked == ["aaa", "bbb"]

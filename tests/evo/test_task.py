@@ -43,12 +43,6 @@ def test_shipped_tasks_start_where_the_paper_does(alias: str, name: str, fitness
     assert {"objective", "strict_fitness"} <= set(evaluation.metrics)
 
 
-def test_hash_changes_with_any_file(tmp_path: Path) -> None:
-    before = load_task(folder_task(tmp_path / "mine")).record.hash
-    (tmp_path / "mine" / "data.csv").write_text("1,2\n")
-    assert load_task(tmp_path / "mine").record.hash != before
-
-
 def test_other_layouts(tmp_path: Path) -> None:
     folder = folder_task(tmp_path / "t", evaluator_dot_py="", evaluator__evaluator_dot_py=EVALUATOR)
     assert load_task(folder).record.evaluator_file == "evaluator/evaluator.py"
@@ -76,28 +70,20 @@ def test_unknown_name_lists_what_there_is(tmp_path: Path) -> None:
         load_task(tmp_path / "file")
 
 
-def test_large_files_are_left_out_aloud(tmp_path: Path) -> None:
-    folder = folder_task(tmp_path / "t")
-    (folder / "big.bin").write_bytes(b"\xff" * (2 << 20))
-    (folder / "small.bin").write_bytes(b"\xff\xfe")
-    with pytest.warns(UserWarning, match=r"big\.bin"):
-        record = load_task(folder).record
-    assert record.omitted == ("big.bin",)
-    assert set(record.encoded) == {"small.bin"}
-
-
-def test_all_files_together_have_a_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_alone_or_together_is_left_out_aloud(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = folder_task(tmp_path / "t", a_dot_txt="1" * 60, b_dot_txt="2" * 60)
-    monkeypatch.setattr("evo.folder.TOTAL_CAP", 190)
-    with pytest.warns(UserWarning, match=r"b\.txt \(too large: .* a task 190\)"):
+    before = load_task(folder).record.hash
+    (folder / "big.bin").write_bytes(b"\xff" * (2 << 20))
+    (folder / "0.bin").write_bytes(b"\xff\xfe")
+    monkeypatch.setattr("evo.folder.TOTAL_CAP", 192)
+    with pytest.warns(UserWarning, match=r"b\.txt \(too large: .* a task 192\), big\.bin"):
         record = load_task(folder).record
-    assert record.omitted == ("b.txt",)
+    assert record.omitted == ("b.txt", "big.bin")
+    assert set(record.encoded) == {"0.bin"}
     assert "a.txt" in record.files
-
-
-def test_a_name_in_code_is_no_key(tmp_path: Path) -> None:
-    code = "token = token_of_the_user_number_1234\n"
-    assert "own.py" in load_task(folder_task(tmp_path / "t", own_dot_py=code)).record.files
+    assert record.hash != before
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "a\\b", ".hidden", "a\nb"])
@@ -163,12 +149,6 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, toml: str, linked: s
     assert "\n" not in str(says.value)
 
 
-def test_links_within_the_folder_are_files_of_it(tmp_path: Path) -> None:
-    folder = folder_task(tmp_path / "t", data__a_dot_csv="1,2")
-    (folder / "b.csv").symlink_to(folder / "data" / "a.csv")
-    assert load_task(folder).record.files["b.csv"] == "1,2"
-
-
 KEY = "sk-" + "a1b2" * 6
 LEFT_OUT = {
     "config.yaml": f"llm:\n  api_key: {KEY}\n",
@@ -194,9 +174,11 @@ LEFT_OUT = {
 
 
 def test_keys_logs_and_strange_files_are_left_out_aloud(tmp_path: Path) -> None:
-    folder = folder_task(tmp_path / "t", notes_dot_md="max_tokens: 4096, api_key: ${KEY}")
+    code = "token = token_of_the_user_number_1234\n"  # a name is no key
+    notes = "max_tokens: 4096, api_key: ${KEY}"
+    folder = folder_task(tmp_path / "t", notes_dot_md=notes, own_dot_py=code)
     before = load_task(folder).record
-    assert set(before.files) == {"evaluator.py", "initial_program.py", "notes.md"}
+    assert set(before.files) == {"evaluator.py", "initial_program.py", "notes.md", "own.py"}
     for name, text in LEFT_OUT.items():
         (folder / name).write_text(text)
     with pytest.warns(UserWarning, match="not embedded in the task") as said:
@@ -216,7 +198,10 @@ def test_a_list_says_what_is_embedded(tmp_path: Path) -> None:
         strange="4",
     )
     known = {"evaluator.py", "initial_program.py", "task.toml"}
-    assert set(load_task(folder).record.files) == known | {"data/a.csv", "strange"}
+    (folder / "data/c.csv").symlink_to(folder / "data/b.txt")  # within the folder
+    files = load_task(folder).record.files
+    assert set(files) == known | {"data/a.csv", "data/c.csv", "strange"}
+    assert files["data/c.csv"] == "2"
     (folder / "task.toml").write_text("files = ['str*']")
     (folder / "strange.stop").write_text("x")  # of a run whose log lies here
     with pytest.warns(UserWarning, match=r"strange\.stop \(a log, or beside one\)"):

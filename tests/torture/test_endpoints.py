@@ -69,15 +69,9 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def ask(server: Server, **options: Any) -> Call:
     model = Model(name="m", base_url=server.url)
-    with contextlib.closing(
-        ModelClient(
-            model,
-            resolve_sampling(model),
-            slots=Slots(4),
-            back_off=0.001,
-            **{"timeout": 5.0, "retries": 2, **options},
-        )
-    ) as client:
+    how = {"back_off": 0.001, "timeout": 5.0, "retries": 2, **options}
+    client = ModelClient(model, resolve_sampling(model), slots=Slots(4), **how)
+    with contextlib.closing(client):
         return client.call([{"role": "user", "content": "hi"}], seed=1)
 
 

@@ -9,7 +9,6 @@ import resource
 import shlex
 import subprocess
 import sys
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from endpoints import together
 from samples import make_log_bytes, sample_header, write_sample
 
 import evo
@@ -115,20 +115,16 @@ def test_threads_on_a_full_disk_lose_only_their_own_lines(tmp_path: Path) -> Non
     path, failed = tmp_path / "a.jsonl", []
     with Writer.create(path, sample_header()) as writer:
 
-        def work(name: str) -> None:
+        def work(name: int) -> None:
             for number in range(50):
                 try:
                     writer.append(End(reason="completed", message=f"{name}-{number}"))
                 except OSError:
                     failed.append(f"{name}-{number}")
 
-        threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
         with full_disk(path, 8000):
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        work("e")
+            together(4, work)
+        work(5)
     written = {end.message for end in read_log(path).ends}
     assert written.isdisjoint(failed)
     assert len(written) + len(failed) == 250
@@ -210,24 +206,23 @@ def test_resume_obeys_no_header(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "AWS_SECRET" in said
     assert f"evo resume {log} --model qwen3-8b" in said
     assert log.read_bytes() == before
-    with pytest.raises(ValueError, match="is none of yours"):
-        evo.allocate_live("cp", "random", arms=[forged_arm(tmp_path)], log_dir=tmp_path / "all")
 
 
-def forged_arm(folder: Path) -> Path:
-    header = make_header("cp", children=2, model=Model(name="theirs", base_url="http://h/v1"))
-    write_new(folder / "arm.jsonl", encode_line(header))
-    return folder / "arm.jsonl"
-
-
-def test_the_command_to_go_on_with_is_quoted(tmp_path: Path) -> None:
+def test_a_log_of_another_model_goes_on_with_a_named_one_alone(tmp_path: Path) -> None:
     model = Model(name="x; touch gone\n#`id`", base_url="http://127.0.0.1:9/v1")
-    log = tmp_path / "two words.jsonl"
-    write_new(log, encode_line(make_header("cp", children=2, model=model)))
+    path = tmp_path / "two words.jsonl"
+    write_new(path, encode_line(make_header("cp", children=2, model=model)))
+    with pytest.raises(ValueError, match="is none of yours"):
+        evo.allocate_live("cp", "random", arms=[path], log_dir=tmp_path / "all")
     with pytest.raises(ValueError, match=r"go(es)? on with") as raised:
-        evo.resume(log, generations=1, progress=False)
-    quoted = f"evo resume {shlex.quote(str(log))} --model {shlex.quote(model.name)}"
+        evo.resume(path, generations=1, progress=False)
+    quoted = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(model.name)}"
     assert quoted in str(raised.value)
+    log = evo.resume(path, generations=1, model="offline", progress=False)
+    assert len(log.outcomes) == 2
+    assert log.header.model == model
+    assert log.sessions[-1].model is not None
+    assert log.sessions[-1].model.name == "offline"
 
 
 ENDLESS = [
@@ -248,17 +243,6 @@ def test_countless_work_is_refused_with_the_setting_that_allows_it(
     if {"children", "draws", "confirm"} & changes.keys():
         with pytest.raises(ValueError, match="EVO_MAX_"):
             make_header("cp", **changes)
-
-
-def test_with_a_named_model_a_log_goes_on_and_says_so(tmp_path: Path) -> None:
-    model = Model(name="theirs", base_url="http://127.0.0.1:9/v1")
-    header = make_header("cp", children=2, model=model)
-    write_new(tmp_path / "a.jsonl", encode_line(header))
-    log = evo.resume(tmp_path / "a.jsonl", generations=1, model="offline", progress=False)
-    assert len(log.outcomes) == 2
-    assert log.header.model == model
-    assert log.sessions[-1].model is not None
-    assert log.sessions[-1].model.name == "offline"
 
 
 def test_stop_touches_logs_alone(tmp_path: Path) -> None:
