@@ -334,18 +334,17 @@ class Writer:
         if path.suffix == ".gz":
             raise LogError(f"{path}: a compressed log cannot go on; decompress it first (gunzip)")
         try:
-            writer = cls(path, os.open(path, os.O_RDWR | (os.O_CREAT if wait else 0), 0o666))
+            descriptor = os.open(path, os.O_RDWR | (os.O_CREAT if wait else 0), 0o666)
         except OSError as error:
             raise LogError(f"{path}: cannot open the log: {error.strerror}") from None
         try:
-            fcntl.flock(writer._descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError:
-            writer._release()
+            os.close(descriptor)
             raise LogBusyError(
                 f"{path}: another process is writing this log; wait for it or stop it"
             ) from None
-        writer._length = os.fstat(writer._descriptor).st_size
-        return writer
+        return cls(path, descriptor)
 
     def cut(self, length: int) -> None:
         """Drops what follows the first `length` bytes and goes on from there."""
@@ -382,16 +381,12 @@ class Writer:
     def close(self) -> None:
         """Syncs and closes the file, which also gives up its lock."""
         with self._lock:
-            if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor >= 0:
                 try:
-                    os.fsync(self._descriptor)
+                    os.fsync(descriptor)
                 finally:
-                    self._release()
-
-    def _release(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+                    os.close(descriptor)
 
     def __enter__(self) -> Self:
         return self

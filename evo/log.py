@@ -118,46 +118,43 @@ class Log:
         before = self.reader.lines
         for record in self.reader.follow():
             match record:
-                case Header() as header:
-                    self.header = header
-                case Initial() as initial:
-                    self.initial = initial
-                case Confirmation() as confirmation:
-                    self.confirmations[confirmation.generation] = confirmation
-                case Plan() as plan:
-                    self.plans[plan.generation] = plan
-                case CriticCall() as call:
-                    self.critic_calls.append(call)
-                case InstanceCall() as call:
-                    self.instance_calls.append(call)
-                case Reply() as reply:
-                    self.replies[reply.generation, reply.index, reply.draft] = reply
-                case Tick() as tick:
-                    self._tick = tick
-                case Generation() as generation:
-                    self.generations.append(generation)
-                case Session() as session:
-                    self.sessions.append(session)
+                case Header():
+                    self.header = record
+                case Initial():
+                    self.initial = record
+                case Confirmation():
+                    self.confirmations[record.generation] = record
+                case Plan():
+                    self.plans[record.generation] = record
+                case CriticCall():
+                    self.critic_calls.append(record)
+                case InstanceCall():
+                    self.instance_calls.append(record)
+                case Reply():
+                    self.replies[record.generation, record.index, record.draft] = record
+                case Tick():
+                    self._tick = record
+                case Generation():
+                    self.generations.append(record)
+                case Session():
+                    self.sessions.append(record)
                     self.ended = False
-                case End() as end:
-                    self.ends.append(end)
+                case End():
+                    self.ends.append(record)
                     self.ended = True
                 case Outcome() as outcome:
-                    self._add(outcome, (self.reader.start, self.reader.length - 1))
+                    key = (outcome.generation, outcome.index)
+                    if key in self._places:
+                        raise LogError(f"{self.path}: child {key} was logged twice")
+                    self._places[key] = (self.reader.start, self.reader.length - 1)
+                    self.replies.pop((*key, outcome.draft), None)
+                    self.outcomes.append(outcome)
         self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
         for calls in (self.instance_calls, self.critic_calls):
             calls.sort(key=lambda call: (call.generation, call.program, call.index))
         if self.reader.lines > before:
             self.__dict__.pop("children", None)
         return self.reader.lines > before
-
-    def _add(self, outcome: Outcome, place: tuple[int, int]) -> None:
-        key = (outcome.generation, outcome.index)
-        if key in self._places:
-            raise LogError(f"{self.path}: child {key} was logged twice")
-        self._places[key] = place
-        self.replies.pop((*key, outcome.draft), None)
-        self.outcomes.append(outcome)
 
     def __fspath__(self) -> str:
         return str(self.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import msgspec
 
 from evo.allocation import Outcome, state_digest
 from evo.handle import refuse_other
-from evo.journal import Reader, Writer
+from evo.journal import Reader, Writer, go_on
 from evo.policies import Policy
 from evo.records import Record
 
@@ -83,27 +83,23 @@ class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
 
 AllocationLine = AllocationHeader | Asked | Told
 _decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
+_WHAT = "journal of an allocation"
 
 
-@dataclass(frozen=True)
 class Journal:
-    """What allocation.jsonl holds."""
+    """What allocation.jsonl holds: its header, the arm asked and what was told, by round."""
 
-    header: AllocationHeader
-    asked: dict[int, int]
-    told: dict[int, Told]
-    length: int
+    def __init__(self, records: Sequence[AllocationLine]) -> None:
+        header = records[0]
+        assert isinstance(header, AllocationHeader)
+        self.header = header
+        self.asked = {each.round: each.arm for each in records if isinstance(each, Asked)}
+        self.told = {each.round: each for each in records if isinstance(each, Told)}
 
 
 def read_journal(path: Path) -> Journal:
     """Reads allocation.jsonl; a torn last line is forgiven, all other damage a `LogError`."""
-    reader = Reader(path, _decoder, first=AllocationHeader, what="journal of an allocation")
-    records = list(reader.follow())
-    header = records[0]
-    assert isinstance(header, AllocationHeader)
-    asked = {each.round: each.arm for each in records if isinstance(each, Asked)}
-    told = {each.round: each for each in records if isinstance(each, Told)}
-    return Journal(header, asked, told, reader.length)
+    return Journal(list(Reader(path, _decoder, first=AllocationHeader, what=_WHAT).follow()))
 
 
 def open_journal(
@@ -112,10 +108,10 @@ def open_journal(
     """Begins allocation.jsonl, or goes on with one of the same allocation."""
     path = folder / ALLOCATION
     if not path.exists():
-        return stack.enter_context(Writer.create(path, header)), Journal(header, {}, {}, 0)
-    writer = stack.enter_context(Writer.claim(path))
-    journal = read_journal(path)
-    writer.cut(journal.length)
+        return stack.enter_context(Writer.create(path, header)), Journal([header])
+    writer, records = go_on(path, _decoder, first=AllocationHeader, what=_WHAT)
+    stack.enter_context(writer)
+    journal = Journal(records)
     was, now = (
         msgspec.structs.asdict(each) | {"arms": [(arm.log, arm.seed) for arm in each.arms]}
         for each in (journal.header, header)  # what a log held when it began stays as it was

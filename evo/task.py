@@ -68,11 +68,6 @@ class Task:
         """Source text of generation 0."""
         return self.record.files[self.record.program_file]
 
-    @property
-    def evaluator_source(self) -> str:
-        """Source text of the evaluator; empty where a critic scores."""
-        return self.record.files.get(self.record.evaluator_file, "")
-
     def __repr__(self) -> str:
         record = self.record
         return (

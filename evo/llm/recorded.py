@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterable
 
 from evo.llm.client import Call, CallCancelled, Messages
@@ -25,26 +24,17 @@ class RecordedModel:
     """Answers each call with what the children of one log hold; `compact`: it has no replies."""
 
     def __init__(
-        self,
-        children: Iterable[Child],
-        *,
-        model: Model,
-        sampling: Sampling,
-        compact: bool = False,
+        self, children: Iterable[Child], *, model: Model, sampling: Sampling, compact: bool = False
     ) -> None:
-        self.model = model
-        self.sampling = sampling
+        self.model, self.sampling, self._compact = model, sampling, compact
         self._children = {(child.generation, child.index): child for child in children}
-        self._compact = compact
         self._differing: set[tuple[int, int]] = set()
-        self._lock = threading.Lock()
         self._cancelled = False
 
     @property
     def differing(self) -> list[tuple[int, int]]:
         """(generation, index) of children whose prompt is not the logged one, in order."""
-        with self._lock:
-            return sorted(self._differing)
+        return sorted(self._differing)
 
     def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
         """Returns the logged attempts and reply; a prompt that differs is noted in `differing`."""
@@ -57,8 +47,7 @@ class RecordedModel:
         if child is None:
             raise ReplyMissing(f"the log holds no child {index} of generation {generation}")
         if prompt_hash(messages) != child.prompt_hash:
-            with self._lock:
-                self._differing.add(place)
+            self._differing.add(place)
         answered = child.reply is not None and child.attempts
         finish = child.attempts[-1].finish_reason if answered else None
         return Call(child.attempts, child.reply, child.reasoning, finish)

@@ -131,7 +131,7 @@ class Evaluator:
                     raise
                 self._pool.check_open()
                 reason = f"{error}{worker.last_words()}"
-                deaths += worker.was_killed()
+                deaths += worker.process.returncode != 1  # which is an error of their own
         if deaths == 2 and "pid" not in self.protections:  # then programs can signal the server
             return Evaluation(status="error", error="the program ended its own sandbox, twice")
         raise SandboxError(f"the sandbox failed twice over one evaluation: {reason}")
@@ -211,7 +211,7 @@ class _Worker:
     """A pair of fork servers, freshly executed: they have nothing of this process's memory."""
 
     def __init__(self, process: subprocess.Popen[bytes], channels: Sequence[socket.socket]) -> None:
-        self._process, self._channels = process, channels
+        self.process, self._channels = process, channels
         self._known: dict[socket.socket, str] = {}  # the task that each server was told last
         self._folders: tuple[str, ...] = ()
         self._words: str | None = None
@@ -246,7 +246,8 @@ class _Worker:
 
     def ask(self, task: TaskRecord, request: Request) -> Evaluation:
         """Have one program evaluated."""
-        channel = self._channels[_mentions_scipy(task, request.program)]
+        texts = task.files.values() if task.isolation == "shared" else ()
+        channel = self._channels[any("scipy" in text for text in (request.program, *texts))]
         if self._known.get(channel) == task.hash:
             request = msgspec.structs.replace(request, task=None)
         channel.settimeout(2 * request.limits.seconds + _PATIENCE_SECONDS)
@@ -267,30 +268,20 @@ class _Worker:
             if self._words is not None:
                 return
             try:
-                _, words = self._process.communicate(timeout=_STOP_SECONDS)
+                _, words = self.process.communicate(timeout=_STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                _, words = self._process.communicate()
+                self.process.kill()
+                _, words = self.process.communicate()
             for channel in self._channels:
                 channel.close()
             for folder in self._folders:
                 remove_tree(folder)
             self._words = words[-2000:].decode("utf-8", "replace").strip()
 
-    def was_killed(self) -> bool:
-        """Whether servers that were stopped ended otherwise than by an error of their own."""
-        return self._process.returncode != 1
-
     def last_words(self) -> str:
         """What servers that were stopped had to say, to be added to an error's text."""
         words = f"\n{self._words}" if self._words else ""
-        return f"; exit code {self._process.returncode}{words}"
-
-
-def _mentions_scipy(task: TaskRecord, program: str) -> bool:
-    if task.isolation == "shared" and any("scipy" in text for text in task.files.values()):
-        return True
-    return "scipy" in program
+        return f"; exit code {self.process.returncode}{words}"
 
 
 def _environment() -> dict[str, str]:

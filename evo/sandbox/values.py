@@ -27,19 +27,21 @@ def encode(value: object, *, max_bytes: int) -> bytes:
 
     def hook(part: object) -> object:
         if type(part) is np.ndarray and part.nbytes > max_bytes:  # perhaps a view of one number
-            raise _too_large(max_bytes)
+            raise too_large
         return _from_numpy(part)
 
+    too_large = UnsendableError(f"the returned value is larger than {max_bytes} bytes")
     try:
         data = msgspec.msgpack.encode(value, enc_hook=hook)
     except UnsendableError:
         raise
-    except OverflowError:
-        raise _not_plain("an integer of more than 64 bits") from None
-    except (TypeError, ValueError, RecursionError) as error:
-        raise _not_plain(f"what cannot be sent ({error})") from None
+    except (OverflowError, TypeError, ValueError, RecursionError) as error:
+        big = isinstance(error, OverflowError)
+        what = "an integer of more than 64 bits" if big else f"what cannot be sent ({error})"
+        words = f"the returned value holds {what}; allowed are {_PLAIN}"
+        raise UnsendableError(words) from None
     if len(data) > max_bytes:
-        raise _too_large(max_bytes)
+        raise too_large
     return data
 
 
@@ -63,14 +65,6 @@ def _from_numpy(value: object) -> object:
 def _places(shape: tuple[int, ...]) -> int:
     """How many lists or numbers an array becomes as nested lists; an empty one may be many."""
     return prod(max(length, 1) for length in shape)
-
-
-def _too_large(max_bytes: int) -> UnsendableError:
-    return UnsendableError(f"the returned value is larger than {max_bytes} bytes")
-
-
-def _not_plain(what: str) -> UnsendableError:
-    return UnsendableError(f"the returned value holds {what}; allowed are {_PLAIN}")
 
 
 def decode(data: bytes) -> object:

@@ -209,7 +209,7 @@ def test_a_worker_that_dies_is_replaced(remnants: Remnants) -> None:
         evaluator.evaluate(make_task(), GOOD, LIMITS)
         before = remnants.count()
         (worker,) = evaluator._pool._alive
-        killer = threading.Timer(0.3, os.kill, (worker._process.pid, signal.SIGKILL))
+        killer = threading.Timer(0.3, os.kill, (worker.process.pid, signal.SIGKILL))
         killer.start()
         program = "import time\ndef construct():\n    time.sleep(1.5)\n    return [[0, 0]] * 4"
         evaluation = evaluator.evaluate(make_task(), program, Limits(seconds=60))

@@ -47,7 +47,7 @@ def test_sixty_problems_of_six_kinds_that_the_offline_model_can_read() -> None:
 )
 def test_the_last_number_counts(reply: str, score: float) -> None:
     made = {}
-    exec(compile(TASK.evaluator_source, "evaluator.py", "exec"), made)
+    exec(compile(TASK.record.files["evaluator.py"], "evaluator.py", "exec"), made)
     assert made["score"](reply, {"answer": 1200}) == score
 
 
