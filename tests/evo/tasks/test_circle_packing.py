@@ -58,33 +58,12 @@ def test_strict_radii_pass_an_exact_check(cp, seed, scale):
     assert cp.score((centers, radii))["strict_fitness"] == pytest.approx(strict.sum() / 2.635)
 
 
-@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200, 1e-160, 4e-7])
-def test_tiny_circles_that_overlap_are_made_legal(cp, tiny):
-    rng = np.random.default_rng(1)
-    centers = 0.5 + tiny * rng.integers(-1, 2, (26, 2))
-    centers[:13] -= 0.5  # in the corner, where such differences exist
-    centers = np.clip(centers, 0, 1)
-    assert_exactly_legal(centers, cp.evaluator._strict_radii(centers, np.full(26, tiny)))
-    metrics = cp.score((centers, np.full(26, tiny)))
-    assert metrics["fitness"] == pytest.approx(26 * tiny / 2.635)
-
-
 def test_zero_radii_and_coincident_centers_are_legal(cp):
-    assert cp.score((np.full((26, 2), 0.5), np.zeros(26))) == {
-        "fitness": 0.0,
-        "objective": 0.0,
-        "strict_fitness": 0.0,
-    }
+    assert set(cp.score((np.full((26, 2), 0.5), np.zeros(26))).values()) == {0.0}
     one = np.zeros(26)
     one[0] = 0.5
     centers = np.full((26, 2), 0.5)
     centers[1:] = 0.0
-    metrics = cp.score((centers, one))
+    metrics = cp.score((centers, one, "a sum that is ignored"))
     assert metrics["objective"] == 0.5
     assert metrics["strict_fitness"] == metrics["fitness"]
-
-
-@pytest.mark.parametrize("reported", [(), (99.0,), ("many",), (None,), (float("nan"),)])
-def test_the_reported_sum_is_ignored(cp, reported):
-    centers, radii = grid()
-    assert cp.score((centers, radii, *reported)) == cp.score((centers, radii))
