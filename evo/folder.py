@@ -181,15 +181,15 @@ def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
     names: set[str] = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Import() | ast.ImportFrom():
-                names |= {alias.asname or alias.name for alias in node.names}
-            case ast.Assign():
-                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            case ast.alias():
+                names.add(node.asname or node.name)
+            case ast.Name(ctx=ast.Store()):
+                names.add(node.id)
+            case ast.FunctionDef(name="main") | ast.AsyncFunctionDef(name="main"):
+                writes = writes_results([argument.arg for argument in node.args.args])
+                names.add("evaluate" if writes else "main")
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.add(node.name)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            arguments = [argument.arg for argument in node.args.args]
-            names |= {"evaluate"} if node.name == "main" and writes_results(arguments) else set()
     wanted: list[Isolation] = ["separate", "shared"] if config.entry else ["shared", "separate"]
     if config.isolation is not None:
         wanted = [config.isolation]

@@ -7,6 +7,7 @@ request; no prompt, no address and no key.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import time
@@ -144,8 +145,11 @@ class CachedClient:
         try:
             if self._cancelled:
                 raise CallCancelled("the call was cancelled")
-            if known := self._find(key):
-                return known
+            with contextlib.suppress(msgspec.DecodeError):  # nothing, or of another version
+                kept = _decoder.decode(self._cache.get(key) or b"")
+                # No time and no failure of this run.
+                attempt = msgspec.structs.replace(kept.attempts[-1], cached=True, latency=0.0)
+                return replace(kept, attempts=(attempt,))
             call = self._client.call(messages, seed=seed, generation=generation, index=index)
             if call.reply is not None:
                 self._cache.put(key, msgspec.json.encode(call))
@@ -153,15 +157,6 @@ class CachedClient:
         finally:
             del self._under_way[key]
             done.set()
-
-    def _find(self, key: bytes) -> Call | None:
-        """Returns a kept call, its answer marked as cached: no time and no failure of this run."""
-        try:
-            kept = _decoder.decode(self._cache.get(key) or b"")
-        except msgspec.DecodeError:  # nothing, or written by another version
-            return None
-        attempt = msgspec.structs.replace(kept.attempts[-1], cached=True, latency=0.0)
-        return replace(kept, attempts=(attempt,))
 
     def cancel(self) -> None:
         """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""

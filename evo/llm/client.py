@@ -7,6 +7,7 @@ library by a transport in this process.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ipaddress
 import os
@@ -111,9 +112,8 @@ class Endpoint:
 
     def without_key(self, attempt: Attempt) -> Attempt:
         """Returns an attempt as a record may hold it."""
-        if attempt.error is None:
-            return attempt
-        return msgspec.structs.replace(attempt, error=self.hide(attempt.error.encode()).decode())
+        error = attempt.error and self.hide(attempt.error.encode()).decode()
+        return msgspec.structs.replace(attempt, error=error)
 
 
 def find_endpoint(model: Model) -> Endpoint:
@@ -141,7 +141,7 @@ def find_endpoint(model: Model) -> Endpoint:
             "OPENAI_API_KEY, or LLM_API_BASE and LLM_API_KEY, or give the model a base_url; "
             "the model 'offline' needs none of these"
         )
-    if not _is_address(base_url):
+    if not (host := _host(base_url)):
         raise EndpointMissing(
             f"the base URL of an endpoint looks like https://host/v1, got {base_url!r}"
         )
@@ -150,25 +150,24 @@ def find_endpoint(model: Model) -> Endpoint:
         if not (key.isascii() and key.isprintable()):
             raise EndpointMissing(f"{name}: expected a key on one line of plain characters")
         return Endpoint(base_url, key or "none")
-    if not _is_local(base_url):
+    if not _is_local(host):
         raise EndpointMissing(
             f"no key for the model {model.name!r} at {base_url}: set {' or '.join(variables)}"
         )
     return Endpoint(base_url, "none")
 
 
-def _is_address(base_url: str) -> bool:
-    try:
+def _host(base_url: str) -> str:
+    """Returns the host of an address; empty if it is none."""
+    with contextlib.suppress(ValueError):  # such as a port above 65535
         parts = urlsplit(base_url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        return usable and (parts.port is None or parts.port > 0) and base_url.isprintable()
-    except ValueError:  # such as a port above 65535
-        return False
+        if parts.scheme in ("http", "https") and parts.port != 0 and base_url.isprintable():
+            return parts.hostname or ""
+    return ""
 
 
-def _is_local(base_url: str) -> bool:
+def _is_local(host: str) -> bool:
     """Whether a host is on this machine or in a private network."""
-    host = urlsplit(base_url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_private
     except ValueError:
@@ -201,16 +200,11 @@ class ModelClient:
             raise ValueError(f"timeout must be positive and finite, got {timeout!r} seconds")
         if retries < 0:
             raise ValueError(f"retries must be at least 0, got {retries!r}")
-        self.model = model
-        self.sampling = sampling
+        self.model, self.sampling = model, sampling
         self._endpoint = find_endpoint(model)
-        self._slots = slots
-        self._timeout = timeout
-        self._retries = retries
-        self._back_off = back_off
-        self._transport = transport
-        self._cancelled = threading.Event()
-        self._lock = threading.Lock()
+        self._slots, self._transport = slots, transport
+        self._timeout, self._retries, self._back_off = timeout, retries, back_off
+        self._cancelled, self._lock = threading.Event(), threading.Lock()
         self._client: openai.OpenAI | None = None
         self._flights: set[Flight] = set()
         self._density = TOKENS_PER_CHARACTER

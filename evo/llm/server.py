@@ -158,17 +158,21 @@ class OfflineServer(Listener):
 
     def _log(self, body: bytes, sent: Response | None, received: float, in_flight: int) -> None:
         """Writes the line of a request; the lock is held."""
-        if self._log_file is not None:
-            line = {
-                "received": round(received - self._began, 4),
-                "answered": round(time.monotonic() - self._began, 4),
-                "status": sent.status if sent else 0,
-                "seed": sent.seed if sent else None,
-                "prompt_hash": _prompt_hash(body),
-                "usage": sent.usage if sent else None,
-                "in_flight": in_flight,
-            }
-            self._log_file.write(msgspec.json.encode(line) + b"\n")
+        if self._log_file is None:
+            return
+        prompt = None
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            prompt = prompt_hash(json.loads(body)["messages"])
+        line = {
+            "received": round(received - self._began, 4),
+            "answered": round(time.monotonic() - self._began, 4),
+            "status": sent.status if sent else 0,
+            "seed": sent.seed if sent else None,
+            "prompt_hash": prompt,
+            "usage": sent.usage if sent else None,
+            "in_flight": in_flight,
+        }
+        self._log_file.write(msgspec.json.encode(line) + b"\n")
 
 
 def _wait(seconds: float, connection: socket.socket) -> bool:
@@ -179,10 +183,3 @@ def _wait(seconds: float, connection: socket.socket) -> bool:
         if has_left(connection):
             return False
     return True
-
-
-def _prompt_hash(body: bytes) -> str | None:
-    try:
-        return prompt_hash(json.loads(body)["messages"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
