@@ -144,18 +144,12 @@ def allocate(
         policy: Made for `arms.shape`.
         arms: Live or logged; left in the state after the last pull.
         rounds: Pulls of each replicate at most.
-        budget: Limits by unit (such as calls, tokens, flops, dollars, seconds), each a unit of
-            the arms' costs; the policy is told the cost in the first of them, else 1 per pull. Or
-            the ledger of what these pulls share a budget with.
+        budget: Limits by unit of the arms' costs; the policy is told the cost in the first of them,
+            else 1 per pull. Or the ledger of what these pulls share a budget with.
         reward: Name out of `evo.rewards.REWARDS`, or a function of a pull.
         in_flight: Rounds asked and not yet told at most; with 1 a round ends before the next.
         flights: What carries them; None: each takes as long as any other.
         watcher: Told of every round.
-
-    Raises:
-        ValueError: The policy picked an arm that is closed or does not exist.
-        BudgetError: A budget is not positive or in a unit that the arms do not count in, or a
-            cost it needs is unknown.
     """
     if in_flight < 1:
         raise ValueError(f"in_flight: expected at least 1, got {in_flight!r}")

@@ -56,25 +56,23 @@ def check_budget(
     """
     if budget is not None and not isinstance(budget, Mapping):
         raise BudgetError(f"budget: expected limits by unit such as {{'calls': 512}}: {budget!r}")
-    callers = [(each, getattr(each, "critic", None)) for each in headers if budget]
-    models = {id(of.model): of.model for pair in callers for of in pair if of}
+    callers = [of for each in headers if budget for of in (each, getattr(each, "critic", None))]
+    models = {id(of.model): of.model for of in callers if of}
     for unit, limit in (budget or {}).items():
         if unit not in UNITS and unit not in more:
             known = ", ".join([*more, *UNITS])
             raise BudgetError(f"budget: expected a unit out of {known}, got {unit!r}")
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
             raise BudgetError(f"budget: expected a positive number of {unit}, got {limit!r}")
+        needed = {"dollars": ("input_price", "output_price"), "flops": ("active_parameters",)}
         for model in models.values():
-            if unit == "dollars" and None in (model.input_price, model.output_price):
-                lacks = "prices (input_price, output_price)"
-            elif unit == "flops" and model.active_parameters is None:
-                lacks = "active_parameters"
-            else:
-                continue
-            raise BudgetError(
-                f"budget: {unit} cannot be counted, because the model {model.name!r} has no "
-                f"{lacks}; give it some in a models.toml, or use another unit"
-            )
+            if any(getattr(model, field) is None for field in needed.get(unit, ())):
+                what = "prices " if unit == "dollars" else ""
+                raise BudgetError(
+                    f"budget: {unit} cannot be counted, because the model {model.name!r} has no "
+                    f"{what}{', '.join(needed[unit])}; give it some in a models.toml, or use "
+                    "another unit"
+                )
     return {unit: float(limit) for unit, limit in (budget or {}).items()}
 
 
@@ -106,7 +104,6 @@ class Worst:
 class Ledger:
     """What is spent, against limits; every verb counts with it.
 
-        ledger = Ledger({"calls": 512})
         while ledger.open().all():
             ledger.settle(cost_of_one_more)
 

@@ -120,10 +120,9 @@ class Cost:
 
     def by_unit(self, seconds: float | None) -> dict[str, float]:
         """Returns what budgets are counted in, NaN where unknown; the wall time is given."""
-        known = (float(self.calls), self.tokens, self.flops, self.dollars, seconds)
-        units = ("calls", "tokens", "flops", "dollars", "seconds")
-        pairs = zip(units, known, strict=True)
-        return {unit: math.nan if value is None else value for unit, value in pairs}
+        known = {"calls": float(self.calls), "tokens": self.tokens, "flops": self.flops}
+        known |= {"dollars": self.dollars, "seconds": seconds}
+        return {unit: math.nan if value is None else value for unit, value in known.items()}
 
     def __add__(self, other: Cost) -> Cost:
         its = vars(other)
@@ -207,13 +206,11 @@ def cost_of_children(
 
 def cost_of_calls(calls: Iterable[Attempted], header: Header) -> Cost:
     """Returns what some calls of a run cost, those of its critic at the critic's own prices."""
-    calls = tuple(calls)
-    critics = [call for call in calls if isinstance(call, CriticCall)]
-    others = [call for call in calls if not isinstance(call, CriticCall)]
-    total = cost_of_children(others, header.model, header.sampling)
-    if header.critic is None:
-        return total
-    return total + cost_of_children(critics, header.critic.model, header.critic.sampling)
+    total = Cost()
+    for call in calls:
+        of = (header.critic if isinstance(call, CriticCall) else None) or header
+        total += cost_of_attempts(call.attempts, of.model, of.sampling)
+    return total
 
 
 def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:

@@ -88,11 +88,9 @@ class Control:
 class Plan(Generic[Result]):
     """Work whose arguments were checked.
 
-    Attributes:
-        paths: The logs that it writes.
-        work: Does it, heeding the control, and returns what the verb returns.
-        many: Whether it is about several logs, even if there is but one.
-        runs: Header and T of each run that it makes, as far as that is known beforehand.
+    `paths` are the logs that it writes, `work` does it, heeding the control, and returns what the
+    verb returns; `many` says whether it is about several logs, even if there is but one, `runs`
+    which runs (header and T) it makes, as far as that is known beforehand.
     """
 
     paths: list[Path]

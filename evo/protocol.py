@@ -19,14 +19,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evo.configuration import (
-    LOCAL,
-    Goal,
-    differences,
-    make_header,
-    only_settings,
-    seeds_of,
-)
+from evo.configuration import LOCAL, Goal, differences, make_header, only_settings, seeds_of
 from evo.cost import price_of_tokens
 from evo.handle import Control, read_begun
 from evo.log import Log, Logs
@@ -45,9 +38,7 @@ class ProtocolError(ValueError):
     """A protocol cannot be read or held; the message says what was expected."""
 
 
-class _Part(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of what a protocol holds: the unknown is refused."""
 
 
@@ -199,19 +190,20 @@ def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path
     left = _begun(path)
     if left is None or len(left.generations) < condition.at:
         return []
-    options = {**protocol.options, **condition.options}
-    stated = {"protocol": protocol.digest, "condition": condition.name}
-    own = changed(left.header.under(condition.at + 1), left, options | stated)
+    own = changed(left.header.under(condition.at + 1), left, _options(protocol, condition))
     lines = lines_through(left, condition.at, left.children)
     headers, inherited = copies_of(left, own, lines, condition.at, condition.copies)
     goal = Goal(condition.generations)
+    stem = place / f"{condition.name}-s{header.seed}"
     return [
-        Job(
-            place / f"{condition.name}-s{header.seed}-c{each.fork.copy if each.fork else 0}.jsonl",
-            each, goal, named=True, inherited=inherited,
-        )
-        for each in headers
-    ]  # fmt: skip
+        Job(Path(f"{stem}-c{copy}.jsonl"), each, goal, named=True, inherited=inherited)
+        for copy, each in enumerate(headers)
+    ]
+
+
+def _options(protocol: Protocol, condition: Condition) -> dict[str, Any]:
+    stated = {"protocol": protocol.digest, "condition": condition.name}
+    return {**protocol.options, **condition.options, **stated}
 
 
 def _header(protocol: Protocol, condition: Condition) -> Header:
@@ -222,15 +214,8 @@ def _header(protocol: Protocol, condition: Condition) -> Header:
             f"{protocol.name}: condition {condition.name!r}: expected the task {task.name!r} with "
             f"hash {stated!r}, got {task.record.hash!r}: another task is another protocol"
         )
-    options = {**protocol.options, **condition.options}
     try:
-        return make_header(
-            task,
-            children=condition.children,
-            protocol=protocol.digest,
-            condition=condition.name,
-            **options,
-        )
+        return make_header(task, children=condition.children, **_options(protocol, condition))
     except TypeError as error:
         raise ProtocolError(f"{protocol.name}: condition {condition.name!r}: {error}") from None
 
@@ -276,11 +261,11 @@ def run_protocol(
 
 def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = None) -> str:
     """Returns what a protocol costs, and what of it is left after some logs, in a few lines."""
-    made = sum(_paid(log) for each in (logs or {}).values() for log in each)
-    left, estimate = protocol.calls - made, protocol.estimate
+    known = [log for each in (logs or {}).values() for log in each]
+    made, estimate = sum(map(_paid, known)), protocol.estimate
+    left = protocol.calls - made
     prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
-    known = [log.header.model for each in (logs or {}).values() for log in each]
-    model = known[0] if known else _header(protocol, protocol.conditions[0]).model
+    model = (known[0].header if known else _header(protocol, protocol.conditions[0])).model
     dollars = float(price_of_tokens(prompt, 0.0, completion, model=model))
     lines = [
         f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}",
@@ -310,11 +295,9 @@ def logs_of(
         copies = [f"-c{k}" for k in range(condition.copies)] if condition.forks else [""]
         stems = [f"{condition.name}-s{seed}{copy}" for seed in condition.numbers for copy in copies]
         begun = [_begun(place / f"{stem}.jsonl") for stem in stems]
+        own = (protocol.digest, condition.name)
         found[condition.name] = [
-            log
-            for log in begun
-            if log is not None
-            and (log.header.protocol, log.header.condition) == (protocol.digest, condition.name)
+            log for log in begun if log and (log.header.protocol, log.header.condition) == own
         ]
     return found
 
@@ -336,10 +319,8 @@ def status_rows(
     for condition in protocol.conditions:
         own = logs[condition.name]
         complete = sum(len(log.generations) >= condition.generations for log in own)
-        made = sum(_paid(log) for log in own)
-        ok = sum(
-            not o.inherited and o.evaluation.status == "ok" for log in own for o in log.outcomes
-        )
+        paid = [out for log in own for out in log.outcomes if not out.inherited]
+        ok = sum(out.evaluation.status == "ok" for out in paid)
         runs = f"{complete} of {condition.runs}"
-        rows.append((condition.name, runs, f"{made} of {condition.calls}", ok))
+        rows.append((condition.name, runs, f"{len(paid)} of {condition.calls}", ok))
     return rows

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from evo.budget import UNITS, check_budget
+from evo.budget import check_budget
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, split_settings
 from evo.handle import Control, Plan, in_background, in_foreground, refuse_other
@@ -27,7 +27,6 @@ from evo.policies import Draws
 from evo.rewards import default_reward
 from evo.runs.options import takes_options
 from evo.selectors import (
-    BaseSelector,
     Kind,
     SelectorClass,
     Terms,
@@ -145,7 +144,7 @@ def plan_selection(
         found = RunSamples(choices, shared, task, seeds)
     else:
         raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
-    units = ("samples", "cost", "seconds") if found.kind == "rows" else ("samples", *UNITS)
+    units = ("samples", *found.units)
     if wrong := [unit for unit in budget or {} if unit not in units]:
         raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
     limits = check_budget(budget, found.headers, more=("samples", "cost"))
@@ -166,50 +165,33 @@ def plan_selection(
     name = selector_name(build)
     folder = Path(log_dir) if log_dir is not None else unused(LOCAL, f"{found.name}-select-{name}")
     held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
-    identity = {
-        "selector": name,
-        "parameters": dict(getattr(build, "keywords", {})),
-        "seed": seed,
-        "failure_value": failure_value,
-        **held,
-        "orders": {key: list(order) for key, order in (orders or {}).items()},
-    }
+    identity = {"selector": name, "parameters": dict(getattr(build, "keywords", {})), "seed": seed}
+    identity |= {"failure_value": failure_value, **held}
+    identity["orders"] = {key: list(order) for key, order in (orders or {}).items()}
     _keep(folder / SELECTION, identity, found, varied)
 
+    stated = bounds is not None or found.kind != "rows"
+
     def work(control: Control) -> Selection:
+        rounds: list[Standing] = []
         with contextlib.ExitStack() as stack:
-            stated = bounds is not None or found.kind != "rows"
-            session = Session(
-                folder, terms, failure_value, stated, limits, settings, control, stack
+            found.begin(
+                Session(folder, terms, failure_value, stated, limits, settings, control, stack)
             )
-            chooser = build((1, len(found.ids)), terms, rng=Draws(seed, 1))
-            labels = tuple(labelled(mine) for mine in varied)
-            return _play(found, session, chooser, labels=labels, selector=name)
+            races = race(build((1, len(varied)), terms, rng=Draws(seed, 1)), found, rounds.append)
+            made = selection_of(
+                races, rounds, found.outcomes, terms, selector=name, path=folder,
+                configurations=tuple(found.values), logs=found.logs(races.standing.count[0]),
+                labels=tuple(map(labelled, varied)),
+            )  # fmt: skip
+        stopped = control.stopping.is_set() and made.end == "budget"
+        return dataclasses.replace(made, end="stopped") if stopped else made
 
     return Plan([folder], work, many=True, runs=found.runs)
 
 
 select_best = in_foreground("select_best", plan_selection)
 start_selection = in_background("start_selection", plan_selection)
-
-
-def _play(found: Choices, session: Session, chooser: BaseSelector, **named: Any) -> Selection:
-    """Races the choices and sums up."""
-    rounds: list[Standing] = []
-    found.begin(session)
-    races = race(chooser, found, watcher=rounds.append)
-    made = selection_of(
-        races,
-        rounds,
-        found.outcomes,
-        session.terms,
-        configurations=tuple(found.values),
-        logs=found.logs(races.standing.count[0]),
-        path=session.folder,
-        **named,
-    )
-    stopped = session.control.stopping.is_set() and made.end == "budget"
-    return dataclasses.replace(made, end="stopped") if stopped else made
 
 
 def _varied(values: Values, among: Sequence[Values]) -> dict[str, Any]:

@@ -16,12 +16,7 @@ FEWEST = 5
 
 
 def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
-    """Returns what runs of so many generations may cost, in one line; retries come on top.
-
-    Args:
-        runs: Header and T of each.
-        budget: Limits by unit of all together; None: none.
-    """
+    """Returns what runs, header and T of each, may cost together, in one line; retries on top."""
     from evo.cost import price_of_tokens
     from evo.runs.session import worst_of
 

@@ -69,10 +69,7 @@ class PolicyClass(Protocol):
 class BasePolicy(ABC):
     """What all policies share; a policy adds `ask`, `tell`, its state and parameters of its own.
 
-    Args:
-        shape: (replicates, arms).
-        rounds: Planned rounds.
-        rng: Where to draw from.
+    It is for a shape (replicates, arms) and so many planned rounds, and draws from `rng`.
     """
 
     tries_each_arm: ClassVar[int] = 0

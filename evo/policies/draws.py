@@ -16,17 +16,12 @@ _AHEAD = 1 << 14
 
 
 class Draws:
-    """Random numbers keyed by (seed, block of replicates, draw number).
+    """Random numbers keyed by (seed, block of replicates, draw number), and by the use of a seed.
 
     Replicate i gets the same numbers however many replicates there are and however they are cut
-    into chunks. Methods are those of a NumPy generator, with shapes that begin with the number of
-    replicates. Draws of different kind or width come from streams of their own.
-
-    Args:
-        seed: Not negative.
-        replicates: Number of replicates.
-        first: Number of the first of them.
-        key: Sets one use of a seed apart from another.
+    into chunks; `first` is the number of the first of these. Methods are those of a NumPy
+    generator, with shapes that begin with the number of replicates. Draws of different kind or
+    width come from streams of their own.
     """
 
     def __init__(self, seed: int, replicates: int, *, first: int = 0, key: int = 0) -> None:

@@ -133,10 +133,7 @@ class EXP3P(ExponentialWeights):
     rounds half of the pulls are therefore random.
 
     Args:
-        eta: Learning rate.
-        gamma: Share of uniform play, above 0 and below 1.
-        beta: Weight of the bonus.
-        reward_range: Rewards that count as gains 0 and 1.
+        beta: Weight of the bonus; the others are as in `ExponentialWeights`, gamma above 0.
     """
 
     def __init__(

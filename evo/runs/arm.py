@@ -94,10 +94,8 @@ class Arm:
     def begin(self, log: Log | None = None) -> None:
         """Evaluates the initial program, or takes over what the writer's log holds.
 
-        Raises:
-            TaskError: The initial program or the evaluator needs a package that is not installed.
-            EvaluatorClosed: A stop was asked for before the initial program was evaluated.
-            EndpointError: The endpoint did not answer the calls of that evaluation.
+        TaskError: a package is missing; EvaluatorClosed: a stop came before the initial program was
+        evaluated; EndpointError: the endpoint did not answer the calls of that evaluation.
         """
         maker, task = self.maker, self.header.task
         asked = [] if log is None else [*log.instance_calls, *log.critic_calls]
@@ -167,10 +165,8 @@ class Arm:
     def advance(self, on_child: Callable[[Child], None] = lambda child: None) -> Generation:
         """Runs the next generation and logs it; `on_child` is told of each child once it is logged.
 
-        Raises:
-            Stopped: A stop was asked for; what is done is in the log.
-            EndpointDown: The endpoint does not answer.
-            EndpointRefused: It refuses the key, the model, or every child of the generation.
+        What is done is in the log where it is `Stopped`, or EndpointDown: the endpoint does not
+        answer; EndpointRefused: it refuses the key, the model, or every child.
         """
         number = self.generation + 1
         self._began, self._earlier = time.monotonic() - self._earlier, 0.0

@@ -140,9 +140,8 @@ class Evaluations:
 def tell_of_initial(task: str, evaluation: Evaluation) -> None:
     """Says what is wrong with a task before the model is paid for children that cannot do better.
 
-    Raises:
-        TaskError: A package is missing; nothing was logged, so the run goes on once it is there.
-        EvaluatorFailed: The evaluator fails for a reason of its own.
+    TaskError: a package is missing, and the run goes on once it is there; EvaluatorFailed: the
+    evaluator fails for a reason of its own.
     """
     said = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
     last = last_line(evaluation.error)

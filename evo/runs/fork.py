@@ -127,15 +127,25 @@ def copies_of(
 ) -> tuple[list[Header], tuple[Made, ...]]:
     """Returns the headers of the copies of one state, and the lines that all of them inherit."""
     inherited = tuple(msgspec.structs.replace(line, inherited=True) for line in lines)
-    fork = _fork_of(parent, at, inherited)
-    own = [
-        msgspec.structs.replace(
-            header,
-            seed=fork_seed(header.seed, at, copy),
-            fork=msgspec.structs.replace(fork, copy=copy),
-        )
-        for copy in range(copies)
-    ]
+    data, left = read_bytes(parent.path), parent.header
+    digest = hashlib.sha256(data[: data.find(b"\n")]).hexdigest()
+    segments = [each for each in left.segments if each.first <= at]
+    if left.fork is None or at > left.fork.at:
+        task = msgspec.structs.replace(left.task, files={}, encoded={})
+        bare = msgspec.structs.replace(left, task=task, fork=None)
+        segments.append(Segment(first=left.fork.at + 1 if left.fork else 0, header=bare))
+    fork = Fork(
+        at=at,
+        copy=0,
+        parent=digest,
+        through=digest_of(inherited),
+        root=left.fork.root if left.fork else digest,
+        segments=tuple(segments),
+    )
+    own = []
+    for copy in range(copies):
+        seed, each = fork_seed(header.seed, at, copy), msgspec.structs.replace(fork, copy=copy)
+        own.append(msgspec.structs.replace(header, seed=seed, fork=each))
     return own, inherited
 
 
@@ -156,32 +166,12 @@ def changed(header: Header, parent: Log, changes: Mapping[str, Any]) -> Header:
     return make_header_again(header, **told)
 
 
-def _fork_of(parent: Log, at: int, lines: Sequence[Made]) -> Fork:
-    data, header = read_bytes(parent.path), parent.header
-    digest = hashlib.sha256(data[: data.find(b"\n")]).hexdigest()
-    segments = [each for each in header.segments if each.first <= at]
-    if header.fork is None or at > header.fork.at:
-        task = msgspec.structs.replace(header.task, files={}, encoded={})
-        bare = msgspec.structs.replace(header, task=task, fork=None)
-        segments.append(Segment(first=header.fork.at + 1 if header.fork else 0, header=bare))
-    return Fork(
-        at=at,
-        copy=0,
-        parent=digest,
-        through=digest_of(lines),
-        root=header.fork.root if header.fork else digest,
-        segments=tuple(segments),
-    )
-
-
 def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list[Made]:
     """Returns the lines of an imported log through a generation, evaluated on a task of ours."""
     if any(child.program is None and child.evaluation.status == "ok" for child in parent.children):
         raise LogError(f"{parent.path}: holds no programs, so nothing can go on from it")
     if header.task.asks_model:
-        raise ValueError(
-            f"task: to evaluate texts anew takes calls, which {header.task.name} makes"
-        )
+        raise ValueError(f"task: to evaluate texts of {header.task.name} anew takes calls")
     again = evaluated_again(parent, header, workers=settings.workers)
     made = [line for line in again if isinstance(line, Made)]
     return [line for line in made if getattr(line, "generation", 0) <= at]

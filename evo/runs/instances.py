@@ -102,10 +102,7 @@ class InstanceEvaluator:
         """Evaluates a program on every instance, a text on those that are not for checking.
 
         It is `no_reply` if no instance got an answer, and has no fitness unless one has a score.
-
-        Raises:
-            EndpointError: The endpoint does not answer, or refuses the key or the model.
-            CallCancelled: The calls were cancelled, or a stop was asked for.
+        EndpointError: the endpoint does not answer, or refuses; CallCancelled: it was to stop.
         """
         began = time.monotonic()
         if task.asks_model:

@@ -52,8 +52,7 @@ class Planner:
         self._replies_under = replies_under
         self._keeps = any(each.search or each.inspirations for each in headers)
         self._tells = any(each.feedback for each in headers)
-        self._shown: dict[Place, Shown] = {}  # programs that may be shown
-        self._tried: dict[Place, Evaluation] = {}  # how these went
+        self._shown: dict[Place, tuple[Shown, Evaluation]] = {}  # programs that may be shown
         self._ranked: list[Shown] = []  # those with a fitness, best first
         self._latest: list[Tried] = []  # of the latest generation, for feedback
         self._born: list[list[Member]] = []  # by generation
@@ -83,7 +82,7 @@ class Planner:
         self._born[-1].append(Member(place, tried.fitness, parents))
         if program is not None and (tried.fitness is not None or place == (0, 0)):
             shown = Shown(place, tried.fitness, program)
-            self._shown[place], self._tried[place] = shown, tried
+            self._shown[place] = shown, tried
             if tried.fitness is not None:
                 bisect.insort(self._ranked, shown, key=lambda each: each.rank)
 
@@ -100,7 +99,7 @@ class Planner:
             planned = line.requests
         if planned is None:
             raise LogError(f"no plan of generation {number} is logged, and its search is not known")
-        self._check(planned, best)
+        self._check(planned)
         asked: dict[Planned, Asked] = {}
         for each in planned:
             if each not in asked:
@@ -112,9 +111,8 @@ class Planner:
         """What the search plans; None where it is not known."""
         header = self._header
         if header.search is None:
-            return (self._inspired(((best.generation, best.index),), "rewrite", best),) * (
-                header.children
-            )
+            parent = self._inspired(((best.generation, best.index),), "rewrite", best)
+            return (parent,) * header.children
         try:
             search = search_of(header.search)
         except ValueError:
@@ -123,24 +121,22 @@ class Planner:
             raise
         if not self._folded:
             self._state = search.start(self._born[0][0], header.min_improvement)
-            self._folded = 1
-        for generation in self._born[self._folded : number]:
+        for generation in self._born[max(self._folded, 1) : number]:
             self._state = search.fold(self._state, generation)
-            self._folded += 1
+        self._folded = number
         rng = KeyedStream("search", header.seed, header.children, number)
         requests = search.plan(self._state, header.children, rng)
         return tuple(self._inspired(tuple(r.parents), r.operator, best) for r in requests)
 
     def _inspired(self, parents: tuple[Place, ...], operator: str, best: Best) -> Planned:
-        if not self._header.inspirations:
-            return Planned(parents=parents, operator=operator)
-        texts = [self._text(place, best).program for place in parents]
-        chosen = inspire(self._ranked, texts, self._header.inspirations)
-        return Planned(
-            parents=parents, operator=operator, inspirations=tuple(shown.place for shown in chosen)
-        )
+        chosen: tuple[Place, ...] = ()
+        if self._header.inspirations:
+            texts = [self._text(place, best).program for place in parents]
+            shown = inspire(self._ranked, texts, self._header.inspirations)
+            chosen = tuple(each.place for each in shown)
+        return Planned(parents=parents, operator=operator, inspirations=chosen)
 
-    def _check(self, planned: Sequence[Planned], best: Best) -> None:
+    def _check(self, planned: Sequence[Planned]) -> None:
         header = self._header
         name = "greedy" if header.search is None else header.search.name
         if len(planned) != header.children:
@@ -156,8 +152,6 @@ class Planner:
                 )
             if not each.parents:
                 raise ValueError(f"search {name!r}: expected a parent for each request, got none")
-            for place in (*each.parents, *each.inspirations):
-                self._text(place, best)
 
     def _text(self, place: Place, best: Best) -> Shown:
         if place == (best.generation, best.index):
@@ -167,11 +161,11 @@ class Planner:
                 f"expected parents that are ok programs of complete generations, or (0, 0), "
                 f"got {place!r}"
             )
-        return self._shown[place]
+        return self._shown[place][0]
 
     def evaluation_of(self, place: Place, best: Best) -> Evaluation:
         """Returns how a program that may be a parent did."""
-        return best.evaluation if place == (best.generation, best.index) else self._tried[place]
+        return best.evaluation if place == (best.generation, best.index) else self._shown[place][1]
 
     def _messages(self, planned: Planned, best: Best) -> list[Message]:
         header = self._header
@@ -203,11 +197,8 @@ def with_fitness(best: Best, fitness: float | None) -> Best:
 def asked_in(log: Log, generation: int) -> list[Asked]:
     """Returns what the children of a logged generation were asked for, made again from the log.
 
-    Whether it is what was sent is told by the children's own `prompt_hash`.
-
-    Raises:
-        LogError: The log holds no plan of it, though its search is not known here.
-        ValueError: It lacks a program that the prompts show.
+    Whether it is what was sent is told by the children's own `prompt_hash`. LogError: the log holds
+    no plan of it, though its search is not known here; ValueError: nor a program that prompts show.
     """
     header = log.header
     task, under = header.task, header.under(generation)

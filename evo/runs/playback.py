@@ -18,7 +18,7 @@ from evo.critics import known_of
 from evo.journal import LogError, Writer, check_free, encode_line, write_new
 from evo.llm.recorded import RecordedModel
 from evo.log import Log, keep_value, read_log
-from evo.records import Child, Evaluation, Header, Initial, Limits, Line, Made
+from evo.records import Child, Evaluation, Header, Initial, Limits, Line
 from evo.runs.arm import Arm, choose_child
 from evo.runs.evaluations import Evaluations, plain
 from evo.runs.instances import InstanceEvaluator
@@ -108,7 +108,10 @@ def rerun(
     with tempfile.TemporaryDirectory(prefix="evo-rerun-") as folder:
         target = Path(log) if log is not None else Path(folder) / "rerun.jsonl"
         with open_resources(settings, only=model) as resources:
-            taken = _not_ours(logged)
+            fork = logged.header.fork
+            ours = fork is None or all(each.header.source == "evo" for each in fork.segments)
+            # What a fork of an imported run inherits cannot be played again.
+            taken = [] if ours or fork is None else lines_through(logged, fork.at, logged.children)
             first = taken or _asked(logged)
             with Writer.create(target, logged.header, *first) as writer:
                 arm = Arm(writer, logged.header, resources)
@@ -126,14 +129,6 @@ def rerun(
         differing_prompts=tuple(sorted(model.differing)),
         differing_plans=tuple(arm.planner.differing),
     )
-
-
-def _not_ours(logged: Log) -> list[Made]:
-    """What a fork of an imported run inherits: it cannot be played again."""
-    fork = logged.header.fork
-    if fork is None or all(each.header.source == "evo" for each in fork.segments):
-        return []
-    return lines_through(logged, fork.at, logged.children)
 
 
 def _asked(log: Log) -> list[Line]:
@@ -171,10 +166,11 @@ def _compare(logged: Log, again: Log, evaluations: Evaluations) -> list[Differen
     assert logged.initial is not None
     assert again.initial is not None
     task, last = logged.header.task, len(logged.generations)
-    before = {(0, 0): logged.initial.evaluation}
-    before |= {(o.generation, o.index): o.evaluation for o in logged.outcomes}
-    now = {(0, 0): again.initial.evaluation}
-    now |= {(o.generation, o.index): o.evaluation for o in again.outcomes}
+    before, now = (
+        {(o.generation, o.index): o.evaluation for o in log.outcomes} for log in (logged, again)
+    )
+    before = {(0, 0): logged.initial.evaluation, **before}
+    now[0, 0] = again.initial.evaluation
     differences = []
     for place, was in before.items():
         if place[0] > last or equal(was, now[place]):
@@ -249,7 +245,12 @@ def evaluated_again(
 
         def evaluate(program: str) -> Evaluation:
             found = plain(evaluations.again(program))
-            return _with_metric(found, metric) if metric else found
+            if not metric or found.status != "ok":
+                return found
+            if metric not in found.metrics:
+                have = ", ".join(sorted(found.metrics)) or "none"
+                raise ValueError(f"metric {metric!r}: the evaluations have {have}")
+            return msgspec.structs.replace(found, fitness=found.metrics[metric])
 
         found = parallel.map(evaluate, programs, max_workers=8, progress=True)
     evaluated = dict(zip(programs, found, strict=True))
@@ -260,16 +261,6 @@ def evaluated_again(
         for child in logged.children
     ]
     return _retold(logged, header, Initial(evaluation=evaluated[first]), children)
-
-
-def _with_metric(evaluation: Evaluation, metric: str) -> Evaluation:
-    """Returns the evaluation with one of its metrics as the fitness."""
-    if evaluation.status != "ok":
-        return evaluation
-    if metric not in evaluation.metrics:
-        have = ", ".join(sorted(evaluation.metrics)) or "none"
-        raise ValueError(f"metric {metric!r}: the evaluations have {have}")
-    return msgspec.structs.replace(evaluation, fitness=evaluation.metrics[metric])
 
 
 def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Child]) -> list[Line]:
@@ -291,15 +282,8 @@ def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Ch
 def keep_best_value(path: str | os.PathLike[str]) -> Path:
     """Runs a log's best program, jailed, and keeps its construction beside the log for pictures.
 
-    Args:
-        path: A log with programs; those of this version hold the construction already.
-
-    Returns:
-        The file, `NAME.value.json`.
-
-    Raises:
-        LogError: The log is damaged or compact, its best program is `ok` no more, or its
-            construction is too large to keep.
+    Returns the file, `NAME.value.json`. LogError: the log is damaged or compact, its best program
+    is `ok` no more, or its construction is too large to keep.
     """
     log = _read_texts(path)
     best, header = log.best, log.header

@@ -69,26 +69,19 @@ def bring(
     Under a budget they come out as if served one after another, in the order given. Generations
     that are logged already cost what they cost then, once per ledger: bring the same logs farther
     with the same ledger, and only what is new counts. Where the resources are `isolated`, one run's
-    refusal or damage is told in its place; else the first error is raised. `on_generation` is told
-    of each generation, 0 included, once it is logged, from the thread that made it.
-
-    Raises:
-        EndpointDown: The endpoint does not answer; the logs can go on later.
-        EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
-        BudgetError: What a generation cost in a unit of the budget is unknown.
-        LogError: A log is damaged, busy or of another run.
+    refusal or damage is told in its place; else the first error is raised: of the endpoint, which
+    leaves the logs so that they can go on, of a budget in a unit that is unknown, or of a log.
+    `on_generation` is told of each generation, 0 included, once it is logged, from the thread that
+    made it.
     """
     if len({job.path for job in jobs}) < len(jobs):
         raise ValueError("jobs: expected each log once")
     for job in jobs:
         if not job.path.exists():
             check_free(job.path)
-    ledger = ledger or Ledger()
-    retries = resources.settings.retries
-    turns = Turns(
-        ledger,
-        [(job.path, worst_of(job.header, job.goal.generations, retries=retries)) for job in jobs],
-    )
+    ledger, retries = ledger or Ledger(), resources.settings.retries
+    worst = [worst_of(job.header, job.goal.generations, retries=retries) for job in jobs]
+    turns = Turns(ledger, list(zip((job.path for job in jobs), worst, strict=True)))
     control, working = resources.control, set[int]()
     first_error: list[BaseException] = []
     done: dict[int, Brought] = {}
@@ -122,13 +115,11 @@ def bring(
     # Enough runs that slots and cores stay busy while a generation waits for its last child.
     usual = 1 if resources.max_concurrent == 1 else 4 + 4 * resources.max_concurrent // smallest
     shown, load = resources.settings.progress, lambda: resources.slots.load
-    bar = Progress(label, children, resources.tally, load, shown=shown)
-    with (
-        contextlib.closing(turns),
-        contextlib.closing(bar) as progress,
-        heed_stop([job.path for job in jobs], control.stop),
-        contextlib.ExitStack() as stack,
-    ):
+    progress = Progress(label, children, resources.tally, load, shown=shown)
+    with contextlib.ExitStack() as stack:
+        stack.callback(turns.close)
+        stack.callback(progress.close)
+        stack.enter_context(heed_stop([job.path for job in jobs], control.stop))
         stack.push(interrupted)
         workers = max(1, min(len(jobs), at_once or usual))
         parallel.map(work, range(len(jobs)), max_workers=workers, raising=False)
@@ -252,11 +243,11 @@ def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, f
     prompt = math.inf if model.context is None else float(model.context)
     completion = prompt if most is None else min(prompt, float(most))
     amounts = {
-        "tokens": attempts * (prompt + completion),
-        "flops": attempts * flops_of_tokens(prompt, 0.0, completion, model=model),
-        "dollars": attempts * price_of_tokens(prompt, 0.0, completion, model=model),
+        "tokens": prompt + completion,
+        "flops": flops_of_tokens(prompt, 0.0, completion, model=model),
+        "dollars": price_of_tokens(prompt, 0.0, completion, model=model),
     }
-    known = {u: math.inf if math.isnan(amount) else amount for u, amount in amounts.items()}
+    known = {u: math.inf if math.isnan(most) else attempts * most for u, most in amounts.items()}
     return {"calls": 1.0, **known, "seconds": 0.0}
 
 

@@ -93,8 +93,7 @@ def fields_of(search: Search) -> dict[str, Any]:
 def source_hash(search: Search) -> str:
     """Returns SHA-256 (hex) of a search's code, apart from its comments, docstrings and layout.
 
-    It covers its methods, inherited ones included, and its constants; empty where Python does not
-    know the source.
+    That is its methods, inherited ones included, and constants; empty where the source is unknown.
     """
     parts: list[str] = []
     for owner in type(search).__mro__[:-1]:

@@ -115,15 +115,9 @@ class HillClimbing(BaseSelector):
 
     `Terms.neighbours` says which configurations are next to each other. A race is one of arm
     elimination, with the largest mean as winner where the samples run out. At a top, the winner is
-    raced against a random configuration that was not tried yet (several, of more than 64). With
-    restarts=None all are tried in the end and the winner is right as in arm elimination; a limited
-    climb may end at a lesser top, and is then not certain.
-
-    Args:
-        shape: (replicates, configurations).
-        terms: What the selection is held to.
-        rng: Draws where climbs start.
-        restarts: Climbs after the first; None: until all were tried.
+    raced against a random configuration that was not tried yet (several, of more than 64), as often
+    as there are `restarts`. With None all are tried in the end and the winner is right as in arm
+    elimination; a limited climb may end at a lesser top, and is then not certain.
     """
 
     def __init__(
@@ -185,16 +179,10 @@ def neighbours(
 ) -> Bools:
     """Which configurations differ in one field alone, and there by one step of its order.
 
-    Args:
-        configurations: Fields of each.
-        orders: The values of a field in order. Otherwise numbers go by size, and a value of any
-            other kind is next to every other value of its field.
-
-    Returns:
-        (configurations, configurations), symmetric, False on the diagonal.
-
-    Raises:
-        ValueError: An order of a field that no configuration has, or that lacks one of its values.
+    Numbers go by size, unless `orders` states the values of a field in order; a value of any other
+    kind is next to every other value of its field. Returns (configurations, configurations),
+    symmetric, False on the diagonal. ValueError: an order of a field that no configuration has, or
+    that lacks one of its values.
     """
     names = list(dict.fromkeys(name for each in configurations for name in each))
     for name in orders or {}:

@@ -94,11 +94,7 @@ class Halving(BaseSelector):
 class RandomSearch(BaseSelector):
     """Configurations in random order, each with all its samples; of more than 64 several at once.
 
-    Args:
-        shape: (replicates, configurations).
-        terms: What the selection is held to.
-        rng: Draws the order.
-        trials: Configurations to try; None: as many as the budget allows.
+    It tries so many `trials` configurations; None: as many as the budget allows.
     """
 
     def __init__(

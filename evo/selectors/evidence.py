@@ -24,12 +24,8 @@ MOST = 0.75
 class Sequence:
     """Predictable plug-in empirical Bernstein confidence sequences, one for each row.
 
-    Args:
-        rows: Number of sequences.
-        alpha: Probability with which one sequence, at either side, may ever fail.
-
-    Attributes:
-        lower, upper: (rows,), the intervals' intersection so far, within [0, 1].
+    One of them, at either side, ever fails with probability alpha; `lower` and `upper` (rows,) are
+    the intervals' intersection so far, within [0, 1].
     """
 
     def __init__(self, rows: int, alpha: float) -> None:
@@ -68,15 +64,9 @@ class Sequence:
 def log_evidence(difference: Floats, count: Ints, *, margin: float = 0.0) -> Floats:
     """Log of the most capital ever won by betting that the mean difference is above -margin.
 
-    If it is not, the capital, 1 at first, ever reaches c with a probability of at most 1 / c.
-
-    Args:
-        difference: (n, width), samples within [-1, 1], in the order in which they came.
-        count: (n,), how many of each row are samples.
-        margin: At least 0.
-
-    Returns:
-        (n,), at least 0.
+    If it is not, the capital, 1 at first, ever reaches c with a probability of at most 1 / c. Of
+    differences (n, width) within [-1, 1], in the order in which they came, the first `count` (n,)
+    of each row are samples. Returns (n,), at least 0.
     """
     width = difference.shape[1]
     t = np.arange(1, width + 1)

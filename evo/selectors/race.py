@@ -79,7 +79,6 @@ class Races:
 def race(
     selector: BaseSelector,
     samples: Samples,
-    *,
     watcher: Callable[[Standing], None] | None = None,
 ) -> Races:
     """Let a selector sample configurations until it is certain, out of samples or out of budget."""
@@ -118,10 +117,9 @@ def _standing(selector: BaseSelector) -> Standing:
 class LoggedSamples:
     """Rows of logged rewards as the samples of many replicates; see `Samples`.
 
-    Args:
-        rewards: (replicates, configurations, samples), or without the first for all replicates.
-        sizes: (configurations,), how many samples there are of each; None: as many as columns.
-        costs: By unit, (configurations, samples) or what is broadcast to it.
+    The rewards are (replicates, configurations, samples), or without the first for all replicates;
+    `sizes` says how many samples there are of each configuration (None: as many as columns),
+    `costs` go by unit, (configurations, samples) or what is broadcast to it.
     """
 
     def __init__(
@@ -157,15 +155,8 @@ def rewards_of(
 ) -> Floats:
     """Turn outcomes of any shape into rewards: NaN is a failure, the rest is clipped to the bounds.
 
-    Args:
-        outcomes: Any shape.
-        terms: States the bounds.
-        failure_value: What a failure counts, within the bounds; None: the lower one.
-        stated: Whether somebody gave the bounds: if not, most outcomes have to lie within.
-
-    Raises:
-        ValueError: The failures' value lies outside the bounds, or most outcomes outside bounds
-            that nobody stated.
+    A failure counts as its value, within the bounds; None: the lower one. Where nobody `stated` the
+    bounds, most outcomes have to lie within, else it is a ValueError.
     """
     low, high = terms.low, terms.high
     value = low if failure_value is None else failure_value
@@ -275,7 +266,7 @@ def selection_of(
     **rest: Any,
 ) -> Selection:
     """The selection that replicate 0 of a race makes; all other replicates are other orders."""
-    counts, mean = races.standing.count[0], races.standing.mean[0]
+    counts, mean, all_ = races.standing.count[0], races.standing.mean[0], (races, *more)
     taken = np.arange(outcomes.shape[1]) < counts[:, None]
     winner, left = int(races.winner[0]), np.flatnonzero(races.survivors[0])
     needed = sum(each.count[0].sum() < counts.sum() for each in rounds) + 1
@@ -290,13 +281,10 @@ def selection_of(
         failures=(np.isnan(outcomes) & taken).sum(axis=1),
         clipped=(((outcomes < terms.low) | (outcomes > terms.high)) & taken).sum(axis=1),
         spent={unit: cost[0] for unit, cost in races.spent.items()},
-        rounds=tuple(
-            Standing(*(value[:1].copy() for value in vars(each).values()))
-            for each in rounds[:needed]
-        ),
+        rounds=tuple(Standing(*(v[:1].copy() for v in vars(r).values())) for r in rounds[:needed]),
         outcomes=np.where(taken, outcomes, np.nan),
-        shuffled=np.concatenate([each.standing.count.sum(axis=1) for each in (races, *more)])[1:],
-        shuffled_winner=np.concatenate([each.winner for each in (races, *more)])[1:],
+        shuffled=np.concatenate([each.standing.count.sum(axis=1) for each in all_])[1:],
+        shuffled_winner=np.concatenate([each.winner for each in all_])[1:],
         terms=terms,
         **rest,
     )

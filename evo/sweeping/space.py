@@ -114,10 +114,7 @@ class Space:
     def grid(self) -> list[dict[str, Any]]:
         """Returns every combination, keys sorted, the last field changing fastest.
 
-        An empty space has one combination, of nothing.
-
-        Raises:
-            SpaceError: A range has no step, or there are too many.
+        An empty space has one, of nothing. SpaceError: a range has no step, or there are too many.
         """
         listed: dict[str, tuple[Any, ...]] = {}
         for dimension in sorted(self.dimensions, key=lambda dimension: dimension.name):

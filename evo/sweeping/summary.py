@@ -89,9 +89,8 @@ def summarise(folder: Path) -> Summary:
 def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
     """Returns each configuration's hash, values and the values of its runs so far, the best first.
 
-    A run's value is the best of its initial program and its children; minus infinity where neither
-    has a fitness. Configurations are compared by their mean over all seeds, then by the median:
-    those with runs to come stand behind.
+    A run's value is its best fitness, minus infinity where there is none. Configurations go by
+    their mean over all seeds, then by the median: those with runs to come stand behind.
     """
     seeds, state = len(read_design(folder).seeds), EventLog(folder).state
     runs: dict[str, list[float]] = {hash_: [] for hash_ in state.configurations}
@@ -109,9 +108,7 @@ def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
 def measure(log: Log, generations: int) -> dict[str, float | None]:
     """Returns the figures of the first T generations of a run, whatever else the log holds.
 
-    Returns:
-        fitness, initial_fitness, n_calls, n_ok, prompt_tokens, completion_tokens, flops, dollars
-        and seconds (wall time); None where unknown.
+    None where unknown; the seconds are wall time.
     """
     part, cost = log.generations[:generations], cost_of_log(log, generations)
     known = [each.seconds for each in part if each.seconds is not None]

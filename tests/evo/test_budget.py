@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from evo_runs import write_task
@@ -302,12 +303,8 @@ def test_a_policy_with_parameters_keeps_its_name(folder: Path, tmp_path: Path) -
     assert (header.policy, header.parameters) == ("epsilon_greedy", {"epsilon": 0.5})
     again = evo.allocate_live(folder, policy, rounds=3, **setting)
     assert again.pulls.tolist() == first.pulls.tolist()
-    as_before = header.__class__(**{**_fields(header), "policy": "epsilongreedy"})
+    as_before = msgspec.structs.replace(header, policy="epsilongreedy")
     rest = journal.read_bytes().splitlines(keepends=True)[1:]
     journal.write_bytes(encode_line(as_before) + b"".join(rest))
     old = evo.allocate_live(folder, policy, rounds=3, **setting)
     assert old.pulls.tolist() == first.pulls.tolist()
-
-
-def _fields(record: Any) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.__struct_fields__}

@@ -241,17 +241,6 @@ def interleaving(folder: Path) -> list[tuple[str, int, int]]:
     return [(each["kind"], each["round"], each["arm"]) for each in map(json.loads, lines)]
 
 
-def test_the_journal_keeps_ask_order_and_tell_order(live: evo.Allocation) -> None:
-    lines = interleaving(live.path)
-    assert [index for kind, index, _ in lines if kind == "asked"] == list(range(14))
-    assert [index for kind, index, _ in lines if kind == "told"] == live.told.tolist()
-    in_flight = list(itertools.accumulate(1 if kind == "asked" else -1 for kind, *_ in lines))
-    assert max(in_flight) == 3
-    assert in_flight[2:-3] == [3 - k % 2 for k in range(len(lines) - 5)]
-    header = read_journal(live.path / "allocation.jsonl").header
-    assert header.in_flight == 3
-
-
 def test_a_replay_in_the_order_told_repeats_the_live_allocation(live: evo.Allocation) -> None:
     matrix = replay.fitness_matrix(replay.load(live.path))
     setting = {"rounds": 14, "replicates": 1, "in_flight": 3}

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from evo_runs import write_task
-from killing import finish, kill_after, seen_by, serve_as_model
+from killing import seen_by, serve_as_model
 from test_search import timeless
 
 import evo
@@ -19,7 +19,6 @@ from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.llm.server import OfflineServer
 from evo.records import Attempt, InstanceCall
 from evo.runs.instances import instance_seed, text_key
-from evo.runs.making import child_seed
 from evo.task import TaskError, load_task, read_instances
 
 QUIET = {"progress": False}
@@ -184,41 +183,6 @@ def test_stop_loses_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert all(asked.count(child.seed) == 1 for child in log.outcomes)
     assert log.ends[0].reason == "interrupted"
     assert evo.rerun(log).same
-
-
-@pytest.mark.slow
-def test_kill_9_repeats_no_logged_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, request_log = tmp_path / "logs", tmp_path / "requests.jsonl"
-    folder.mkdir()
-    path = folder / "killed.jsonl"
-    shape = ["-T", "500", "-N", "3", "-q"]
-    start = ["run", "wp", "--model", "served", "--instances", "7", "--log", str(path), *shape]
-    with OfflineServer(request_log=request_log) as server:
-        serve_as_model(server, tmp_path, monkeypatch)
-        logged: set[int] = set()
-        before = 0
-        for kill in range(7):
-            begun = path.exists() and path.read_bytes().count(b"\n") > 0
-            command = ["resume", str(path), "-T", "500", "-q"] if begun else start
-            if kill < 6:
-                assert not kill_after(command, folder, 3 + 9 * kill, 0.01 * kill)
-            else:
-                goal = len(evo.read_log(path).generations) + 1
-                finish(["resume", str(path), "-T", str(goal), "-q"])
-            asked = seen_by(request_log)
-            assert not logged & set(asked[before:]), "a logged call was made again"
-            before = len(asked)
-            log = evo.read_log(path)
-            logged = {instance_seed(call.program, call.index) for call in log.instance_calls}
-            children = [
-                *(place[:2] for place in log.replies),
-                *((child.generation, child.index) for child in log.outcomes),
-            ]
-            logged |= {child_seed(log.header.seed, 3, *place) for place in children}
-        task = load_task("wp", instances=7)
-        run = {"model": "served", "generations": goal, "children": 3, "log": tmp_path / "w.jsonl"}
-        whole = evo.run(task, **run, **QUIET)
-    assert same_run(evo.read_log(path), whole)
 
 
 ADDING = """

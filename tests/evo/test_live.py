@@ -260,13 +260,6 @@ def test_another_allocation_in_the_folder_is_refused(tmp_path: Path) -> None:
         evo.allocate_live("mmd", "ucb1", arms=2, seed=1, log_dir=tmp_path, **{**SMALL, "rounds": 2})
 
 
-def test_parameters_are_in_the_journal(tmp_path: Path) -> None:
-    policy = functools.partial(UCB1, c=0.1)
-    evo.allocate_live("mmd", policy, arms=2, log_dir=tmp_path, **{**SMALL, "rounds": 4})
-    header = read_journal(tmp_path / "allocation.jsonl").header
-    assert (header.policy, header.parameters) == ("ucb1", {"c": 0.1})
-
-
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [

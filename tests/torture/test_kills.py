@@ -15,6 +15,7 @@ from killing import finish, kill_after, seen_by, serve_as_model
 
 import evo
 from evo.llm.server import OfflineServer
+from evo.runs.instances import instance_seed
 
 pytestmark = pytest.mark.slow
 
@@ -24,8 +25,10 @@ VERBS = {
     "allocate": ["allocate", "mmd", "--policy", "ucb1", "--arms", "3", "--rounds", "12", "-N", "4"],
     "sweep": ["sweep", "{toml}"],
     "select": ["select", "mmd", "--vary", "children=3,4", "-T", "5", "--seeds", "3:6"],
+    "texts": ["run", "wp", "--instances", "7", "--seeds", "3:5", "-T", "4", "-N", "3", "--resume"],
+    "protocol": ["run", "--protocol", "{toml}"],
 }
-SWEEP = """
+FILES = {"sweep": """
 task = "mmd"
 seeds = [3, 4]
 [base]
@@ -33,11 +36,21 @@ model = "served"
 [space]
 children = [3, 5]
 generations = [4, 9]
-"""
+""", "protocol": """
+name = "small"
+title = "deep"
+detects = ["nothing"]
+claims = []
+measures = {final = "best fitness"}
+tasks = {min_max_distance = "HASH"}
+options = {model = "served"}
+estimate = {prompt_tokens = 300, completion_tokens = 100}
+conditions = [{name = "deep", task = "mmd", children = 2, generations = 9, seeds = "0:3"}]
+""".replace("HASH", evo.load_task("mmd").record.hash)}  # fmt: skip
 
 
 def outcomes(folder: Path) -> dict[tuple[str, int], object]:
-    """What is logged of each child: by its log, without the clock and the place."""
+    """What is logged of each call: by its log, without the clock and the place."""
     found = {}
     for path in folder.rglob("*.jsonl"):
         if path.read_bytes()[:40].count(b'"kind":"header"'):
@@ -46,6 +59,8 @@ def outcomes(folder: Path) -> dict[tuple[str, int], object]:
             for child in log.children:
                 evaluation = msgspec.structs.replace(child.evaluation, seconds=0.0)
                 found[path.name, child.seed] = (child.reply, child.program, evaluation)
+            for call in log.instance_calls:
+                found[path.name, instance_seed(call.program, call.index)] = call.reply
     return found
 
 
@@ -54,9 +69,9 @@ def test_kills_lose_nothing_and_repeat_nothing(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draws = random.Random(verb)
-    (tmp_path / "s.toml").write_text(SWEEP)
+    (tmp_path / "s.toml").write_text(FILES.get(verb, ""))
     base = [part.format(toml=tmp_path / "s.toml") for part in VERBS[verb]]
-    base += ["-q"] + (["--model", "served"] if verb != "sweep" else [])
+    base += ["-q"] + (["--model", "served"] if verb not in FILES else [])
     folder, requests = tmp_path / "killed", tmp_path / "requests.jsonl"
     with OfflineServer(request_log=requests) as server:
         serve_as_model(server, tmp_path, monkeypatch)

@@ -135,16 +135,6 @@ def test_prefix(
 
 
 @every
-def test_one_child_a_generation(
-    name: str, task: Path, resources: Resources, tmp_path: Path
-) -> None:
-    header = header_of(task, name, children=1)
-    log = brought(tmp_path / "a.jsonl", header, resources, 3)
-    same(log, brought(tmp_path / "b.jsonl", header, resources, 2))
-    assert not evo.verify(log).faults
-
-
-@every
 def test_it_goes_on_from_any_line(
     name: str, task: Path, runs: dict[str, evo.Log], resources: Resources, tmp_path: Path
 ) -> None:

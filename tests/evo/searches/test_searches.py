@@ -1,6 +1,5 @@
 """What every search keeps, whatever it chooses; a new one joins by a line in SEARCHES."""
 
-import time
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -110,23 +109,6 @@ def test_a_search_survives_its_record(search: Search) -> None:
     fields = msgspec.json.decode(msgspec.json.encode(fields_of(search)))
     assert search_of(SearchRecord(name=search.name, fields=fields)) == search
     assert source_hash(search) == source_hash(replace(search)) != ""
-
-
-@pytest.mark.parametrize("search", ALL.values(), ids=ALL)
-def test_planning_is_quick_in_a_large_archive(search: Search) -> None:
-    state = search.start(Member((0, 0), 0.0), 1e-9)
-    values = KeyedStream("values")
-    for g in range(1, 101):
-        row = [Member((g, i), values.uniform(0, 1)) for i in range(100)]
-        state = search.fold(state, row)
-    best = min(_seconds(search, state, number) for number in range(5))
-    assert best < 100 * 1e-3  # 1 ms a child at 10,000 children
-
-
-def _seconds(search: Search, state: object, number: int) -> float:
-    began = time.process_time()
-    search.plan(state, 100, stream(100, number))
-    return time.process_time() - began
 
 
 def test_greedy_takes_the_first_of_equal_children_and_only_real_gains() -> None:
