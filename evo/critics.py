@@ -286,20 +286,19 @@ class Critic:
                 caller = open_caller(self.record, *self._how)
                 self._stack.callback(caller.close)
                 if self._log is not None:
-                    self._writer = self._go_on(self._log)
+                    self._go_on(self._log)
                 known = known_of(call for call in self.calls if call.reply is not None)
                 self._scorer = Scorer(self.record, caller, self._note, known)
             return self._scorer
 
-    def _go_on(self, log: Path) -> Writer:
+    def _go_on(self, log: Path) -> None:
         """Opens the log and takes over what it holds."""
         check_folder(log.parent)
         log.touch()
         with log.open("rb") as file:
             if (begins := file.read(len(PREFIX))) and begins != PREFIX:
                 raise LogError(f"{log}: no log of a critic; it is left as it is")
-        writer, self.calls = go_on(log, _decoder, what="log of a critic")
-        return self._stack.enter_context(writer)
+        self._writer, self.calls = go_on(log, _decoder, self._stack, what="log of a critic")
 
     def _note(self, call: CriticCall) -> None:
         if self._writer is not None:

@@ -35,7 +35,7 @@ _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _encoder = msgspec.json.Encoder()
 
-R = TypeVar("R")
+R = TypeVar("R", bound=msgspec.Struct)
 
 
 class LogError(ValueError):
@@ -398,16 +398,22 @@ class Writer:
 def go_on(
     path: Path,
     decoder: msgspec.json.Decoder[R],
+    stack: ExitStack,
     *,
-    first: type | None = None,
     what: str,
+    begin: R | None = None,
     wait: bool = False,
 ) -> tuple[Writer, list[R]]:
-    """Opens a file that is to go on, without its torn end; returns the writer and what it holds."""
+    """Opens a file that is to go on, without its torn end, or begins it with its header.
+
+    Returns the writer, which the stack closes, and what the file holds.
+    """
+    if begin is not None and not path.exists():
+        return stack.enter_context(Writer.create(path, begin)), [begin]
     with ExitStack() as undo:
         writer = undo.enter_context(Writer.claim(path, wait=wait))
-        reader = Reader(path, decoder, first=first, what=what)
+        reader = Reader(path, decoder, first=begin and type(begin), what=what)
         records = list(reader.follow())
         writer.cut(reader.length)
-        undo.pop_all()
+        stack.push(undo.pop_all())
         return writer, records

@@ -51,7 +51,7 @@ LeanLine = Header | Initial | Plan | Outcome | Generation | End | Aside
 """`Line`, a child without its texts."""
 
 _lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
-_line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 def log_reader(path: Path) -> Reader[LeanLine]:
@@ -166,7 +166,7 @@ class Log:
             return self._children([(start, stop)])[0]
         with self.path.open("rb") as file:
             file.seek(start)
-            record = _line_decoder.decode(file.read(stop - start))
+            record = line_decoder.decode(file.read(stop - start))
         assert isinstance(record, Child)
         return record
 
@@ -188,7 +188,7 @@ class Log:
         for piece in read_pieces(self.path):
             while len(found) < len(places) and places[len(found)][1] <= at + len(piece):
                 first, last = places[len(found)]
-                record = _line_decoder.decode(piece[first - at : last - at])
+                record = line_decoder.decode(piece[first - at : last - at])
                 assert isinstance(record, Child)
                 found.append(record)
             at += len(piece)

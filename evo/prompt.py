@@ -209,7 +209,9 @@ def parse_reply(
     """
     if reply is None or finish_reason == "length":
         return None
-    text = _without_thoughts(reply)
+    # Thoughts left open swallow the rest of the reply; some templates put the opening tag into the
+    # prompt, so only the closing one is in the reply.
+    text = re.sub(r"<think>.*?(</think>|\Z)", "", reply, flags=re.DOTALL).rpartition("</think>")[2]
     blocks: list[tuple[str, str]] = []
     fence, tag, lines = "", "", list[str]()
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -229,10 +231,3 @@ def parse_reply(
     other = [body for _, body in blocks] if evolves == "text" else []
     found = tagged or untagged or other
     return found[-1] + "\n" if found and found[-1].strip() else None
-
-
-def _without_thoughts(reply: str) -> str:
-    """Removes <think>...</think>; thoughts left open swallow the rest of the reply."""
-    text = re.sub(r"<think>.*?(</think>|\Z)", "", reply, flags=re.DOTALL)
-    # Some templates put the opening tag into the prompt, so only the closing one is in the reply.
-    return text.rpartition("</think>")[2]

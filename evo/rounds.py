@@ -107,10 +107,7 @@ def open_journal(
 ) -> tuple[Writer, Journal]:
     """Begins allocation.jsonl, or goes on with one of the same allocation."""
     path = folder / ALLOCATION
-    if not path.exists():
-        return stack.enter_context(Writer.create(path, header)), Journal([header])
-    writer, records = go_on(path, _decoder, first=AllocationHeader, what=_WHAT)
-    stack.enter_context(writer)
+    writer, records = go_on(path, _decoder, stack, what=_WHAT, begin=header)
     journal = Journal(records)
     was, now = (
         msgspec.structs.asdict(each) | {"arms": [(arm.log, arm.seed) for arm in each.arms]}

@@ -19,14 +19,11 @@ from evo.caps import above, cap
 from evo.folder import TaskError
 from evo.handle import Wish
 from evo.journal import PREFIX, LogError, check_line, check_size, encode_line, raw_pieces, write_new
-from evo.log import Log, read_log
-from evo.records import Child, Confirmation, Header, Initial, Line, Made, Outcome, Record
+from evo.log import TOLERANCE, Log, line_decoder, read_log
+from evo.records import Child, Confirmation, Header, Initial, Made, Outcome, Record
 from evo.task import SHIPPED, hash_of, load_task
 
-TOLERANCE = 1e-9  # rounding of a mean over instances
 POLL = 0.2  # seconds between looks for a wish to stop
-
-_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 @dataclass(frozen=True)
@@ -198,11 +195,11 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     `LogError`: not even its header is sound, or the target exists or cannot be written.
     """
     kept, lost = _salvage(Path(path))
-    if not kept or not isinstance(_decoder.decode(kept[0]), Header):
+    if not kept or not isinstance(line_decoder.decode(kept[0]), Header):
         raise LogError(f"{path}: its first line, the header, is damaged: nothing can be salvaged")
     sound: dict[str, bytes] = {}
     for number, line in enumerate(kept):
-        name, record = f"line {number}", _decoder.decode(line)
+        name, record = f"line {number}", line_decoder.decode(line)
         if isinstance(record, Child):
             name = f"child {(record.generation, record.index)}"
         elif isinstance(record, Header):
@@ -250,7 +247,7 @@ def _unsound(line: bytes) -> bool:
     if check_line(line) or check_size(line):
         return True
     try:
-        _decoder.decode(line)
+        line_decoder.decode(line)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return True
     return False

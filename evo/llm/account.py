@@ -118,12 +118,8 @@ class Account:
 
     def open_log(self, path: Path, opened: contextlib.ExitStack) -> None:
         """Begins a log, or goes on with one of the same model: its requests count."""
-        if not path.exists():
-            header = Opened(model=self._model, began=time.time())
-            self._writer = opened.enter_context(Writer.create(path, header))
-            return
-        writer, records = go_on(path, _decoder, first=Opened, what="log of a gate")
-        opened.enter_context(writer)
+        header = Opened(model=self._model, began=time.time())
+        writer, records = go_on(path, _decoder, opened, what="log of a gate", begin=header)
         sent: dict[int, Sent] = {}
         ended: list[tuple[float, Sent, Attempt | None]] = []
         for record in records:

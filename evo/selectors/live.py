@@ -286,8 +286,8 @@ class RowSamples(Choices):
     def open(self) -> None:
         """Reads what was tried already."""
         path = self.session.folder / "agent.jsonl"
-        self._writer, lines = go_on(path, _decoder, what="journal of a selection", wait=True)
-        self.session.stack.enter_context(self._writer)
+        what, stack = "journal of a selection", self.session.stack
+        self._writer, lines = go_on(path, _decoder, stack, what=what, wait=True)
         self._known = {(line.choice, line.row): line for line in lines}
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:

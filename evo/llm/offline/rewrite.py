@@ -8,12 +8,8 @@ from evo.keyed import KeyedStream
 from evo.llm.offline.bank import Bank, Idea, Operation, Value
 from evo.llm.offline.program import Chain, Step
 
-MOST_MILLISECONDS = 60.0
-"""Programs are kept below about this evaluation time."""
-
-UNKNOWN_MILLISECONDS = 2.0
-"""What a function of unknown cost is taken to need."""
-
+MOST_MILLISECONDS = 60.0  # programs are kept below about this evaluation time
+UNKNOWN_MILLISECONDS = 2.0  # of a function of unknown cost
 BOLD: frozenset[Operation] = frozenset({"add", "swap", "layout", "last", "restart"})
 """The operations that bring in an idea; a long parent makes them rarer."""
 
@@ -41,7 +37,8 @@ def rewrite(
         last = chain.last
         if bank.lasts and draws.chance(0.5):
             last = _step(bank.lasts, draws)[0]
-        new = replace(chain, layout=_call(idea, draws), base="", moves=moves, last=last)
+        layout = Step(idea.name, idea.draw(draws))
+        new = replace(chain, layout=layout, base="", moves=moves, last=last)
         return _affordable(new, bank), f"I start anew from {idea.title}."
     if operation == "layout":
         old = chain.layout.function if chain.layout else ""
@@ -71,13 +68,9 @@ def _draw(ideas: tuple[Idea, ...], draws: KeyedStream, but: str = "") -> Idea:
     return ideas[number]
 
 
-def _call(idea: Idea, draws: KeyedStream) -> Step:
-    return Step(idea.name, idea.draw(draws))
-
-
 def _step(ideas: tuple[Idea, ...], draws: KeyedStream, but: str = "") -> tuple[Step, Idea]:
     idea = _draw(ideas, draws, but)
-    return _call(idea, draws), idea
+    return Step(idea.name, idea.draw(draws)), idea
 
 
 def _add(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
@@ -85,7 +78,7 @@ def _add(chain: Chain, bank: Bank, draws: KeyedStream) -> tuple[Chain, str]:
     idea = _draw(bank.moves, draws)
     moves = list(chain.moves)
     place = len(moves) if draws.chance(0.7) else draws.integer(0, len(moves))
-    moves.insert(place, _call(idea, draws))
+    moves.insert(place, Step(idea.name, idea.draw(draws)))
     if len(moves) > bank.most_moves:
         moves.pop(draws.pick([k for k in range(len(moves)) if k != place]))
     return _affordable(replace(chain, moves=tuple(moves)), bank), f"I add {idea.title}."
@@ -135,18 +128,13 @@ def _nudge(chain: Chain, bank: Bank, draws: KeyedStream) -> Chain:
     return replace(chain, moves=(*moves, Step("nudge", {"offsets": rows})))
 
 
-def estimate_milliseconds(chain: Chain, bank: Bank) -> float:
-    """Returns about how long a chain takes to evaluate."""
+def _affordable(chain: Chain, bank: Bank) -> Chain:
+    """Leaves out moves, earliest first, until the program is cheap enough."""
     total = 0.0 if chain.layout else UNKNOWN_MILLISECONDS
     for step in (chain.layout, *chain.moves, chain.last):
         if step is not None:
             idea = bank.idea(step.function)
             total += idea.milliseconds(step.arguments) if idea else UNKNOWN_MILLISECONDS
-    return total
-
-
-def _affordable(chain: Chain, bank: Bank) -> Chain:
-    """Leaves out moves, earliest first, until the program is cheap enough."""
-    while chain.moves and estimate_milliseconds(chain, bank) > MOST_MILLISECONDS:
-        chain = replace(chain, moves=chain.moves[1:])
-    return chain
+    if total <= MOST_MILLISECONDS or not chain.moves:
+        return chain
+    return _affordable(replace(chain, moves=chain.moves[1:]), bank)
