@@ -101,6 +101,8 @@ class BilinearFit:
             lines.append(f"  {self.n_without} cells left out, as a run has no fitness there")
         return "\n".join([*lines, f"  R2 {self.r2:.3f}"])
 
+    __repr__ = __str__
+
     def predict(self, generations: ArrayLike, children: ArrayLike) -> FloatArray:
         """Fitted V of cells (T, N), vectors of equal length."""
         beta = np.array([self.coefficients[name]["value"] for name in NAMES])

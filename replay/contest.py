@@ -18,7 +18,7 @@ from evo.policies import ALIASES, POLICIES, PolicyClass, PolicyWarning, find_pol
 from evo.policies.base import Floats, Ints
 from replay.arms import pool_of
 from replay.effects import effect, pool_interval, time_to_threshold
-from replay.frames import FAILURES
+from replay.frames import FAILURES, Brief
 from replay.intervals import LEAST, NOTHING, Interval
 from replay.simulation import Replay, simulate
 
@@ -33,8 +33,8 @@ _EFFECTS = ["policy", "effect", *_LIMITS]
 _TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contest:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Contest(Brief):
     """What policies make of the same pools of logged runs.
 
     Intervals are over runs; `coverage`, the worst that was measured for their kind and number of

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from replay.cells import Cells, Centre, FloatArray, IntArray, cells, centre, log_gaps, sweeps
-from replay.frames import COSTS
+from replay.frames import COSTS, Brief
 from replay.intervals import interval
 
 RULES = ("depth", "breadth", "square")
@@ -33,8 +33,8 @@ _KNOWING = ("calls", "rule", "generations", "children", "gain")
 _POINTS = ("cost", "maximum", "generations", "children", "splits", "statistic", "value")
 
 
-@dataclass(frozen=True)
-class DepthBreadth:
+@dataclass(frozen=True, repr=False)
+class DepthBreadth(Brief):
     """What the splits of each budget were worth.
 
     Attributes:
@@ -60,8 +60,8 @@ class DepthBreadth:
     level: float
 
 
-@dataclass(frozen=True)
-class Envelope:
+@dataclass(frozen=True, repr=False)
+class Envelope(Brief):
     """Best-in-sweep fitness against a cost.
 
     Attributes:

@@ -126,7 +126,7 @@ class Plan:
         """The recommendation, how sure it is, and the alternatives."""
         singles = self.options[self.options["arms"] == 1]
         split = singles[singles["children"] == self.choice.children].iloc[0]
-        tied = ", ".join(str(N) for N in sorted(singles.loc[singles["tied"], "children"]))
+        tied = sorted(singles.loc[singles["tied"], "children"])
         lines = [
             f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
             f"{self.pilot_runs} runs, {self.pilot_calls} calls",
@@ -134,8 +134,9 @@ class Plan:
             f"  this split is ahead of T = N by {split['ahead']:.4f} (margin {split['margin']:.4f})"
             if split["margin"] > 0
             else "  T = N: no split is ahead of it by more than its margin",
-            f"  the pilot cannot tell apart N = {tied}",
         ]
+        if len(tied) > 1:
+            lines.append(f"  the pilot cannot tell apart N = {', '.join(map(str, tied))}")
         if not self.inside:
             why = "several arms" if self.choice.arms > 1 else "beyond what the pilot saw"
             return "\n".join([*lines, f"  no forecast of the fitness: {why}"])
@@ -148,6 +149,8 @@ class Plan:
                 + (f"{bound:.4g}" if np.isfinite(bound) else f"more than {self.budget:g}")
             )
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def plan(

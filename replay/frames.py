@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,22 @@ FAILURES = (
 """The rule for failures, as tables state it."""
 
 GREEDY = "greedy"
+
+
+class Brief:
+    """A dataclass of tables and arrays of which the repr says their shapes."""
+
+    def __repr__(self) -> str:
+        """Render as `Replay(pulls=(1000, 64), ...)`."""
+        shown = [each.name for each in fields(self) if each.repr]  # type: ignore[arg-type]
+        told = (f"{name}={_shape_of(getattr(self, name))!r}" for name in shown)
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+def _shape_of(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _shape_of(each) for name, each in value.items()}
+    return getattr(value, "shape", value)
 
 
 def distinct_runs(frame: pd.DataFrame) -> pd.DataFrame:

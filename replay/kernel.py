@@ -29,7 +29,7 @@ The best of N children is one draw, from the N-th power of a child's distributio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replay.cells import FloatArray, IntArray
-from replay.frames import require_greedy
+from replay.frames import Brief, require_greedy
 
 STATES = 400
 RESOLUTION = 1e-3
@@ -81,8 +81,8 @@ class _Ground:
     spread: FloatArray  # posterior over (VARIANCES, CONCENTRATIONS)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kernel:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Kernel(Brief):
     """Outcome of a child by the fitness of its parent.
 
     State 0 is the initial program, states 1, ..., STATES - 1 a grid in z.
@@ -114,8 +114,8 @@ class Kernel:
     variance: float
     level: float
     seen: NDArray[np.bool_]
-    visits: Visits
-    ground: _Ground
+    visits: Visits = field(repr=False)
+    ground: _Ground = field(repr=False)
 
     def inside(self, generations: int, children: int) -> bool:
         """Whether a cell lies inside what was logged.

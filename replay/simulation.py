@@ -28,13 +28,14 @@ from replay.arms import (
     draw_arms,
     pool_of,
 )
+from replay.frames import Brief
 
 _CHUNK = 16 * BLOCK
 """Replicates simulated at once; results do not depend on it."""
 
 
-@dataclass(frozen=True)
-class Replay:
+@dataclass(frozen=True, repr=False)
+class Replay(Brief):
     """What a policy did in each replicate.
 
     Attributes:

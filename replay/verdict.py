@@ -107,6 +107,8 @@ class Verdict:
         """Render as `undetermined: ucb1 less random 0.012 [-0.02, 0.04] ...`."""
         return f"{self.verdict}: {self.a} less {self.b} {self.interval}, margin {self.margin:.3g}"
 
+    __repr__ = __str__
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draws the effect with its interval, no effect, and the margin.
 

@@ -36,6 +36,7 @@ def test_a_replay_holds_what_the_pulls_revealed():
     replay = simulate(fitness, "random", rounds=40, replicates=50, arms=4, seed=1)
     assert replay.pulls.shape == replay.best_fitness.shape == replay.rewards.shape == (50, 40)
     assert replay.arms.shape == (50, 4)
+    assert repr(replay).startswith("Replay(pulls=(50, 40), best_fitness=(50, 40), arms=(50, 4)")
     for i in range(50):
         depth, best = dict.fromkeys(replay.arms[i].tolist(), 0), fitness[replay.arms[i], 0].max()
         duplicates = len(set(replay.arms[i].tolist())) < 4

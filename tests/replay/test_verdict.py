@@ -44,6 +44,7 @@ def test_groups_are_told_apart_where_runs_suffice():
     assert few.verdict == "undetermined"
     assert "too small" in few.interval.note
     assert "undetermined" in few.paragraph
+    assert repr(few) == str(few)
 
 
 def test_an_undetermined_comparison_says_what_would_settle_it():
