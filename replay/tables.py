@@ -120,9 +120,7 @@ def html_table(heads: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
 def _html_cell(text: str) -> str:
     value, bracket, limits = clean(text).partition(" [")
     return (
-        f"<td>{value}</td>"
-        if not bracket
-        else f'<td>{value} <span class="range">[{limits}</span></td>'
+        f'<td>{value} <span class="range">[{limits}</span></td>' if bracket else f"<td>{value}</td>"
     )
 
 
@@ -136,9 +134,8 @@ def as_json(sections: Sequence[Section]) -> str:
     cells = _cells(sections).replace([math.inf, -math.inf], math.nan)
     notes = [
         {"task": s.task, "model": s.model, "table": s.title, "note": note}
-        for s in sections
-        for note in s.notes
-    ]
+        for s in sections for note in s.notes
+    ]  # fmt: skip
     known = cells.astype(object).where(cells.notna(), None).to_dict("records")
     return json.dumps({"cells": known, "notes": notes}, indent=1, allow_nan=False)
 
@@ -195,13 +192,10 @@ def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _cells(sections: Sequence[Section]) -> pd.DataFrame:
     parts = [
         section.cells.rename(columns={"row": "of"}).assign(
-            task=section.task,
-            model=section.model,
-            is_llm=section.is_llm,
-            table=section.title,
+            task=section.task, model=section.model, is_llm=section.is_llm, table=section.title,
             kind=section.heading,
         )
         for section in sections
-    ]
+    ]  # fmt: skip
     order = ["task", "model", "is_llm", "table", "kind", "of", "quantity"]
     return pd.concat(parts)[[*order, "value", "low", "high", "n", "unit"]]

@@ -24,20 +24,9 @@ from evo.plugins import plugged_in
 from evo.rounds import ALLOCATION, AllocationHeader, ArmRecord, Asked, Told
 from evo.task import load_task
 from replay.importers import codeevolve, openevolve, paper, shinkaevolve, table
-from replay.importers.foreign import Imported, LogFormatError, write
-
-__all__ = [
-    "IMPORTERS",
-    "OWN",
-    "Imported",
-    "LogFormatError",
-    "detect",
-    "keep",
-    "kind",
-    "load",
-    "read",
-    "write",
-]
+from replay.importers.foreign import Imported as Imported
+from replay.importers.foreign import LogFormatError as LogFormatError
+from replay.importers.foreign import write as write
 
 OWN = "evo"
 """What `load` calls the logs of this package."""

@@ -201,57 +201,50 @@ def test_copies_of_forks_pair_and_count_by_the_run_they_left(
     assert statuses.cells.set_index("quantity")["value"]["children"] == 20
 
 
-def test_sides_that_are_equal_differ_in_no_claim(
-    made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def judged(made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch):
+    """Judges the first claim, or claims like it, where deep is ahead of broad by so much."""
+    runs = protocol_runs(*made).sort_values("condition", ascending=False)
+    (claim, *_) = made[0].claims
+
+    def judge(ends: np.ndarray, shift: float, *changes: dict) -> pd.DataFrame:
+        found = runs.assign(final_fitness=np.tile(ends, 2) + np.repeat([shift, 0.0], 5))
+        monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: found)
+        claims = tuple(msgspec.structs.replace(claim, **change) for change in changes)
+        return protocol_claims(msgspec.structs.replace(made[0], claims=claims))
+
+    return judge
+
+
+APART = np.array([0.3, 0.4, 0.5, 0.6, 0.7])
+
+
+def test_sides_that_are_equal_differ_in_no_claim(judged) -> None:
     """Every exchange does as well: p is 1 on both sides, and never 0."""
-    runs = protocol_runs(*made).assign(final_fitness=0.5)
-    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: runs)
-    found = protocol_claims(*made).set_index("claim").loc["differ"]
+    found = judged(np.full(5, 0.5), 0.0, {}).iloc[0]
     assert found["effect"] == 0
     assert found["p"] == found["p_holm"] == 1
     assert found["verdict"] == "undetermined"
 
 
-def told_apart(runs: pd.DataFrame, shift: float) -> pd.DataFrame:
-    """Five runs a side, deep ahead of broad by so much."""
-    ends = np.tile([0.3, 0.4, 0.5, 0.6, 0.7], 2) + np.repeat([shift, 0.0], 5)
-    return runs.sort_values("condition", ascending=False).assign(final_fitness=ends)
-
-
-def test_a_claim_is_supported_by_what_holms_correction_leaves(
-    made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs, (claim, *_) = protocol_runs(*made), made[0].claims
-    twice = msgspec.structs.replace(made[0], claims=(claim, claim))
+def test_a_claim_is_supported_by_what_holms_correction_leaves(judged) -> None:
     lost = 0
     for shift in np.linspace(0.1, 0.5, 21):
-        made_up = told_apart(runs, shift)
-        monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, found=made_up, **__: found)
-        table = protocol_claims(twice)
+        table = judged(APART, shift, {}, {})
         assert (table["p_holm"] == np.minimum(2 * table["p"], 1)).all()
         assert ((table["verdict"] == "supported") == (table["p_holm"] < 0.05)).all()
         lost += (table["p"] < 0.05).all() and (table["verdict"] != "supported").all()
     assert lost
 
 
-def test_runs_for_a_verdict_are_those_of_a_difference_whichever_side_is_first(
-    made: tuple[Protocol, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_for_a_verdict_are_those_of_a_difference_whichever_side_is_first(judged) -> None:
     """As many more runs as lower what can be detected to the effect; within the margin, to that."""
-    runs = protocol_runs(*made)
-    made_up = told_apart(runs, 0.05)
-    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: made_up)
-    (claim, *_) = made[0].claims
     for margin, away in ((0.0, 0.05), (0.01, 0.05), (0.2, 0.15)):
-        needed = []
-        for a, b in (("deep", "broad"), ("broad", "deep")):
-            stated = msgspec.structs.replace(claim, a=a, b=b, margin=margin)
-            found = protocol_claims(msgspec.structs.replace(made[0], claims=(stated,))).iloc[0]
-            assert found["verdict"] == "undetermined"
-            needed.append(found["runs_needed"])
-        total = 10 * (found["detectable"] / away) ** 2
-        assert needed == [pytest.approx(math.ceil(total - 10), abs=1.01)] * 2
-    monkeypatch.setattr("replay.evidence.protocol_runs", lambda *_, **__: told_apart(runs, 9.0))
-    decided = protocol_claims(made[0]).set_index("claim").loc["differ"]
+        found = judged(
+            APART, 0.05, {"margin": margin}, {"a": "broad", "b": "deep", "margin": margin}
+        )
+        assert set(found["verdict"]) == {"undetermined"}
+        total = 10 * (found["detectable"].iloc[0] / away) ** 2
+        assert found["runs_needed"].tolist() == [pytest.approx(math.ceil(total - 10), abs=1.01)] * 2
+    decided = judged(APART, 9.0, {}).iloc[0]
     assert (decided["verdict"], decided["runs_needed"]) == ("supported", 0)

@@ -197,17 +197,6 @@ def test_the_plan_leaves_the_middle_for_more_than_the_margin_alone():
     assert choose_split(both[:, :2], {1: 8, 2: 4}, 8) == 2
 
 
-def test_noise_alone_seldom_leaves_the_middle():
-    """Worlds that scatter around one draw of the pilot's luck, five splits of equal worth."""
-    rng = np.random.default_rng(3)
-    left = 0
-    for _ in range(400):
-        luck = rng.normal(0, 0.1, 5)  # of eight runs each
-        by_world = luck + rng.normal(0, 0.1 * np.sqrt(7 / 8), (24, 5))
-        left += choose_split(by_world, ROUNDS, 8) != 4
-    assert left / 400 < 0.07
-
-
 def test_one_run_must_win_by_its_margin_to_be_chosen_over_arms(swept):
     worlds = list(fit_kernel(swept[1]).resampled(6))
     single = Choice(generations=8, children=2)

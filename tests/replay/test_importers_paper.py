@@ -125,12 +125,9 @@ def test_export_is_what_import_reads(tmp_path):
     assert exported == tmp_path / "out" / "mmd" / "small" / "greedy_C6_T2_N3_seed41.json"
     (again,) = read(exported)
     assert statuses(again) == statuses(run)
-    assert [c.evaluation.fitness for c in again.children] == [
-        c.evaluation.fitness for c in run.children
-    ]
-    assert [[a.usage for a in c.attempts] for c in again.children] == [
-        [a.usage for a in c.attempts] for c in run.children
-    ]
+    for one, other in zip(again.children, run.children, strict=True):
+        assert one.evaluation.fitness == other.evaluation.fitness
+        assert [a.usage for a in one.attempts] == [a.usage for a in other.attempts]
     assert again.header.model == run.header.model
     stated = json.loads(exported.read_text())
     assert stated["final_fitness"] == 0.5

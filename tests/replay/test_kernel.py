@@ -138,15 +138,6 @@ def test_order_of_rows_does_not_matter(logged, kernel):
     np.testing.assert_allclose(mixed.steps, kernel.steps, atol=1e-12)
 
 
-def test_resampled_kernels_differ_more_where_there_is_less():
-    def spread(seeds):
-        _, children = chain_runs(sizes=(4,), budget=64, seeds=range(seeds))
-        kernels = fit_kernel(children).resampled(24)
-        return np.std([each.simulate(8, 4, runs=400)[:, -1].mean() for each in kernels])
-
-    assert spread(3) > 1.3 * spread(40)
-
-
 def test_the_level_of_few_differing_runs_is_uncertain():
     """Of n runs whose factors vary by v, the mean is unknown by v / n."""
     _, children = chain_runs(sizes=(1,), budget=48, seeds=range(6), luck=0.8)
