@@ -55,7 +55,7 @@ BEYOND = 0.05  # of the way from the lowest fitness to `best` that fitness may l
 
 @dataclass(frozen=True, kw_only=True)
 class Visits:
-    """Stays of runs at parents, and the better children they gave."""
+    """Stays of runs at parents, and the better children they gave, however often a run counts."""
 
     run: IntArray  # by visit, as the next four
     first: NDArray[np.bool_]  # the parent is the initial program
@@ -67,12 +67,6 @@ class Visits:
     child_fitness: FloatArray
     top: float  # upper end of the transform, in fitness
     width: float  # its unit
-
-
-@dataclass(frozen=True)
-class _Ground:
-    """What kernels of the same visits share, however often each run counts."""
-
     grid: FloatArray  # points in z
     near: FloatArray  # weight of each visit at each state, (states, visits)
     steps: Any  # better children by visit and length of their step in points, sparse
@@ -100,7 +94,7 @@ class Kernel(Brief):
         level: What all factors are multiplied by; 1 but in resampled kernels.
         seen: Whether parents of at least three runs were logged close to the state, (states,):
             within a fifth of the gap. Elsewhere the kernel extrapolates.
-        visits: The data, for resampling, with `ground`.
+        visits: The data, for resampling.
     """
 
     task: str
@@ -115,7 +109,6 @@ class Kernel(Brief):
     level: float
     seen: NDArray[np.bool_]
     visits: Visits = field(repr=False)
-    ground: _Ground = field(repr=False)
 
     def inside(self, generations: int, children: int) -> bool:
         """Whether a cell lies inside what was logged.
@@ -161,13 +154,13 @@ class Kernel(Brief):
         """Kernels that the pilot allows: see the module's head."""
         n = len(self.sizes)
         rng = np.random.default_rng([seed, n])
-        spread = self.ground.spread.ravel()
+        spread = self.visits.spread.ravel()
         for _ in range(count):
             weights = np.bincount(rng.integers(0, n, n), minlength=n)
             slope = rng.normal(SLOPE, SLOPE_DEVIATION)
             row, column = divmod(int(rng.choice(len(spread), p=spread)), len(CONCENTRATIONS))
             variance = float(VARIANCES[row])
-            better, steps = _estimate(self.visits, self.ground, weights, slope)
+            better, steps = _estimate(self.visits, weights, slope)
             yield replace(
                 self, better=better, steps=steps, variance=variance,
                 level=float(rng.gamma(n / variance, variance / n)),
@@ -207,16 +200,15 @@ def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
     task, model = names[0]
     children = _told_once(children)
     visits = _visits(children, best)
-    ground = _ground(visits)
     runs = children.groupby("run", sort=False)[["children", "generation"]].max()
-    better, steps = _estimate(visits, ground, np.ones(len(runs)), SLOPE)
-    variance, concentration = np.unravel_index(ground.spread.argmax(), ground.spread.shape)
+    better, steps = _estimate(visits, np.ones(len(runs)), SLOPE)
+    variance, concentration = np.unravel_index(visits.spread.argmax(), visits.spread.shape)
     return Kernel(
         task=task, model=model, sizes=runs["children"].to_numpy(np.int64),
-        depths=runs["generation"].to_numpy(np.int64), fitness=_fitness(visits, ground.grid),
+        depths=runs["generation"].to_numpy(np.int64), fitness=_fitness(visits),
         better=better, steps=steps, concentration=float(CONCENTRATIONS[concentration]),
-        variance=float(VARIANCES[variance]), level=1.0, seen=_seen(ground.grid, visits),
-        visits=visits, ground=ground,
+        variance=float(VARIANCES[variance]), level=1.0, seen=_seen(visits),
+        visits=visits,
     )  # fmt: skip
 
 
@@ -235,6 +227,8 @@ def _rate(better: FloatArray) -> FloatArray:
 
 
 def _visits(children: pd.DataFrame, best: float) -> Visits:
+    from scipy.sparse import csr_array
+
     run = children["run"].factorize()[0]
     order = np.lexsort((children["generation"].to_numpy(), run))
     run = run[order]
@@ -260,61 +254,49 @@ def _visits(children: pd.DataFrame, best: float) -> Visits:
     )
     visit = np.concatenate([[0], np.cumsum(~same)])
     begin = np.flatnonzero(np.concatenate([[True], ~same]))
-    return Visits(
-        run=run[begin], first=generation[begin] == 1, z=z(parent[begin]),
-        tried=np.bincount(visit).astype(np.float64),
-        better=np.bincount(visit, improved).astype(np.float64),
-        child=visit[improved], child_z=z(fitness[improved]), child_fitness=fitness[improved],
-        top=top, width=top - lowest,
+    first, parent_z = generation[begin] == 1, z(parent[begin])
+    child, child_z = visit[improved], z(fitness[improved])
+    lowest_z = min(parent_z[np.isfinite(parent_z)].min(initial=np.inf), child_z.min(initial=np.inf))
+    grid = np.linspace(lowest_z, -np.log(RESOLUTION), STATES - 1)
+    spacing, start = grid[1] - grid[0], first[child]
+    origin = np.where(start, grid[0], parent_z[child])
+    size = np.clip(np.rint((child_z - origin) / spacing), 0, STATES - 2)
+    placed = (np.ones(len(size)), (child, size.astype(np.int64)))
+    visits = Visits(
+        run=run[begin], first=first, z=parent_z, tried=np.bincount(visit).astype(np.float64),
+        better=np.bincount(visit, improved).astype(np.float64), child=child, child_z=child_z,
+        child_fitness=fitness[improved], top=top, width=top - lowest, grid=grid,
+        near=np.vstack([first.astype(np.float64), _near(grid, np.where(first, np.inf, parent_z))]),
+        steps=csr_array(placed, shape=(len(begin), STATES)),
+        mean=float((size[~start].sum() * spacing + 0.5) / ((~start).sum() + 1)),
+        factor=np.ones(run.max() + 1), spread=np.ones((len(VARIANCES), len(CONCENTRATIONS))),
     )  # fmt: skip
+    at = np.where(first, 0, 1 + np.clip(np.searchsorted(grid, parent_z), 0, len(grid) - 1))
+    for _ in range(ROUNDS):
+        mean, _ = _estimate(visits, np.ones(len(visits.factor)), SLOPE)
+        factor, spread = _spread(visits, mean[at])
+        visits = replace(visits, factor=factor, spread=spread)
+    return visits
 
 
 def _estimate(
-    visits: Visits, ground: _Ground, run_weights: FloatArray | IntArray, slope: float
+    visits: Visits, run_weights: FloatArray | IntArray, slope: float
 ) -> tuple[FloatArray, FloatArray]:
     """`better` and `steps` of a kernel whose runs count `run_weights` times each, (runs,)."""
-    grid, initial = ground.grid, float(visits.z[visits.first][0])
+    grid, initial = visits.grid, float(visits.z[visits.first][0])
     crowd = run_weights[visits.run] / (1 + visits.tried / CROWD)
-    weights = ground.near * crowd
-    exposed = visits.tried * ground.factor[visits.run]  # children, as of a run of factor 1
+    weights = visits.near * crowd
+    exposed = visits.tried * visits.factor[visits.run]  # children, as of a run of factor 1
     line = _line(visits, crowd, np.maximum(exposed, visits.better), slope)
     prior = line(np.concatenate([[initial if np.isfinite(initial) else grid[0]], grid]))
     better = weights @ visits.better + PRIOR_CHILDREN * prior
-    steps = _steps(ground, weights, PRIOR_CHILDREN * prior)
+    steps = _steps(visits, weights, PRIOR_CHILDREN * prior)
     return _rate(better / (weights @ exposed + PRIOR_CHILDREN)), steps
 
 
-def _ground(visits: Visits) -> _Ground:
-    from scipy.sparse import csr_array
-
-    known = np.concatenate([visits.z[np.isfinite(visits.z)], visits.child_z])
-    grid = np.linspace(known.min(), -np.log(RESOLUTION), STATES - 1)
-    spacing = grid[1] - grid[0]
-    start = visits.first[visits.child]
-    origin = np.where(start, grid[0], visits.z[visits.child])
-    size = np.clip(np.rint((visits.child_z - origin) / spacing), 0, STATES - 2)
-    placed = (np.ones(len(size)), (visits.child, size.astype(np.int64)))
-    runs = int(visits.run.max()) + 1
-    ground = _Ground(
-        grid=grid,
-        near=np.vstack([visits.first.astype(np.float64), _weights(grid, visits)]),
-        steps=csr_array(placed, shape=(len(visits.z), STATES)),
-        mean=float((size[~start].sum() * spacing + 0.5) / ((~start).sum() + 1)),
-        factor=np.ones(runs),
-        spread=np.ones((len(VARIANCES), len(CONCENTRATIONS))),
-    )
-    at = 1 + np.clip(np.searchsorted(grid, visits.z), 0, len(grid) - 1)
-    at = np.where(visits.first, 0, at)
-    for _ in range(ROUNDS):
-        better, _ = _estimate(visits, ground, np.ones(runs), SLOPE)
-        factor, spread = _spread(visits, better[at])
-        ground = replace(ground, factor=factor, spread=spread)
-    return ground
-
-
-def _fitness(visits: Visits, grid: FloatArray) -> FloatArray:
+def _fitness(visits: Visits) -> FloatArray:
     """Fitness of each state: what was logged there most often, since thresholds lie on it."""
-    initial = visits.z[visits.first][:1]
+    grid, initial = visits.grid, visits.z[visits.first][:1]
     gap = np.exp(-np.concatenate([initial, grid])) - RESOLUTION
     fitness: FloatArray = visits.top - visits.width * gap
     state = 1 + np.rint((visits.child_z - grid[0]) / (grid[1] - grid[0])).astype(np.int64)
@@ -357,9 +339,9 @@ def _spread(visits: Visits, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.tensordot(spread, factors, 2), spread
 
 
-def _weights(grid: FloatArray, visits: Visits) -> FloatArray:
+def _near(grid: FloatArray, z: FloatArray) -> FloatArray:
     """Gaussian weights, (points, visits), as wide as the NEAREST-th visit is far, or WIDEST."""
-    distance = np.abs(grid[:, None] - np.where(visits.first, np.inf, visits.z))
+    distance = np.abs(grid[:, None] - z)
     distance = np.where(np.isnan(distance), np.inf, distance)
     rank = min(NEAREST, distance.shape[1]) - 1
     width = np.partition(distance, rank, axis=1)[:, rank]
@@ -393,13 +375,13 @@ def _line(
     return lambda at: np.clip(expit(beta[0] + beta[1] * (at - centre)), 1e-9, 1 - 1e-9)
 
 
-def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArray:
+def _steps(visits: Visits, weights: FloatArray, prior: FloatArray) -> FloatArray:
     """See `Kernel.steps`; `prior`, (states,): better children that exponential steps weigh."""
-    states, spacing = len(ground.grid) + 1, ground.grid[1] - ground.grid[0]
-    offsets = (ground.steps.T @ weights.T).T
-    edges = np.exp(-spacing / ground.mean * np.arange(states + 1))
+    spacing = visits.grid[1] - visits.grid[0]
+    offsets = (visits.steps.T @ weights.T).T
+    edges = np.exp(-spacing / visits.mean * np.arange(STATES + 1))
     offsets[1:] += prior[1:, None] * (edges[:-1] - edges[1:])
-    later = np.arange(states)[None, :] - np.arange(states)[:, None]  # points above each state
+    later = np.arange(STATES)[None, :] - np.arange(STATES)[:, None]  # points above each state
     placed = np.where(later < 0, 0.0, np.take_along_axis(offsets, np.maximum(later, 0), axis=1))
     placed[:, -1] += offsets.sum(axis=1) - placed.sum(axis=1)  # beyond the last point
     placed[0, 0], placed[0, 1:] = 0.0, offsets[0, :-1]
@@ -409,8 +391,8 @@ def _steps(ground: _Ground, weights: FloatArray, prior: FloatArray) -> FloatArra
     return np.asarray(cumulated / cumulated[:, -1:])
 
 
-def _seen(grid: FloatArray, visits: Visits) -> NDArray[np.bool_]:
+def _seen(visits: Visits) -> NDArray[np.bool_]:
     """See `Kernel.seen`."""
-    near = np.abs(grid[:, None] - visits.z) < np.log(1.25)
+    near = np.abs(visits.grid[:, None] - visits.z) < np.log(1.25)
     of_run = visits.run[:, None] == np.arange(visits.run.max() + 1)
     return np.concatenate([[True], (near.astype(float) @ of_run > 0).sum(axis=1) >= 3])

@@ -119,9 +119,8 @@ def html_table(heads: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
 
 def _html_cell(text: str) -> str:
     value, bracket, limits = clean(text).partition(" [")
-    return (
-        f'<td>{value} <span class="range">[{limits}</span></td>' if bracket else f"<td>{value}</td>"
-    )
+    interval = f' <span class="range">[{limits}</span>' if bracket else ""
+    return f"<td>{value}{interval}</td>"
 
 
 def csv(sections: Sequence[Section]) -> str:
