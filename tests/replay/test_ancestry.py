@@ -1,6 +1,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +58,14 @@ def test_the_lineage_leads_from_the_initial_program_to_the_best(log) -> None:
     assert (table["gain"][1:] > 0).all()
     changed = table[["added", "removed"]][1:]
     assert (changed.sum(axis=1) > 0).all()
+
+
+def test_lines_are_counted_as_added_or_removed() -> None:
+    folder = Path(__file__).resolve().parents[2] / "logs" / "samples" / "searches"
+    table = replay.lineage(read_log(folder / "circle_packing-greedy-s40.jsonl.gz"))
+    lines = np.array([len(program.splitlines()) for program in table["program"]])
+    assert (np.diff(lines) != 0).any()
+    assert (table["added"] - table["removed"])[1:].tolist() == np.diff(lines).tolist()
 
 
 def test_without_programs_only_the_changes_are_unknown(log, tmp_path: Path) -> None:

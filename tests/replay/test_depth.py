@@ -27,6 +27,9 @@ def test_ties_share_the_probability():
     frame = bilinear_runs((-0.5, 0, 0, 0), budget=4, run_noise=0, generation_noise=0)
     cells = depth_breadth(frame).cells
     np.testing.assert_allclose(cells.loc[cells["calls"] == 4, "p_best"], 1 / 3)
+    frame = bilinear_runs((-0.5, -1e-6, 0, 0), budget=4, run_noise=0, generation_noise=0)
+    cells = depth_breadth(frame).cells
+    assert sorted(cells.loc[cells["calls"] == 4, "p_best"]) == [0, 0, 1]  # hardly is not equal
 
 
 def test_a_clear_best_split_is_sure_and_worth_its_gain():

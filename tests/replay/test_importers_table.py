@@ -76,10 +76,12 @@ def test_every_documented_column_is_kept_and_what_is_missing_stays_missing(tmp_p
 
 def test_without_generations_the_order_makes_them(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("order,fitness\n30,0.3\n10,0.1\n20,\n")
+    path.write_text("order,fitness\n30,0.3\n10,0.1\n20,\n40,0.3\n")
     (run,) = read(path)
-    assert trajectory(run) == [0.1, 0.1, 0.3]
-    assert statuses(run) == ["ok", None, "ok"]
+    assert trajectory(run) == [0.1, 0.1, 0.3, 0.3]
+    assert statuses(run) == ["ok", None, "ok", "ok"]
+    assert [each.improved for each in run.generations] == [True, False, True, False]
+    assert run.generations[-1].best == (3, 0)  # as good is no better
 
 
 @pytest.mark.parametrize(

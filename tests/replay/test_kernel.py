@@ -94,6 +94,16 @@ def test_inside_is_what_five_runs_were_as_deep_and_as_broad_as():
     assert not any(one.inside(T, N) for T, N in found)
 
 
+def test_states_are_seen_where_three_runs_had_parents():
+    _, children = chain_runs(sizes=(2,), budget=16, seeds=range(3))
+    three, two = (fit_kernel(children[children["run"].isin(children["run"].unique()[:n])])
+                  for n in (3, 2))  # fmt: skip
+    near = np.argmin(np.abs(three.fitness[1:] - 0.2)) + 1  # where all begin
+    assert three.seen[[0, near]].all()
+    assert not three.seen[-1]
+    assert not two.seen[1:].any()
+
+
 def test_what_forks_inherited_is_told_once():
     """Two forks of one run at generation 4, beside the run itself and without it."""
     _, children = chain_runs(sizes=(4,), budget=32, seeds=range(6))

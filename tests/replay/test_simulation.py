@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.policies import POLICIES
+from evo.policies.draws import BLOCK
 from replay.arms import HINDSIGHT
 from replay.simulation import simulate, simulate_many
 
@@ -80,6 +81,15 @@ def test_a_replicate_depends_on_the_seed_and_its_number_alone(name):
         np.testing.assert_array_equal(getattr(few, part), getattr(many, part)[:3])
     if name in ("random", "exp3p", "thompson"):
         assert len(np.unique(many.pulls, axis=0)) > 1000
+
+
+def test_chunks_of_replicates_change_nothing(monkeypatch):
+    """Also of those that wait for a run's end while others go on, and are simulated alone."""
+    fitness = with_ends(trajectories(8, 12), [12, 3, 8, 5, 2, 12, 1, 6])
+    setting = {"rounds": 20, "arms": 4, "seed": 3, "replicates": 3 * BLOCK, "in_flight": 3}
+    whole = simulate(fitness, "thompson", **setting)
+    monkeypatch.setattr("replay.simulation._CHUNK", BLOCK)
+    assert_same(whole, simulate(fitness, "thompson", **setting))
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
