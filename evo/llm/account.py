@@ -1,8 +1,7 @@
 """What passes a gate: counted when it is sent, against a budget and rates, in a log.
 
-An intent is in the log before its request is forwarded, and its outcome as soon as that is known.
-So a kill loses nothing: intents without an outcome count at their worst case, and the last minute's
-requests are read again.
+An intent is logged before its request is forwarded, its outcome once known; so after a kill intents
+without an outcome count at their worst case.
 """
 
 from __future__ import annotations
@@ -74,7 +73,6 @@ class Refused(Exception):  # noqa: N818
     def __init__(self, words: str, wait: float | None = None) -> None:
         super().__init__(words)
         self.wait = wait
-        self.code = "insufficient_quota" if wait is None else "rate_limit_exceeded"
 
 
 class Account:
@@ -149,8 +147,7 @@ class Account:
     def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
         """Counts and logs a request that is forwarded next.
 
-        `Refused`: the budget or the rates leave no room for its worst case; `OSError`: it cannot be
-        logged, and is not counted.
+        `Refused`: there is no room for its worst case; `OSError`: what cannot be logged.
         """
         with self._lock:
             self._check_budget(worst)

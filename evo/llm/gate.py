@@ -161,7 +161,8 @@ class Gate(Listener):
             if key is not None:
                 self.account.repeat(client, digest, -1)  # it went nowhere
             final = no.wait is None
-            return error_response(429, str(no), no.code, retry_after=no.wait, final=final)
+            code = "insufficient_quota" if final else "rate_limit_exceeded"
+            return error_response(429, str(no), code, retry_after=no.wait, final=final)
         except OSError as error:
             words = f"the gate cannot log, so it does not forward: {error}"
             return error_response(507, words, "log")

@@ -1,8 +1,7 @@
 """The limits on an endpoint's load: slots, requests and tokens a minute, and what a 429 says.
 
-One `Slots`, asked before every request, may serve several clients (the arms of an allocation, the
-models of a session), which together then keep to it. `Rates` neither waits nor reads a clock: `now`
-is an argument, in seconds on a clock that never goes back.
+One `Slots`, asked before every request, may serve several clients, which together then keep to it.
+`Rates` neither waits nor reads a clock: `now` is an argument, seconds that never go back.
 """
 
 from __future__ import annotations
@@ -53,13 +52,11 @@ class Rates:
     """Lets requests through to one endpoint, within its limits.
 
     A request counts from the moment it is let through until a minute after its end, whenever the
-    endpoint saw it in between, so that no sliding minute on the endpoint's clock holds more than
-    allowed. Tokens are an estimate from above until the answer says how many they were; a request
-    larger than the limit passes alone.
+    endpoint saw it, so that no sliding minute on its clock holds more than allowed. Tokens are an
+    estimate from above until the answer says; a request larger than the limit passes alone.
 
-    If the endpoint turns a request away (429), the number in flight falls by the factor
-    `DECREASE`, once per round trip: requests that were under way at the last fall do not count
-    again. Every answer then raises it by a share, one per round trip, up to `max_concurrent`.
+    A 429 lowers the number in flight by the factor `DECREASE`, once per round trip: requests under
+    way at the last fall do not count again. Answers raise it by one per round trip, up to the most.
     """
 
     def __init__(
@@ -200,13 +197,9 @@ class Slots:
     def slot(
         self, priority: Priority = (), *, owner: object = None, endpoint: str = "", tokens: int = 0
     ) -> Iterator[Lease]:
-        """Waits for a slot and holds it for the length of the `with` block.
+        """Waits for a slot and holds it for the length of the `with` block, lowest priority first.
 
-        Args:
-            priority: Lowest first.
-            owner: Whom `cancel` can name; hashable.
-            endpoint: Whose limits hold.
-            tokens: Of prompt and reply, estimated from above; the lease is told the real ones.
+        `cancel` can name the owner; the endpoint's limits hold; tokens are estimated from above.
         """
         with self._lock:
             turn, rates = (priority, next(self._arrivals)), self._rates[endpoint]

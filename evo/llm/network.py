@@ -1,9 +1,8 @@
 """HTTP with a deadline for the whole request, and with cancellation from another thread.
 
-The timeouts of an HTTP client bound each read on its own, so a server that trickles bytes can
-hold a request for ever. Here every socket operation gets what is left of the request's time, and
-cancelling shuts the socket down, which ends a blocked read at once. Either way the connection is
-closed, so the server sees that nobody waits any more.
+The timeouts of an HTTP client bound each read, so a server that trickles bytes can hold a request
+for ever. Here every socket operation gets what is left of the request's time, and cancelling shuts
+the socket down, so that a blocked read ends and the server sees that nobody waits.
 """
 
 from __future__ import annotations
@@ -34,10 +33,7 @@ class TooMuch(httpx2.TransportError):
 
 
 class Flight:
-    """One request under way, for so many seconds.
-
-    Used as a context manager by the thread that makes the request; `cancel` may come from any.
-    """
+    """One request under way, for so many seconds; a context of the thread that makes it."""
 
     def __init__(self, seconds: float) -> None:
         self.cancelled = False

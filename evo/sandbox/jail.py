@@ -1,8 +1,7 @@
 """The layers that confine a program, each used where the platform has it.
 
-The fork server builds a `Jail` once: it finds out by trying which layers work, in forked probes
-that fail harmlessly, and moves itself into namespaces of its own. Each program is then forked
-by `Jail.fork` and locks itself in with `Jail.enter` before it runs a line of foreign code.
+The fork server builds a `Jail` once: it tries in forked probes which layers work, and moves into
+namespaces of its own. A program is forked by `Jail.fork` and locks itself in with `Jail.enter`.
 """
 
 from __future__ import annotations

@@ -83,10 +83,7 @@ def start(
 
 
 def _arrange_descriptors(*kept: int) -> None:
-    """Keep these descriptors under the first numbers, close all else, forget the server's signals.
-
-    They are standard input, output and errors, the channel and the one for trouble.
-    """
+    """Keep these under the first numbers, close all else, forget the server's signals."""
     os.setsid()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -17,11 +17,7 @@ _entropy = random.Random(0)  # stands in for the operating system's
 
 
 def key_of(program: str, task: str = "", *, draw: int = 0, seed: int = 0) -> bytes:
-    """The key of an evaluation's randomness, 32 bytes.
-
-    Draw 0 is keyed by the program's text, later ones by all else, so that programs are compared on
-    the same luck.
-    """
+    """The key of an evaluation: of draw 0 by the program's text, of later ones by all else."""
     text = f"{task}/{seed}/{draw}" if draw else program
     return sha256(text.encode("utf-8", "surrogatepass")).digest()
 

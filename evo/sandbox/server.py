@@ -1,10 +1,9 @@
 """How a freshly executed process becomes two warm fork servers, and what each of them does.
 
-Forking takes time in proportion to memory, and SciPy's optimisers triple that memory. So one
-server, for programs that do not mention SciPy, has NumPy only, and the other loads SciPy before
-its first program. Each runs one program after the other, in processes of their own; nothing
-foreign runs in the server itself. It holds no key: its environment is empty and its memory never
-was the user's. What goes wrong in it ends it, and the driver reads why.
+Forking takes time in proportion to memory, which SciPy's optimisers triple: so one server, for
+programs that do not mention SciPy, has NumPy only. Each runs one program after the other, in
+processes of their own; nothing foreign runs in the server itself, which holds no key. What goes
+wrong in it ends it, and the driver reads why.
 """
 
 from __future__ import annotations

@@ -2,12 +2,10 @@
 
 Tokens are counted by a rule, not a tokenizer:
 
-- A text has ceil(characters / 4) tokens; a message costs 4 more.
-- `prompt_tokens` is the sum over the messages.
-- `cached_tokens` are those of the leading system messages, rounded down to blocks of 64: what an
-  endpoint with a prefix cache reports once it has seen the task. It is the same for the first
-  call, so that usage is a function of the request alone.
-- `completion_tokens` are those of the reply; a limit of n tokens cuts it after 4 n characters.
+- A text has ceil(characters / 4) tokens; a message costs 4 more; a limit of n tokens cuts a reply
+  after 4 n characters.
+- `cached_tokens` are those of the leading system messages, rounded down to blocks of 64, of the
+  first call too, so that usage is a function of the request alone.
 """
 
 from __future__ import annotations
@@ -77,11 +75,8 @@ class _Refused(Exception):  # noqa: N818
     def __init__(
         self, message: str, param: str | None = None, code: str | None = None, status: int = 400
     ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.error = {
-            "message": message, "type": "invalid_request_error", "param": param, "code": code,
-        }  # fmt: skip
+        self.error = {"message": message, "type": "invalid_request_error", "param": param}
+        self.status, self.error["code"] = status, code
 
 
 def respond(method: str, path: str, body: bytes) -> Response:
