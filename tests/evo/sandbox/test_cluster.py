@@ -1,16 +1,18 @@
 """Evaluations on a real Dask scheduler and two worker processes, started here."""
 
+import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import distributed
 import joblib
 import pytest
+from distributed.deploy.subprocess import SubprocessCluster
 from killing import seen_by, serve_as_model
 from test_search import QUIET, timeless
 from toy import LIMITS, make_task
@@ -31,54 +33,27 @@ def construct():
 """
 
 
-class Cluster:
-    """A scheduler and its workers, processes of the `dask` command."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        file = folder / "scheduler.json"
-        self.scheduler = self._begin(
-            "scheduler", "--no-dashboard", "--host", "127.0.0.1", "--port", "0",
-            "--scheduler-file", str(file),
-        )  # fmt: skip
-        self.workers: list[subprocess.Popen[bytes]] = []
-        deadline = time.monotonic() + 60
-        while not file.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        self.client = distributed.Client(scheduler_file=str(file), set_as_default=False)
-        self.address = str(self.client.scheduler.address)
-
-    def _begin(self, *command: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "dask", *command],
-            cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def add_workers(self, count: int) -> None:
-        """Starts workers of one thread and waits until they are there."""
-        for _ in range(count):
-            self.workers.append(
-                self._begin("worker", self.address, "--no-nanny", "--nthreads", "1",
-                            "--no-dashboard", "--host", "127.0.0.1")
-            )  # fmt: skip
-        alive = sum(worker.poll() is None for worker in self.workers)
-        self.client.wait_for_workers(alive, timeout=60)
-
-    def close(self) -> None:
-        """Ends everything."""
-        self.client.close()
-        for process in (*self.workers, self.scheduler):
-            process.terminate()
-            process.wait(60)
+def dask(workers: int) -> Any:
+    """A scheduler and its workers, of one thread each, all of them processes."""
+    return SubprocessCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        worker_class="distributed.Worker",
+        dashboard_address=None,
+    )
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    made = Cluster(tmp_path_factory.mktemp("dask"))
-    made.add_workers(2)
-    yield made
-    made.close()
+def cluster() -> Iterator[Any]:
+    with dask(2) as made:
+        made.wait_for_workers(2, timeout=60)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster: Any) -> Iterator[distributed.Client]:
+    with distributed.Client(cluster, set_as_default=False) as made:
+        yield made
 
 
 def children_of(log: evo.Log) -> list[bytes]:
@@ -98,24 +73,28 @@ def sandboxes(process: int) -> list[int]:
     return found
 
 
-def test_the_same_seeds_give_the_same_log_as_here(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_same_seeds_give_the_same_log_as_here(
+    cluster: Any, client: distributed.Client, tmp_path: Path
+) -> None:
     shape = {"generations": 2, "children": 6, "seed": 5, **QUIET}
     here = evo.run("mmd", log=tmp_path / "here.jsonl", **shape)
-    with joblib.parallel_config(backend="dask", client=cluster.client):
+    with joblib.parallel_config(backend="dask", client=client):
         there = evo.run("mmd", log=tmp_path / "there.jsonl", **shape)
         handle = evo.start("mmd", log=tmp_path / "started.jsonl", **shape)
-    addressed = evo.run("mmd", log=tmp_path / "a.jsonl", scheduler=cluster.address, **shape)
+    addressed = evo.run(
+        "mmd", log=tmp_path / "a.jsonl", scheduler=cluster.scheduler_address, **shape
+    )
     for log in (there, handle.wait(), addressed):
         assert children_of(log) == children_of(here)
         assert log.trajectory.tolist() == here.trajectory.tolist()
         assert [g.best for g in log.generations] == [g.best for g in here.generations]
         assert log.sessions[0].protections == here.sessions[0].protections
     # Both workers evaluated, each in a sandbox of its own.
-    assert all(sandboxes(worker.pid) for worker in cluster.workers)
+    assert all(sandboxes(worker.process.pid) for worker in cluster.workers.values())
 
 
-def test_closing_ends_the_wait_of_other_threads(cluster: Cluster) -> None:
-    evaluator = ClusterEvaluator(cluster.client)
+def test_closing_ends_the_wait_of_other_threads(client: distributed.Client) -> None:
+    evaluator = ClusterEvaluator(client)
     ends: list[BaseException] = []
 
     def work(number: int) -> None:
@@ -135,7 +114,7 @@ def test_closing_ends_the_wait_of_other_threads(cluster: Cluster) -> None:
 
 
 def test_a_worker_killed_mid_run_loses_nothing(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = tmp_path / "requests.jsonl"
     shape = {"generations": 3, "children": 8, "seed": 9, **QUIET}
@@ -143,14 +122,17 @@ def test_a_worker_killed_mid_run_loses_nothing(
     with OfflineServer(request_log=requests) as server:
         serve_as_model(server, tmp_path, monkeypatch)
         handle = evo.start(
-            "mmd", model="served", scheduler=cluster.address, log=tmp_path / "a.jsonl", **shape
+            "mmd",
+            model="served",
+            scheduler=cluster.scheduler_address,
+            log=tmp_path / "a.jsonl",
+            **shape,
         )
         while not requests.exists() or len(seen_by(requests)) < 10:
             time.sleep(0.005)
-        victim = cluster.workers[0]
-        inside = sandboxes(victim.pid)
-        victim.send_signal(signal.SIGKILL)
-        victim.wait()
+        victim = cluster.workers[0].process.pid
+        inside = sandboxes(victim)
+        os.kill(victim, signal.SIGKILL)
         log = handle.wait(120)
         assert len(seen_by(requests)) == 24  # no call was repeated
     assert log.finished
@@ -163,7 +145,6 @@ def test_a_worker_killed_mid_run_loses_nothing(
     while any(Path(f"/proc/{pid}").exists() for pid in inside):  # its sandbox dies with it
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    cluster.add_workers(1)
 
 
 def place(child: evo.records.Child) -> tuple[int, int]:  # type: ignore[name-defined]
@@ -171,13 +152,13 @@ def place(child: evo.records.Child) -> tuple[int, int]:  # type: ignore[name-def
 
 
 def test_mistakes_are_one_line(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cluster: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evo.sandbox.cluster._CONNECT_SECONDS", 0.5)
     run = ["run", "mmd", "-q"]
     for arguments, code, text in (
         (["--backend", "dask"], 2, "go together"),
-        (["--scheduler", cluster.address], 2, "go together"),
+        (["--scheduler", cluster.scheduler_address], 2, "go together"),
         (["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"], 2, "no Dask scheduler"),
     ):
         assert main([*run, *arguments]) == code
@@ -185,20 +166,20 @@ def test_mistakes_are_one_line(
         assert text in line
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ValueError, match=r"pip install 'evo-replay\[dask\]'"):
-        open_evaluator(None, cluster.address)
+        open_evaluator(None, cluster.scheduler_address)
 
 
 def test_workers_without_this_package_or_none_at_all_are_said(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: distributed.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evo.sandbox.cluster._WORKER_SECONDS", 0.2)
-    empty = Cluster(tmp_path)
-    try:
-        with pytest.raises(SandboxError, match="has no workers: start one with `dask worker tcp"):
-            _ = ClusterEvaluator(empty.client).protections
-    finally:
-        empty.close()
-    evaluator = ClusterEvaluator(cluster.client)
+    with (
+        dask(0) as empty,
+        distributed.Client(empty, set_as_default=False) as lonely,
+        pytest.raises(SandboxError, match="has no workers: start one with `dask worker tcp"),
+    ):
+        _ = ClusterEvaluator(lonely).protections
+    evaluator = ClusterEvaluator(client)
     assert evaluator.protections
     monkeypatch.setattr("evo.sandbox.cluster.version", lambda _: "9.9")
     with pytest.raises(SandboxError, match=r"expected 9\.9 as here"):
