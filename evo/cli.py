@@ -66,21 +66,20 @@ def dispatch(
     import cyclopts
 
     given = list(sys.argv[1:] if arguments is None else arguments)
-    app = cyclopts.App(
-        name=name,
-        help=text,
-        version=_version,
-        help_formatter="plain",
-        result_action="return_value",
-        default_parameter=cyclopts.Parameter(negative=()),
-        suppress_keyboard_interrupt=False,  # `guard` says how to go on
-    )
-    chosen = [given[0]] if given and given[0] in commands else list(commands)
-    for command in chosen:
-        module, _, function = commands[command].partition(":")
-        app.command(getattr(importlib.import_module(module), function), name=command)
 
     def work() -> int:
+        app = cyclopts.App(
+            name=name,
+            help=text,
+            version=_version,
+            help_formatter="plain",
+            result_action="return_value",
+            default_parameter=cyclopts.Parameter(negative=()),
+            suppress_keyboard_interrupt=False,  # `guard` says how to go on
+        )
+        for command in [given[0]] if given and given[0] in commands else commands:
+            module, _, function = commands[command].partition(":")
+            app.command(getattr(importlib.import_module(module), function), name=command)
         code = app(given, exit_on_error=False, print_error=False)
         return MISTAKE if not given else code if isinstance(code, int) else 0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import evo
-from evo.cli import main
+from evo.cli import dispatch, main
 from evo.commands.options import instance_range
 from evo.configuration import seeds_of
 
@@ -130,6 +130,15 @@ def test_what_it_may_cost_is_said_before_the_first_call(
     first = capsys.readouterr().out.splitlines()[0]
     assert "1 run, at most 7 calls" in first
     assert first.endswith("the budget ends it at 3 calls")
+
+
+def test_ctrl_c_while_a_command_is_loaded_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "interrupted_import.py").write_text("raise KeyboardInterrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert dispatch("evo", "", {"run": "interrupted_import:run"}, ["run"], {}) == 130
+    assert one_line(capsys) == "evo: stopped"
 
 
 def test_resume_extends(log: Path, tmp_path: Path) -> None:
