@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from replay.cells import Cells, FloatArray, IntArray, cells, log_gaps, one_sweep
+from replay.depth import explained
 from replay.intervals import student
 
 Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
@@ -211,7 +212,8 @@ def fit_bilinear(
     }
     return BilinearFit(
         task=sweep.task, model=sweep.model, coefficients=coefficients, level=level, best=best,
-        r2=_r2(np.nanmean(logs, axis=0), design @ beta), ceiling=ceiling, n_cells=len(kept),
+        r2=explained(np.nanmean(logs, axis=0), design @ beta, least=_FLAT**2),
+        ceiling=ceiling, n_cells=len(kept),
         n_without=int(np.isneginf(grid.values).any(axis=0).sum()), n_runs=len(sweep.runs),
         draws=draws,
     )  # fmt: skip
@@ -247,12 +249,6 @@ def _fit(
     everything = np.full(len(NAMES), float(sum(freedom)))
     satterthwaite = np.divide(each.sum(axis=0) ** 2, squares, out=everything, where=squares > 0)
     return weights @ mean, covariance, satterthwaite
-
-
-def _r2(target: FloatArray, fitted: FloatArray) -> float:
-    """Share of variance explained; NaN where all cells are equal."""
-    total = float(((target - target.mean()) ** 2).sum())
-    return 1 - float(((target - fitted) ** 2).sum()) / total if total > _FLAT**2 else math.nan
 
 
 def _best_log_generations(beta: FloatArray, L: float) -> FloatArray:

@@ -158,12 +158,6 @@ def envelope(
     return Envelope(axis, joined, collapse, level)
 
 
-def splits_by_calls(grid: Cells) -> dict[int, IntArray]:
-    """Cells of each budget that has at least two splits, by calls in ascending order."""
-    calls, counts = np.unique(grid.calls, return_counts=True)
-    return {int(C): np.flatnonzero(grid.calls == C) for C in calls[counts > 1]}
-
-
 def fixed_split(rule: str, generations: IntArray, children: IntArray) -> int | None:
     """Which of some splits (T, N) of a budget a rule of `RULES` takes; None if it is not there."""
     if rule == "square":
@@ -203,7 +197,9 @@ def _tables(
     p_best = np.full(len(grid.calls), np.nan)
     best, knowing = [], []
     drawn: dict[Centre, FloatArray] = {}
-    for C, among in splits_by_calls(grid).items():
+    calls, counts = np.unique(grid.calls, return_counts=True)
+    for C in calls[counts > 1].tolist():
+        among = np.flatnonzero(grid.calls == C)
         statistic = grid.statistic(among)
         if statistic not in drawn:
             drawn[statistic] = grid.resampled(resamples, seed, statistic)
@@ -264,6 +260,12 @@ def _points(grid: Cells, cost: FloatArray, level: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*_POINTS, *_INTERVAL])
 
 
+def explained(target: FloatArray, fitted: FloatArray, *, least: float) -> float:
+    """R2, the share of variance that is explained; NaN where there is no more than `least`."""
+    total = float(((target - target.mean()) ** 2).sum())
+    return 1 - float(((target - fitted) ** 2).sum()) / total if total > least else np.nan
+
+
 def _collapse(points: pd.DataFrame, best: float, ceiling: float, lowest: float) -> float:
     """R2 of log(best - maximum) on a quadratic in log cost; NaN with fewer than four points."""
     if len(points) < 4 or not lowest < best:
@@ -271,5 +273,4 @@ def _collapse(points: pd.DataFrame, best: float, ceiling: float, lowest: float) 
     target = log_gaps(points["maximum"].to_numpy(np.float64), best, ceiling, lowest)
     x = np.log(points["cost"].to_numpy(np.float64))
     fitted = np.polynomial.Polynomial.fit(x, target, deg=2)(x)
-    total = float(((target - target.mean()) ** 2).sum())
-    return 1 - float(((target - fitted) ** 2).sum()) / total if total > 0 else float("nan")
+    return explained(target, fitted, least=0.0)

@@ -126,7 +126,7 @@ def best_of(
         whose coverage was not measured; NaN below five runs), children, runs.
     """
     logs = itertools.chain.from_iterable(logs_of(loaded(protocol), folder).values())
-    drawn = [found for found in map(_first_children, logs) if len(found)]
+    drawn = [found for found in map(_rewrites, logs) if len(found)]
     pooled = np.concatenate([*drawn, np.empty(0)])
     sizes = np.arange(1, min(most, len(pooled)) + 1)
     low = high = np.full(len(sizes), math.nan)
@@ -206,7 +206,7 @@ def _shares_apart(left: FloatArray, right: FloatArray) -> tuple[float, float]:
     return apart - down, apart + math.hypot(a.high - a.value, b.value - b.low)
 
 
-def _first_children(log: Log) -> FloatArray:
+def _rewrites(log: Log) -> FloatArray:
     initial = log.initial.evaluation.fitness if log.initial else None
     floor = -math.inf if initial is None else initial
     own = [each for each in log.outcomes if each.generation == 1 and not each.inherited]

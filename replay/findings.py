@@ -56,7 +56,11 @@ def write_findings(
         "" if tables[0].is_llm else f"<p class='muted'>Here {OFFLINE_NOTE}.</p>",
         _progress(stated, logs),
         "<h2>What was claimed</h2>",
-        *(_claim(row) for row in claims.to_dict("records")),
+        *(
+            f"<section class='claim'><h3>{clean(row['text'])} <span class='verdict "
+            f"{row['verdict']}'>{row['verdict']}</span></h3>{_list(_facts(row))}</section>"
+            for row in claims.to_dict("records")
+        ),
         f"<h2>How</h2><p>{clean(methods(stated, claims))}</p>",
         _list([*(("power", text) for text in stated.detects), *stated.notes.items()], "long"),
         "<h2>Exploratory: not claimed before</h2>",
@@ -108,15 +112,6 @@ def _progress(protocol: Protocol, logs: dict[str, list[Any]]) -> str:
         )
     ]
     return html_table([(head, "word" if k < 2 else "") for k, head in enumerate(heads)], rows)
-
-
-def _claim(row: dict[Any, Any]) -> str:
-    """A claim, its verdict and what that rests on."""
-    return (
-        f"<section class='claim'><h3>{clean(row['text'])} "
-        f"<span class='verdict {row['verdict']}'>{row['verdict']}</span></h3>{_list(_facts(row))}"
-        "</section>"
-    )
 
 
 def _list(facts: Iterable[tuple[str, str]], kind: str = "") -> str:

@@ -87,9 +87,12 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
     unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
     summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
     tested = (group.tables.runs["n_tests"] > 0).any()
+    partial = int((group.tables.children["status"] == "partial").sum())
+    said = f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
+    dropped = [said] if partial else []
     made: list[tuple[str, Callable[[Group], list[Cell]], Iterable[str]]] = [
         ("Fitness", lambda part: _fitness(part, tau), _notes(group)),
-        ("Children by status", _statuses, (SHARES, FAILURES, *_dropped(group))),
+        ("Children by status", _statuses, (SHARES, FAILURES, *dropped)),
         *([("Gain on fresh draws", _confirmed, (FRESH,))] if tested else []),
         ("Cost", _costs, (summed,)),
     ]
@@ -98,13 +101,6 @@ def sections(group: Group, *, tau: float | None = None) -> list[Section]:
         group.section(title, "N", stack({str(n): cells(parts[n]) for n in parts}), notes)
         for title, cells, notes in made
     ]
-
-
-def _dropped(group: Group) -> list[str]:
-    """Says how many children batches leave without a fitness."""
-    count = int((group.tables.children["status"] == "partial").sum())
-    said = f"partial: {count} children were dropped on a batch; no figure of fitness holds them"
-    return [said] if count else []
 
 
 def _confirmed(group: Group) -> list[Cell]:

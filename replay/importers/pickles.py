@@ -36,11 +36,6 @@ class Stub:
             self.attributes = {str(key): value for key, value in state.items()}
 
 
-def _bound_method(*_: Any) -> Stub:
-    """Stands for `getattr(object, name)`, by which pickles hold an object's own methods."""
-    return Stub()
-
-
 def _scalar(kind: Stub, data: object = b"") -> float | Stub:
     """Stands for a NumPy scalar: floats and integers of 8 bytes, which is what fitness is."""
     code = kind.arguments[0] if kind.arguments else None
@@ -57,7 +52,7 @@ def load(path: Path, *, package: str) -> object:
     """
     allowed: dict[tuple[str, str], Callable[..., Any]] = {
         ("random", "Random"): Stub,
-        ("builtins", "getattr"): _bound_method,
+        ("builtins", "getattr"): lambda *_: Stub(),  # by which pickles hold bound methods
         ("builtins", "set"): set,
         ("builtins", "frozenset"): frozenset,
         ("collections", "OrderedDict"): dict,
