@@ -176,10 +176,5 @@ def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFram
 
 
 def kind(path: str | os.PathLike[str]) -> str:
-    """Name of the format at a path, `evo` for what no importer recognises."""
-    try:
-        return detect(path)
-    except LogFormatError:
-        if not Path(path).exists():
-            raise
-        return OWN
+    """Name of the format at a path that exists, `evo` for what no importer recognises."""
+    return next((name for name, _ in _found(Path(path), None)), OWN)
