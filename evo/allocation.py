@@ -256,12 +256,18 @@ def _tell(game: _Game, index: int) -> None:
     outcome = game.arms.pull(arm, active)
     made = outcome.made
     everyone = bool(made.all())
-    if not everyone:
-        _end(game, active & ~made)
+    if not everyone:  # the others are over, and what they have in flight with them
+        game.alive &= ~(failed := active & ~made)
+        rest = {index: (arm, active & ~failed) for index, (arm, active) in game.flying.items()}
+        game.flying = {index: flight for index, flight in rest.items() if flight[1].any()}
         if not made.any():
             return
-    if game.seen is not None:
-        _see(game, arm, made, outcome.before)
+    if game.seen is not None:  # generation 0 of arms that are pulled for the first time
+        at, seen = game.at + arm, game.seen.reshape(-1)
+        lowest = np.fmin(game.lowest, outcome.before)
+        game.lowest = np.where(made & ~seen[at], lowest, game.lowest)
+        seen[at] |= made
+        game.seen = None if seen.all() else game.seen
     pull = Pull(arm, outcome.before, outcome.after, outcome.known, game.lowest)
     value = game.reward(pull)
     game.ledger.settle(outcome.costs, None if everyone else made)
@@ -278,24 +284,6 @@ def _tell(game: _Game, index: int) -> None:
     game.told.append(index)
     if game.watcher:
         game.watcher.told(index, value, outcome)
-
-
-def _see(game: _Game, arm: Ints, made: Bools, before: Floats) -> None:
-    """Takes note of generation 0 of arms that are pulled for the first time."""
-    assert game.seen is not None
-    at = game.at + arm
-    new = made & ~game.seen.reshape(-1)[at]
-    game.lowest = np.where(new, np.fmin(game.lowest, before), game.lowest)
-    game.seen.reshape(-1)[at] |= made
-    if game.seen.all():
-        game.seen = None
-
-
-def _end(game: _Game, failed: Bools) -> None:
-    """These replicates are over, and what they have in flight with them."""
-    game.alive &= ~failed
-    rest = {index: (arm, active & ~failed) for index, (arm, active) in game.flying.items()}
-    game.flying = {index: flight for index, flight in rest.items() if flight[1].any()}
 
 
 def _finish(game: _Game) -> Allocations:

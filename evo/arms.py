@@ -89,15 +89,9 @@ class LiveArms:
 
     def fitness(self) -> Floats:
         """(1, arms), each arm's fitness so far; NaN before the first pull where that costs."""
-        hidden = [arm.most[0] > 0 and arm.played == 0 for arm in self.arms]
-        return np.array(
-            [
-                [
-                    np.nan if unknown else arm.fitness[arm.played]
-                    for arm, unknown in zip(self.arms, hidden, strict=True)
-                ]
-            ]
-        )
+        known = [each.played > 0 or each.most[0] == 0 for each in self.arms]
+        pairs = zip(known, self.arms, strict=True)
+        return np.array([[each.fitness[each.played] if k else np.nan for k, each in pairs]])
 
     def worst(self, arm: Ints) -> dict[str, Floats]:
         """The most calls that a pull of this arm may make."""
@@ -119,13 +113,11 @@ class LiveArms:
         before = chosen.fitness[chosen.played] if chosen.begun else np.nan
         costs = chosen.cost(initial=self.initial) if made[0] else {}
         chosen.played += int(made[0])
+        after = np.array([chosen.fitness[chosen.played] if made[0] else before])
+        paid = {unit: np.array([cost]) for unit, cost in costs.items()}
+        known = self.fitness
         return Outcome(
-            arm=arm,
-            before=np.array([before]),
-            after=np.array([chosen.fitness[chosen.played] if made[0] else before]),
-            known=self.fitness,
-            made=made,
-            costs={unit: np.array([cost]) for unit, cost in costs.items()},
+            arm=arm, before=np.array([before]), after=after, known=known, made=made, costs=paid
         )
 
     def end(self) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 
 from evo.commands.tables import FAILURE, MISTAKE
 
@@ -71,7 +73,7 @@ def dispatch(
         app = cyclopts.App(
             name=name,
             help=text,
-            version=_version,
+            version=functools.partial(metadata.version, "evo-replay"),
             help_formatter="plain",
             result_action="return_value",
             default_parameter=cyclopts.Parameter(negative=()),
@@ -86,12 +88,6 @@ def dispatch(
     return guard(name, work, stopped=stopped.get(given[0] if given else "", "stopped"))
 
 
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("evo-replay")
-
-
 def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> int:
     """Runs a command's work; mistakes and failures become one line and an exit code."""
     from cyclopts import CycloptsError
@@ -102,9 +98,6 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
     def show(message: Warning | str, *_: object, **__: object) -> None:
         print(f"{name}: note: {message}", file=sys.stderr)
 
-    def terminate(*_: object) -> None:
-        raise KeyboardInterrupt
-
     def say(error: object) -> None:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             error = f"{error.filename}: {error.strerror}"
@@ -114,7 +107,7 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
         if not sys.warnoptions:
             warnings.simplefilter("once", UserWarning)
             warnings.showwarning = show
-        before = signal.signal(signal.SIGTERM, terminate)
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return work()
         except KeyboardInterrupt:
@@ -126,13 +119,10 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
         except CycloptsError as error:
             say(f"{error} (see --help)")
             return MISTAKE
-        except (ValueError, TypeError, OSError, OverflowError) as error:
-            say(error)
-            return MISTAKE
         except (EndpointDown, SandboxError) as error:  # no fault of the arguments
             say(error)
             return FAILURE
-        except EndpointError as error:  # such as a refused key
+        except (ValueError, TypeError, OSError, OverflowError, EndpointError) as error:
             say(error)
             return MISTAKE
         finally:

@@ -276,13 +276,11 @@ class Settings:
             object.__setattr__(self, "max_concurrent", preset.max_concurrent if preset else 20)
         if self.requests_per_minute is None and preset:
             object.__setattr__(self, "requests_per_minute", preset.requests_per_minute)
-        for name in ("requests_per_minute", "tokens_per_minute"):
+        limits = {"max_concurrent": MOST_CONCURRENT, "retries": MOST_RETRIES}
+        limits |= {"workers": MOST_WORKERS}
+        for name in ("requests_per_minute", "tokens_per_minute", *limits):
             if (value := getattr(self, name)) is not None:
-                at_least(name, value, 1)
-        at_least("max_concurrent", self.max_concurrent, 1, most=MOST_CONCURRENT)
-        at_least("retries", self.retries, 0, most=MOST_RETRIES)
-        if self.workers is not None:
-            at_least("workers", self.workers, 1, most=MOST_WORKERS)
+                at_least(name, value, int(name != "retries"), most=limits.get(name))
         if not 0 < self.timeout <= MOST_SECONDS:
             raise ValueError(
                 f"timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {self.timeout!r}"

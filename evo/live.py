@@ -217,25 +217,16 @@ def play(
             except EvaluatorClosed:
                 raise RuntimeError(f"stopped before all arms of {folder} had begun") from None
         initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
+        best, shown = max(initial, default=None), resources.settings.progress
         watcher = JournalWatcher(
-            writer,
-            journal,
-            policy,
-            header.rounds,
-            best_fitness=max(initial, default=None),
-            shown=resources.settings.progress,
+            writer, journal, policy, header.rounds, best_fitness=best, shown=shown
         )
         stack.callback(watcher.close)
+        flights = stack.enter_context(open_threads(live, journal.told, header.in_flight))
         done = allocate(
-            policy,
-            live,
-            rounds=header.rounds,
-            budget=ledger or header.budget,
-            reward=header.reward,
-            in_flight=header.in_flight,
-            flights=stack.enter_context(open_threads(live, journal.told, header.in_flight)),
-            watcher=watcher,
-        )
+            policy, live, rounds=header.rounds, budget=ledger or header.budget,
+            reward=header.reward, in_flight=header.in_flight, flights=flights, watcher=watcher,
+        )  # fmt: skip
         live.end()
     return Allocation(
         pulls=done.pulls[0],
@@ -292,7 +283,7 @@ def _header_of(source: Header | Log) -> Header:
 
 
 def _arm_record(folder: Path, k: int, source: Header | Log) -> ArmRecord:
-    if isinstance(source, Log):
-        place = os.path.relpath(source.path, folder)
-        return ArmRecord(log=place, seed=source.header.seed, logged=len(source.generations))
-    return ArmRecord(log=f"arm-{k:02}.jsonl", seed=source.seed)
+    if isinstance(source, Header):
+        return ArmRecord(log=f"arm-{k:02}.jsonl", seed=source.seed)
+    place = os.path.relpath(source.path, folder)
+    return ArmRecord(log=place, seed=source.header.seed, logged=len(source.generations))

@@ -89,9 +89,8 @@ def plan_selection(
     Args:
         choices: Fields of each configuration, such as {"children": 4, "temperature": 0.6}; or a
             space as for `evo.sweep`, whose grid is taken. For problems, `text` is one: what the
-            model is told, or a Log whose best text is taken; without it, the task's initial text.
-            For `evaluate`, its keyword arguments: a list of them, or a list of values for each,
-            whose product is taken.
+            model is told (by default the task's initial text), or a Log whose best text is taken.
+            For `evaluate`, its keyword arguments, or values for each, whose product is taken.
         task: Name, alias, folder or Task, where the configurations do not say.
         evaluate: agent(row, **choice) -> score, or (score, cost); a coroutine function will do,
             and a score of None is a failure. What it raises ends the selection, resumably.
@@ -99,17 +98,15 @@ def plan_selection(
         cost_weight: What a unit of cost takes from a row's score; bounds are of the difference.
         selector: Name, or a callable (shape, terms, *, rng) -> selector.
         parameters: Of the selector, such as {"threshold": 0.9} or {"epsilon": 0.01}.
-        samples: `seeds`: runs; `problems`: those of the task's data set, in an order that `seed`
-            shuffles.
+        samples: `seeds`: runs; `problems`: those of the task's data set, which `seed` shuffles.
         seeds: In the order in which they are run; as many as brute force would run.
         delta: Probability with which the winner may be wrong.
         batch: Samples of a choice in a round, at least; None: 1 run, or as many problems or rows
             as the preset says, else 10.
-        bounds: Least and largest outcome there is; the closer, the fewer samples. Fitness above,
-            as 1.0 is but the best published, is clipped and counted in `clipped`. None: [0, 1],
-            which tasks have to declare, and in which most scores of an agent have to lie.
-        failure_value: What a run counts in which nothing is ok, or a problem or row without a
-            score; None: the lower bound.
+        bounds: Least and largest outcome there is; the closer, the fewer samples. What lies beyond
+            is clipped and counted in `clipped`. None: [0, 1], which tasks have to declare, and in
+            which most scores of an agent have to lie.
+        failure_value: What a sample without a fitness or score counts; None: the lower bound.
         interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
         c: Standard errors, for `compat`.
         orders: Of the values of a field, for `hill_climbing`; otherwise numbers go by size.
@@ -120,9 +117,6 @@ def plan_selection(
         generations: T, where the choices do not say; None: 8.
         base: Further fields that all configurations share, such as {"limits.seconds": 5}.
         **options: See `make_header` and `Settings`.
-
-    Returns:
-        What was found; of `start_selection`, the handle of the work in the background.
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another selection.

@@ -1,30 +1,34 @@
 """What tests of runs compare."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import evo
 from evo.allocation import state_digest
-from evo.records import Child
+from evo.records import Child, InstanceCall
 
 QUIET = {"progress": False}
 
 
-def timeless(children: list[Child]) -> list[bytes]:
-    """Children as bytes, without times, and whoever paid for them."""
+def timeless(calls: Sequence[Child | InstanceCall]) -> list[bytes]:
+    """Children and calls as bytes, without times, and whoever paid for them."""
     kept = []
-    for child in children:
-        evaluation = msgspec.structs.replace(child.evaluation, seconds=0.0)
-        attempts = tuple(msgspec.structs.replace(a, latency=0.0) for a in child.attempts)
-        kept.append(
-            msgspec.json.encode(
-                msgspec.structs.replace(
-                    child, evaluation=evaluation, attempts=attempts, inherited=False
-                )
-            )
-        )
+    for call in calls:
+        attempts = tuple(msgspec.structs.replace(a, latency=0.0) for a in call.attempts)
+        same: dict[str, Any] = {"attempts": attempts, "inherited": False}
+        if isinstance(call, Child):
+            same["evaluation"] = msgspec.structs.replace(call.evaluation, seconds=0.0)
+        kept.append(msgspec.json.encode(msgspec.structs.replace(call, **same)))
     return kept
+
+
+def same_run(one: evo.Log, other: evo.Log) -> bool:
+    """Whether two logs hold the same children and calls."""
+    parts = ("children", "instance_calls", "critic_calls")
+    return all(timeless(getattr(one, part)) == timeless(getattr(other, part)) for part in parts)
 
 
 def write_task(folder: Path, program: str, evaluator: str, toml: str = "") -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,7 +110,10 @@ def find_logs(paths: Sequence[str]) -> list[str]:
 
 
 def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tuple[object, ...]:
+    from numpy import quantile
+
     failures = " ".join(f"{n}x{name}" for name, n in sorted(tally.failures.items()))
+    slow = quantile(latencies, QUANTILES, method="inverted_cdf").tolist() if latencies else []
     return (
         tally.calls,
         tally.attempts,
@@ -119,17 +121,9 @@ def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tupl
         tally.cached,
         f"{tally.tokens:,.0f}",
         number(tally.dollars, ".4f"),
-        *(_quantile(latencies, q) for q in QUANTILES),
+        *([f"{each:.2f}" for each in slow] or [""] * len(QUANTILES)),
         f"{sum(seconds) / len(seconds):.2f}" if seconds else "",
     )
-
-
-def _quantile(values: list[float], level: float) -> str:
-    """Returns the smallest value that at least this share of values does not exceed."""
-    if not values:
-        return ""
-    ordered = sorted(values)
-    return f"{ordered[math.ceil(level * len(ordered)) - 1]:.2f}"
 
 
 def best(

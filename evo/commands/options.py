@@ -26,9 +26,9 @@ from typing import (
 )
 
 from cyclopts import Parameter
-from docstring_parser import parse
 
 from evo.configuration import seeds_of
+from evo.runs.options import descriptions
 
 if TYPE_CHECKING:
     from cyclopts import Token
@@ -147,7 +147,7 @@ if TYPE_CHECKING:
     Varied = dict[str, list[Any]] | None
     Port = int
     SearchFields = dict[str, Any] | None
-    Seed = int
+    Seed = int | None
     Count = int | None
     Needed = float
     Number = float | None
@@ -221,13 +221,13 @@ def made_from(
         left_out = {*without, "settings", "limits", "progress", "on_event"}
         every: dict[str, inspect.Parameter] = {}
         for function in (source, *spoken, show):
-            helps = {p.arg_name: p.description or "" for p in parse(function.__doc__ or "").params}
+            helps = descriptions(function)
             for name, parameter in inspect.signature(function).parameters.items():
                 if name in left_out if function is source else function is show and name not in own:
                     continue
                 kind = TYPES.get(name) if function is source else None
                 kind = kind or _hint(function, parameter)
-                about = Parameter(help=" ".join(helps.get(name, "").split()))
+                about = Parameter(help=helps.get(name, ""))
                 every[name] = parameter.replace(annotation=Annotated[kind, about])
         if of_task in spoken:  # the task stands first
             every = {"task": every["task"], **every}

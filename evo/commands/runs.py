@@ -35,7 +35,7 @@ def run(
     task: str | None = None,
     *,
     seeds: Seeds = None,
-    seed: Seed | None = None,
+    seed: Seed = None,
     log: Path | None = None,
     protocol: str | None = None,
 ) -> int:

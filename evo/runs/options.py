@@ -47,7 +47,7 @@ def takes_options(
         function.__annotations__ = before | {p.name: p.annotation for p in more}
         said = {"settings": WHOLE}
         for source in sources:
-            said |= _descriptions(source)
+            said |= descriptions(source)
         lines = "".join(f"        {p.name}: {said[p.name]}\n" for p in more)
         told = function.__doc__ or ""
         function.__doc__ = re.sub(r"^        \*\*options: .*\n", lines, told, flags=re.MULTILINE)
@@ -64,10 +64,9 @@ def _options(source: Callable[..., Any]) -> list[inspect.Parameter]:
     ]
 
 
-def _descriptions(source: Callable[..., Any]) -> dict[str, str]:
-    """What a docstring says of each option, by name."""
+def descriptions(source: Callable[..., Any]) -> dict[str, str]:
+    """Returns what a docstring says of each option, by name."""
     text = inspect.cleandoc(source.__doc__ or "")
     block = re.search(r"^(?:Args|Attributes):\n((?:    .*\n?)+)", text, re.MULTILINE)
     entry = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)
-    found = entry.findall(block[1]) if block else []
-    return {name: " ".join(said.split()) for name, said in found}
+    return {name: " ".join(said.split()) for name, said in entry.findall(block[1] if block else "")}

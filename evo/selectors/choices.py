@@ -60,18 +60,13 @@ class Session:
     control: Control  # says when no further call may begin
     stack: ExitStack  # closes what is opened
 
-    def open_resources(self) -> Resources:
-        """Opens what calls need; the selection has a progress bar of its own."""
-        quiet = dataclasses.replace(self.settings, progress=False)
-        return self.stack.enter_context(open_resources(quiet, self.control))
-
 
 class Choices(ABC):
     """Choices, and samples of them that are made when asked for: `evo.selectors.race.Samples`.
 
     A kind of sample says what identifies it, opens what it needs, and makes samples. `values` are
     the fields of each choice, `ids` what identifies each, `sampled` in order the seeds, or the
-    positions of problems or rows, `more` what else identifies the selection. Once it is open,
+    positions of problems or rows, `more` what else identifies the selection. Once it has begun,
     `outcomes` is (choices, size), NaN for a failure, or what is not sampled yet.
     """
 
@@ -123,11 +118,11 @@ class Choices(ABC):
         self._bar = session.stack.enter_context(
             tqdm(total=count * size, unit=self.unit, desc="select", disable=not shown)
         )
-        self.open()
 
-    @abstractmethod
-    def open(self) -> None:
-        """Opens what samples need."""
+    def open_resources(self) -> Resources:
+        """Opens what calls need; the selection has a progress bar of its own."""
+        quiet = dataclasses.replace(self.session.settings, progress=False)
+        return self.session.stack.enter_context(open_resources(quiet, self.session.control))
 
     @abstractmethod
     def make(self, wanted: Sequence[Place]) -> list[Sample]:

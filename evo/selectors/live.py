@@ -26,7 +26,16 @@ from evo.records import End, Header, Initial, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
 from evo.runs.session import Job, bring, open_log, session_line
-from evo.selectors.choices import Choices, Given, Place, Sample, configured, digest, shuffled
+from evo.selectors.choices import (
+    Choices,
+    Given,
+    Place,
+    Sample,
+    Session,
+    configured,
+    digest,
+    shuffled,
+)
 from evo.sweeping.fields import Configuration, Values, configuration_of
 from evo.sweeping.space import parse_space
 from evo.task import Task, hash_of, read_instances
@@ -55,9 +64,10 @@ class RunSamples(Choices):
         ids, name = [each.id for each in self.configurations], self.headers[0].task.name
         super().__init__(name, values, ids, seeds_of(seeds))
 
-    def open(self) -> None:
+    def begin(self, session: Session) -> None:
         """Opens what calls need."""
-        self._resources = self.session.open_resources()
+        super().begin(session)
+        self._resources = self.open_resources()
         self._logs: dict[Place, Log] = {}
         self._paid: dict[Path, int] = {}  # generations of each log, 0 included
 
@@ -124,9 +134,7 @@ class ProblemSamples(Choices):
         texts = [_text_of(each.pop("text", None)) for each in values]
         for name in ("generations", "children"):
             if any(name in each for each in values):
-                raise ValueError(
-                    f"{name}: nothing evolves where samples are problems; leave it out"
-                )
+                raise ValueError(f"{name}: nothing evolves where samples are problems; omit it")
         plain = configured(values, task)
         known = [_with_text(each.header, text) for each, text in zip(plain, texts, strict=True)]
         first, self.configurations = known[0].header.task, known
@@ -137,9 +145,10 @@ class ProblemSamples(Choices):
         order = shuffled(len(read_instances(first)), seed)
         super().__init__(first.name, values, [each.id for each in known], order)
 
-    def open(self) -> None:
+    def begin(self, session: Session) -> None:
         """Opens the log of each configuration."""
-        resources = self.session.open_resources()
+        super().begin(session)
+        resources = self.open_resources()
         scored = any(header.task.score == "critic" for header in self.headers)
         self._most = 2 if scored else 1
         self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
@@ -283,8 +292,9 @@ class RowSamples(Choices):
             more | {"cost_weight": cost_weight},
         )
 
-    def open(self) -> None:
+    def begin(self, session: Session) -> None:
         """Reads what was tried already."""
+        super().begin(session)
         path = self.session.folder / "agent.jsonl"
         what, stack = "journal of a selection", self.session.stack
         self._writer, lines = go_on(path, _decoder, stack, what=what, wait=True)
@@ -320,13 +330,8 @@ class RowSamples(Choices):
             if inspect.iscoroutine(said):
                 said = asyncio.run(said)
             score, cost = _score_and_cost(said)
-            line = Scored(
-                choice=k,
-                row=row,
-                score=score if math.isfinite(score) else None,
-                cost=cost,
-                seconds=time.monotonic() - began,
-            )
+            known, seconds = score if math.isfinite(score) else None, time.monotonic() - began
+            line = Scored(choice=k, row=row, score=known, cost=cost, seconds=seconds)
             self._writer.append(line)
         score = math.nan if line.score is None else line.score - self._weight * line.cost
         return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)

@@ -224,10 +224,9 @@ class _Session:
 
 def log_name(configuration: Configuration, seed: int) -> str:
     """Returns the path of a run's log, relative to the folder of its sweep."""
-    header, id_ = configuration.header, configuration.run
+    header, pool = configuration.header, f"pool-{configuration.id}"
+    id_ = pool if configuration.pool else configuration.run
     model = "".join(c if c.isalnum() or c in "-_." else "-" for c in header.model.name)
-    if configuration.pool:
-        id_ = f"pool-{configuration.id}"
     return f"{RUNS}/{header.task.name}-{model}-N{header.children}-{id_}-s{seed}.jsonl"
 
 

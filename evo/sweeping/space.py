@@ -117,13 +117,13 @@ class Space:
         An empty space has one, of nothing. SpaceError: a range has no step, or there are too many.
         """
         listed: dict[str, tuple[Any, ...]] = {}
-        for dimension in sorted(self.dimensions, key=lambda dimension: dimension.name):
-            if dimension.values is None:
+        for each in sorted(self.dimensions, key=lambda each: each.name):
+            if each.values is None:
                 raise SpaceError(
-                    f"{dimension.name}: a grid needs a list or a range with a step; "
+                    f"{each.name}: a grid needs a list or a range with a step; "
                     "random, guided and bayesian take a range without"
                 )
-            listed[dimension.name] = dimension.values
+            listed[each.name] = each.values
         if (size := math.prod(map(len, listed.values()))) > LARGEST_GRID:
             raise SpaceError(
                 f"a grid of {size:,} combinations; at most {LARGEST_GRID:,} are listed"
@@ -140,11 +140,8 @@ class Space:
 
     def perturb(self, values: Mapping[str, Any], key: str) -> dict[str, Any]:
         """Returns a combination that differs in one field, and in those that depend on it."""
-        movable = [
-            dimension
-            for dimension in self.dimensions
-            if dimension.name in values and len(set(map(repr, dimension.ends()))) > 1
-        ]
+        asked = (each for each in self.dimensions if each.name in values)
+        movable = [each for each in asked if len(set(map(repr, each.ends()))) > 1]
         if not movable:
             return dict(values)
         draws = random.Random(f"{key}/perturb")

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from evo_runs import Notes
 
 from evo.allocation import Outcome, allocate, state_digest
 from evo.policies import POLICIES, Draws
@@ -62,20 +61,6 @@ def test_arms_without_anything_to_pull_give_an_empty_allocation():
     assert result.pulls.tolist() == [[-1, -1, -1]]
     assert result.best_fitness.tolist() == [[0.0, 0.0, 0.0]]
     assert result.spent == {}
-
-
-def test_a_watcher_sees_each_round_before_its_pull_and_after_its_tell():
-    ucb = policy()
-    notes = Notes(ucb)
-    result = allocate(ucb, Steps([0.1, 0.2], [1.0, 1.0]), rounds=4, watcher=notes)
-    assert [line[:2] for line in notes.lines] == [
-        (what, round_) for round_ in range(4) for what in ("asked", "told")
-    ]
-    assert [line[2] for line in notes.lines[::2]] == result.pulls[0].tolist()
-    assert notes.rewards == result.rewards[0].tolist()
-    digests = [line[3] for line in notes.lines]
-    assert digests[1] == digests[2]
-    assert len(set(digests[1::2])) == 4
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from evo_runs import same_run
 from hypothesis import given
 from hypothesis import strategies as st
-from test_critic_runs import same_run
 
 import evo
 import replay

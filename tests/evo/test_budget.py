@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from evo_runs import write_task
-from test_search import timeless
+from evo_runs import timeless, write_task
 
 import evo
 import replay

@@ -4,11 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-import evo_runs
 import msgspec
 import pytest
-from test_instances import untimed
-from test_search import timeless
+from evo_runs import same_run, timeless
 
 import evo
 import replay
@@ -21,12 +19,6 @@ from evo.task import SHIPPED, TaskError, load_task
 
 QUIET = {"progress": False}
 COUNT = 6
-
-
-def same_run(one: evo.Log, other: evo.Log) -> bool:
-    critics = untimed(one.critic_calls) == untimed(other.critic_calls)
-    calls = untimed(one.instance_calls) == untimed(other.instance_calls)
-    return critics and calls and timeless(one.children) == timeless(other.children)
 
 
 def unscored_task(folder: Path, told: str = 'critic = "offline-2"') -> Path:
@@ -151,7 +143,7 @@ def test_what_is_bought_changes_in_a_fork(
 ) -> None:
     options = {"at": 1, "generations": 3, "log_dir": tmp_path, **QUIET}
     (same,) = evo.fork(drafted, **options)
-    assert evo_runs.timeless(same.children) == evo_runs.timeless(drafted.children)
+    assert timeless(same.children) == timeless(drafted.children)
     (plain,) = evo.fork(drafted, drafts=1, **options)
     assert plain.header.critic is None
     assert {c.draft for c in plain.children if c.generation > 1} == {0}

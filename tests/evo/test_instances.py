@@ -8,40 +8,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from evo_runs import write_task
+from evo_runs import same_run, timeless, write_task
 from killing import seen_by, serve_as_model
-from test_search import timeless
 
 import evo
 import replay
 from evo.journal import encode_line
 from evo.llm.client import Call, EndpointRefused, ModelClient
 from evo.llm.server import OfflineServer
-from evo.records import Attempt, InstanceCall
+from evo.records import Attempt
 from evo.runs.instances import instance_seed, text_key
 from evo.task import TaskError, load_task, read_instances
 
 QUIET = {"progress": False}
 COUNT = 5
 WP = load_task("wp", instances=COUNT)
-
-
-def untimed(calls: list[InstanceCall]) -> list[bytes]:
-    """Calls on instances as bytes, without times."""
-    return [
-        msgspec.json.encode(
-            msgspec.structs.replace(
-                call,
-                attempts=tuple(msgspec.structs.replace(a, latency=0.0) for a in call.attempts),
-            )
-        )
-        for call in calls
-    ]
-
-
-def same_run(one: evo.Log, other: evo.Log) -> bool:
-    calls = untimed(one.instance_calls) == untimed(other.instance_calls)
-    return calls and timeless(one.children) == timeless(other.children)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +80,7 @@ def test_rerun_asks_nobody(short: evo.Log, tmp_path: Path, monkeypatch: pytest.M
     assert evo.rerun(again).same
     rescored = evo.rescore(short, metric="strict_fitness", log=tmp_path / "r.jsonl")
     assert rescored.trajectory.tolist() == short.trajectory.tolist()
-    assert untimed(rescored.instance_calls) == untimed(short.instance_calls)
+    assert timeless(rescored.instance_calls) == timeless(short.instance_calls)
 
 
 def test_compact_log_keeps_scores_and_costs(short: evo.Log, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, chi2_contingency, kstest, norm, t
+from scipy.stats import binomtest, kstest, norm, t
 
 from evo.policies import (
     POLICIES,
@@ -76,9 +76,6 @@ def test_ucb1_equals_the_textbook_loop_on_2_000_cases():
             assert (replay.pulls[case, len(expected) :] == -1).all()
             cases += 1
     assert cases >= 2_000
-
-
-STOCHASTIC = ["random", "epsilon_greedy", "exp3p", "exp3ix", "thompson", "thompson_nig"]
 
 
 def test_thompson_draws_from_the_posterior_of_known_spread():
@@ -185,38 +182,6 @@ def test_no_closed_arm_is_picked(name, data):
         assert arm.shape == (replicates,)
         assert open_arms[np.arange(replicates), arm].all()
         policy.tell(arm, rng.normal(0.5, 1.0, replicates))
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_replicates_never_mix(name):
-    """A replicate does the same among many as alone with its neighbours of the block."""
-    rng = np.random.default_rng(5)
-    rewards = rng.random((40, 200, 3))
-    open_arms = rng.random((40, 200, 3)) < 0.8
-    open_arms[..., 1] = True
-
-    def play(replicates):
-        policy = build(name, (replicates, 3), rounds=40)
-        picks = []
-        for t_, mask in enumerate(open_arms[:, :replicates]):
-            arm = policy.ask(mask)
-            policy.tell(arm, rewards[t_, np.arange(replicates), arm])
-            picks.append(arm)
-        return np.array(picks)
-
-    assert (play(200)[:, :7] == play(7)).all()
-
-
-@pytest.mark.parametrize("name", STOCHASTIC)
-def test_permuting_arms_permutes_pulls_in_distribution(name):
-    arms = np.array([np.linspace(0.3, top, 30) for top in (0.4, 0.7, 1.1)])
-    order = [2, 0, 1]
-    counts = []
-    for seed, fitness in ((1, arms), (2, arms[order])):
-        last = simulate(fitness, name, rounds=25, replicates=2000, seed=seed).pulls[:, -1]
-        counts.append(np.bincount(last, minlength=3))
-    permuted = counts[0][order]
-    assert chi2_contingency([permuted + 1, counts[1] + 1]).pvalue > 1e-3
 
 
 def test_discounted_ucb_without_discount_is_ucb1():

@@ -235,19 +235,6 @@ def test_a_configuration_with_runs_to_come_does_not_lead(tmp_path: Path) -> None
     assert [name for name, *_ in standings(tmp_path)] == ["b", "d", "c", "a"]
 
 
-@pytest.mark.slow
-def test_bayesian_sweeps_go_on_as_they_would_have(tmp_path: Path) -> None:
-    strategy = {"name": "bayesian", "batch": 3}
-    others = {**ONE, "strategy": strategy, "trials": 9, "generations": 1}
-    space = {"temperature": {"min": 0.1, "max": 1.5}}
-    whole = evo.sweep(space, log_dir=tmp_path / "whole", **others)
-    cut = evo.sweep(space, log_dir=tmp_path / "cut", budget={"calls": 9}, **others)
-    assert (cut.summary.ended, cut.summary.completed, len(logged(cut.folder))) == ("budget", 5, 10)
-    evo.sweep(cut.folder, budget={}, progress=False)
-    assert fitnesses(cut.folder) == fitnesses(whole.folder)
-    assert len(set(fitnesses(cut.folder))) == 9
-
-
 def test_a_preset_says_how_many_trials_go_at_once(tmp_path: Path) -> None:
     sweep = evo.sweep(
         {"temperature": {"min": 0.1, "max": 1.5}}, strategy="bayesian", trials=8,

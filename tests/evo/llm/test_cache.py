@@ -13,10 +13,10 @@ import httpx2
 import msgspec
 import pytest
 from endpoints import together
+from evo_runs import QUIET, timeless
 from hypothesis import given
 from hypothesis import strategies as st
 from killing import finish, seen_by, serve_as_model
-from test_search import QUIET, timeless
 
 import evo
 from evo.cost import cost_of_attempts, cost_of_children

@@ -13,8 +13,8 @@ import distributed
 import joblib
 import pytest
 from distributed.deploy.subprocess import SubprocessCluster
+from evo_runs import QUIET, timeless
 from killing import seen_by, serve_as_model
-from test_search import QUIET, timeless
 from toy import LIMITS, make_task
 
 import evo

@@ -111,15 +111,6 @@ def test_a_search_survives_its_record(search: Search) -> None:
     assert source_hash(search) == source_hash(replace(search)) != ""
 
 
-def test_greedy_takes_the_first_of_equal_children_and_only_real_gains() -> None:
-    search = Greedy()
-    state = search.start(Member((0, 0), 0.5), 1e-9)
-    state = search.fold(state, [Member((1, 0), 0.5 + 5e-10), Member((1, 1), None)])
-    assert state.member.place == (0, 0)
-    state = search.fold(state, [Member((2, 0), 0.7), Member((2, 1), 0.7 + 5e-10)])
-    assert state.member.place == (2, 0)
-
-
 def test_best_of_n_always_asks_for_the_initial_program() -> None:
     for _, requests in walk(BestOfN(), Member((0, 0), 0.0), archive_of([[0.5, 0.9]] * 3)):
         assert [r.parents for r in requests] == [((0, 0),)] * 2
