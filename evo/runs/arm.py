@@ -40,7 +40,7 @@ from evo.runs.making import Maker
 from evo.runs.planning import Asked, Planner, with_fitness
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.searches.base import Member, choose
+from evo.searches.base import choose
 from evo.task import calls_of_evaluation, checks_of
 
 MAX_THREADS = 512
@@ -400,8 +400,4 @@ def choose_child(
     children: Sequence[OutcomeT], best_fitness: float | None, min_improvement: float
 ) -> OutcomeT | None:
     """Returns the child of a generation that replaces its parent, or None; see `choose`."""
-    members = [
-        Member((child.generation, child.index), child.evaluation.fitness) for child in children
-    ]
-    chosen = choose(members, best_fitness, min_improvement)
-    return None if chosen is None else children[members.index(chosen)]
+    return choose(children, best_fitness, min_improvement, lambda each: each.evaluation.fitness)

@@ -11,14 +11,17 @@ per child and folds a complete generation into its state; both are pure:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from evo.keyed import KeyedStream
 
 Place = tuple[int, int]
 """Generation and index of a program; (0, 0) is the initial program."""
+
+C = TypeVar("C")
 
 TIE = 1e-9
 """Fitnesses so close to each other count as equal."""
@@ -73,15 +76,18 @@ class Search(Protocol):
 
 
 def choose(
-    children: Iterable[Member], best_fitness: float | None, min_improvement: float
-) -> Member | None:
-    """Returns the child that replaces its parent, or None.
+    children: Iterable[C],
+    best_fitness: float | None,
+    min_improvement: float,
+    of: Callable[[C], float | None] = operator.attrgetter("fitness"),
+) -> C | None:
+    """Returns the child that replaces its parent by the fitness of each, or None.
 
     Fitnesses within `TIE`, or `min_improvement` if that is less, count as equal, and of equal
     children the first one wins: last-bit differences between processors do not change the choice.
     The parent's best fitness is None while nothing is ok.
     """
-    known = [(child.fitness, child) for child in children if child.fitness is not None]
+    known = [(fitness, child) for child in children if (fitness := of(child)) is not None]
     if best_fitness is not None:
         known = [each for each in known if each[0] > best_fitness + min_improvement]
     if not known:
