@@ -30,7 +30,7 @@ LEAST_RUNS = 3
 _LIMITS = ("value", "low", "high", "n", "coverage")
 _Rows = list[tuple[dict[str, Any], Interval]]
 _EFFECTS = ["policy", "effect", *_LIMITS]
-_TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n"]
+_TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n", "coverage"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -146,6 +146,7 @@ class ThresholdTime:
         rule: `bootstrap` or `share`, see `time_to_threshold`.
         n: Number of runs that it rests on.
         note: Why there is no interval.
+        coverage: Worst coverage measured for the interval that it is read off; NaN: none was.
     """
 
     tau: float
@@ -157,6 +158,7 @@ class ThresholdTime:
     rule: str
     n: int
     note: str = ""
+    coverage: float = math.nan
 
     def __str__(self) -> str:
         """Render as `fitness 0.9 after 12 [9, 15] (share 0.9 of ..., n = 10)`."""
@@ -207,11 +209,12 @@ def time_to_threshold(
         raise ValueError(f"expected rule 'bootstrap' or 'share', got {rule!r}")
     arms = getattr(best_fitness, "arms", None)
     curves = _carried(best_fitness)
-    n, reached, note = len(curves), curves >= tau, ""
+    n, reached, note, coverage = len(curves), curves >= tau, "", math.nan
     shares = reached.mean(axis=0)
     if arms is not None:
         band = pool_interval(reached.astype(np.float64), arms)
         low, high, n = _crossing(band.high, share), _crossing(band.low, share), int(band.n[0])
+        coverage = float(np.fmin.reduce(band.coverage))
         if np.isnan(band.low).all():
             low, high, note = np.nan, np.nan, band.note
     elif rule == "bootstrap":
@@ -219,16 +222,17 @@ def time_to_threshold(
         known = np.isfinite(curves)
         means = drawn / n @ np.where(known, curves, 0.0)
         shares = ((drawn @ ~known == 0) & (means >= tau - 1e-12 * abs(tau))).mean(axis=0)
-        low, high, note = _crossing_limits(curves, tau)
+        low, high, coverage, note = _crossing_limits(curves, tau)
     elif share == 1:
         low, high, note = np.nan, np.nan, "all runs are no quantile of the runs to come"
     else:  # a run that never does is last
         early = interval([-_crossing(curve, tau) for curve in curves], 1 - share)
-        low, high, note = -early.high, -early.low, early.note
+        low, high, coverage, note = -early.high, -early.low, early.coverage, early.note
     start = int(arms is not None)
     return ThresholdTime(
         tau=tau, time=start + _crossing(shares, share), low=start + low, high=start + high,
         share=share, share_reached=float(shares[-1]), rule=rule, n=n, note=note,
+        coverage=coverage,
     )  # fmt: skip
 
 
@@ -251,14 +255,16 @@ def _crossing(curve: FloatArray, level: float) -> float:
     return float(reached[0]) if len(reached) else math.inf
 
 
-def _crossing_limits(curves: FloatArray, tau: float) -> tuple[float, float, str]:
-    """Times at which the upper and the lower limit of the mean over runs reach `tau`."""
+def _crossing_limits(curves: FloatArray, tau: float) -> tuple[float, float, float, str]:
+    """When the upper and the lower limit of the mean over runs reach `tau`, and how they hold."""
     if len(curves) < LEAST:
-        return np.nan, np.nan, too_few(len(curves), LEAST)
+        return np.nan, np.nan, np.nan, too_few(len(curves), LEAST)
+    coverage = math.nan
     low, high = (np.full(curves.shape[1], -np.inf) for _ in range(2))
     known = np.isfinite(curves).all(axis=0)
     if known.any():
         found = interval(curves[:, known])
         low[known] = np.where(np.isnan(found.low), found.value, found.low)
         high[known] = np.where(np.isnan(found.high), found.value, found.high)
-    return _crossing(high, tau), _crossing(low, tau), ""
+        coverage = float(np.fmin.reduce(found.coverage))
+    return _crossing(high, tau), _crossing(low, tau), coverage, ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
 import difflib
+import functools
 import html
-import keyword
+import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 from replay.ancestry import MOST_LINES
 
@@ -19,17 +20,12 @@ _ACTING = re.compile(
 )
 """Control characters, marks that reorder or hide text, and halves of characters."""
 
-_BUILT_IN = (name for name in dir(builtins) if name[0].islower() and name not in keyword.kwlist)
-_TOKEN = re.compile(
-    r'''(?P<s>(?<!\w)[rbfuRBFU]{0,2}(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\''''
-    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
-    r"|(?P<c>#[^\n]*)|(?<=\bdef )(?P<f>\w+)|(?<=\bclass )(?P<g>\w+)"
-    rf"|\b(?P<k>{'|'.join(keyword.kwlist)})\b"
-    rf"|(?<![\w.])(?P<b>{'|'.join(_BUILT_IN)})\b"
-    r"|(?<![\w.])(?P<m>(?:0[xob][\da-fA-F_]+|\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+))"
-)
-"""Tokens of Python that have a colour: strings, comments, names that are defined, keywords,
-built-ins and numbers. Whatever else a text holds stays as it is."""
+_KINDS = {
+    "Comment": "c", "Literal.String": "s", "Literal.Number": "m", "Keyword": "k",
+    "Operator.Word": "k", "Name.Function": "f", "Name.Class": "f", "Name.Builtin": "b",
+    "Name.Exception": "b",
+}  # fmt: skip
+"""Class of the tokens of Python that have a colour; whatever else a text holds stays as it is."""
 
 SHEET = Path(__file__).with_name("page.css")
 INKS = Path(__file__).with_name("code.css").read_text(encoding="utf-8")
@@ -92,11 +88,28 @@ def difference(before: str, after: str, *, context: int = 3) -> tuple[str, int, 
 
 def coloured(lines: list[str]) -> list[str]:
     """The lines of a program as HTML; tokens that go over lines are coloured on each."""
-    text, parts, at = "\n".join(lines), [], 0
-    for found in _TOKEN.finditer(text):
-        parts.append(clean(text[at : found.start()]))
-        kind, at = found.lastgroup, found.end()
-        pieces = clean(found[0]).split("\n")
-        parts.append("\n".join(f"<i class='{kind}'>{piece}</i>" for piece in pieces))
-    parts.append(clean(text[at:]))
-    return "".join(parts).split("\n") if lines else []
+    # Runs of lines with nothing but blanks would take the lexer a time that is squared.
+    text = "\n".join(line if line.strip() else "" for line in lines)
+    shown = _coloured(text).split("\n") if lines else []
+    return [new if line.strip() else clean(line) for line, new in zip(lines, shown, strict=True)]
+
+
+@functools.lru_cache(maxsize=64)  # of a child as well as of its parent
+def _coloured(text: str) -> str:
+    if len(text) > LONGEST:
+        return clean(text)
+    from pygments.lexers.python import PythonLexer
+
+    tokens = PythonLexer().get_tokens_unprocessed(f"{text}\n")
+    parts = []
+    for kind, found in itertools.groupby(tokens, lambda token: _kind(token[1])):
+        pieces = clean("".join(piece for _, _, piece in found)).split("\n")
+        parts.append("\n".join(f"<i class='{kind}'>{e}</i>" if kind else e for e in pieces))
+    return "".join(parts).rpartition("\n")[0]
+
+
+@functools.cache
+def _kind(token: Any) -> str:
+    """Class of a type of tokens, from `Token.Name.Builtin.Pseudo` upwards; empty: no colour."""
+    names = [".".join(token[:size]) for size in range(len(token), 0, -1)]
+    return next((_KINDS[name] for name in names if name in _KINDS), "")

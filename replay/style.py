@@ -40,6 +40,8 @@ LINE_STYLES = ("-", "--", ":", "-.")
 """Taken in turn each time the palette is used up."""
 
 TITLE_SIZE, TEXT_SIZE = 11.0, 9.0
+WIDER, LARGER = 10.0, 11.0
+"""A figure wider than so many inches is shown smaller than it is: its texts have so many points."""
 
 FITNESS = "best fitness"
 
@@ -79,6 +81,7 @@ def subplots(
 
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
     figure = Figure(figsize=(width, height * rows), dpi=100, layout=layout)
+    vars(figure)["text_size"] = LARGER if width > WIDER else TEXT_SIZE
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.ravel())
 
@@ -91,9 +94,9 @@ def prepare(ax: Axes | None, theme: Theme) -> Axes:
     ink = THEMES[theme]
     figure_of(ax).set_facecolor(ink.ground)
     ax.set_facecolor("none")
-    ax.tick_params(colors=ink.text, labelsize=TEXT_SIZE)
+    ax.tick_params(colors=ink.text, labelsize=text_size(ax))
     for axis in (ax.xaxis, ax.yaxis):
-        axis.get_offset_text().set(color=ink.text, fontsize=TEXT_SIZE)
+        axis.get_offset_text().set(color=ink.text, fontsize=text_size(ax))
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(ink.faint)
     ax.grid(color=ink.faint, lw=0.5, alpha=0.4)
@@ -105,7 +108,7 @@ def prepare(ax: Axes | None, theme: Theme) -> Axes:
 def label_axes(ax: Axes, theme: Theme, *, x: str, y: str) -> None:
     """Name both axes; an empty text leaves the axis without a name."""
     for text, put in ((x, ax.set_xlabel), (y, ax.set_ylabel)):
-        put(text, color=THEMES[theme].text, fontsize=TEXT_SIZE)
+        put(text, color=THEMES[theme].text, fontsize=text_size(ax))
 
 
 def head(
@@ -128,15 +131,15 @@ def head(
     Returns:
         The smaller line.
     """
-    ink = THEMES[theme].text
-    line = 1.3 * TEXT_SIZE
+    ink, size = THEMES[theme].text, text_size(ax)
+    line = 1.3 * size
     base = 5.0
     if legend:
         legend_of(ax, theme, legend, ncols=len(legend), loc="lower left", bbox_to_anchor=(0, 1))
         base += 1.4 * line
     note = ax.annotate(
         "", (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
-        ha="left", va="bottom", color=ink, fontsize=TEXT_SIZE,
+        ha="left", va="bottom", color=ink, fontsize=size,
     )  # fmt: skip
 
     said: dict[str, Any] = {"title": title, "subtitle": subtitle, "base": base}
@@ -145,7 +148,7 @@ def head(
         """Wrap to the axes' width; says whether that changed anything."""
         width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
         lines = _wrapped(ax, said["subtitle"])
-        words = "\n".join(textwrap.wrap(said["title"], max(20, int(width / (TITLE_SIZE * 0.6)))))
+        words = "\n".join(textwrap.wrap(said["title"], max(20, int(width / ((size + 2) * 0.6)))))
         before = note.get_text(), ax.get_title(loc="left")
         if note not in ax.texts or before == ("\n".join(lines), words):
             return False
@@ -154,7 +157,7 @@ def head(
         # An explicit y keeps matplotlib from moving the title after the layout.
         ax.set_title(
             words, loc="left", y=1.0, pad=said["base"] + 3 + line * len(lines),
-            color=ink, fontsize=TITLE_SIZE, fontweight="bold",
+            color=ink, fontsize=size + 2, fontweight="bold",
         )  # fmt: skip
         return True
 
@@ -170,7 +173,7 @@ def retell(note: Annotation, subtitle: str) -> None:
 
 def _wrapped(ax: Axes, subtitle: str) -> list[str]:
     width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
-    return textwrap.wrap(subtitle, max(20, int(width / (TEXT_SIZE * 0.5))))
+    return textwrap.wrap(subtitle, max(20, int(width / (text_size(ax) * 0.5))))
 
 
 def arrange(figure: Figure) -> None:
@@ -198,18 +201,18 @@ def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None
     for name, each, own, told in zip(names, said, parts, sentences, strict=True):
         each["title"] = ", ".join(part for part in own if part not in title) or name
         each["subtitle"] = ". ".join(part for part in told if part not in about)
-    ink = axes[0].xaxis.label.get_color()
+    ink, size = axes[0].xaxis.label.get_color(), text_size(axes[0])
     figure.suptitle(
-        ", ".join(title), x=0.01, ha="left", color=ink, fontsize=TITLE_SIZE, fontweight="bold"
+        ", ".join(title), x=0.01, ha="left", color=ink, fontsize=size + 2, fontweight="bold"
     )
-    width = int(figure.get_figwidth() * 72 / (TEXT_SIZE * 0.5))
+    width = int(figure.get_figwidth() * 72 / (size * 0.55))
     words = textwrap.fill(". ".join(about), width)
-    figure.supxlabel(words, x=0.01, ha="left", color=ink, fontsize=TEXT_SIZE)
+    figure.supxlabel(words, x=0.01, ha="left", color=ink, fontsize=size)
     legends = [ax.get_legend() for ax in axes]
     if legends[0] and len({tuple(_words(each)) for each in legends}) == 1:
         figure.legend(
             cast("Any", legends[0].legend_handles), _words(legends[0]), loc="outside upper right",
-            ncols=len(_words(legends[0])), frameon=False, fontsize=TEXT_SIZE, labelcolor=ink,
+            ncols=len(_words(legends[0])), frameon=False, fontsize=size, labelcolor=ink,
         )  # fmt: skip
         for each, legend in zip(said, legends, strict=True):
             cast("Legend", legend).remove()
@@ -242,7 +245,7 @@ def legend_of(
             look if isinstance(look, Line2D) else Line2D([], [], color=look, marker="o", lw=2)
             for _, look in entries
         ],
-        [text for text, _ in entries], frameon=False, fontsize=TEXT_SIZE,
+        [text for text, _ in entries], frameon=False, fontsize=text_size(ax),
         labelcolor=THEMES[theme].text, borderpad=0, borderaxespad=0.5, **at,
     )  # fmt: skip
 
@@ -266,15 +269,16 @@ def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -
     known = [(low if math.isnan(value) else value, text, c) for value, text, c in ends]
     ends = sorted(known, key=lambda end: end[0])
     wanted = np.array([height * (end[0] - low) / (high - low) for end in ends])
-    step = 1.3 * TEXT_SIZE * np.arange(len(ends))
+    size = text_size(ax)
+    step = 1.3 * size * np.arange(len(ends))
     # Least squares under a least distance, moved into the axes where there is room.
-    room = max(0.0, height - TEXT_SIZE - step.max(initial=0.0))
+    room = max(0.0, height - size - step.max(initial=0.0))
     placed = np.clip(isotonic_regression(wanted - step).x, 0, room) + step
     for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True):
         ax.annotate(
             text, (1, value), (22, place - want), xycoords=("axes fraction", "data"),
             textcoords="offset points", ha="left", va="center", color=THEMES[theme].text,
-            fontsize=TEXT_SIZE, annotation_clip=False,
+            fontsize=size, annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-", "color": colour, "lw": 1.6, "relpos": (0, 0.5),
                 "shrinkA": 2, "shrinkB": 3,
@@ -403,6 +407,11 @@ def sentence(ax: Axes | None, theme: Theme, text: str) -> Axes:
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=ink)
     ax.set_axis_off()
     return ax
+
+
+def text_size(ax: Axes) -> float:
+    """Points of the texts on axes; titles have two more."""
+    return float(vars(figure_of(ax)).get("text_size", TEXT_SIZE))
 
 
 def figure_of(ax: Axes) -> Figure:

@@ -4,13 +4,14 @@ if (!window.replayPage) {
   const all = (css, change) => document.querySelectorAll(css).forEach(change);
   const controls = "select, .noUi-handle";
   const rows = ".replay-runs tbody tr";
+  const others = ".replay-runs th *, .replay-explorer [role=tab]";
 
   // Names for screen readers, and places for the Tab key, that the widgets do not give.
   const mend = () => {
     all(`.replay-explorer :is(${controls}):not([aria-label])`, (each) => {
       const widget = each.closest(".jupyter-widgets:not(.slider-container)");
       const label = widget?.querySelector(".widget-label")?.textContent;
-      each.setAttribute("aria-label", label || widget?.title || "value");
+      each.setAttribute("aria-label", label || each.title || widget?.title || "value");
     });
     // Words are put in anew when they change: what stays around them is listened to.
     all(".widget-html:not([aria-live]) [role=status]", (each) => {
@@ -21,9 +22,9 @@ if (!window.replayPage) {
   new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
   mend();
 
-  // Arrow keys of lists and sliders are theirs, and no shortcuts of JupyterLab's or Notebook's.
+  // Keys of lists, sliders, heads and tabs are theirs, and no shortcuts of the notebook's.
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches(`.replay-explorer :is(${controls}), ${rows}`)) {
+    if (event.target.matches(`.replay-explorer :is(${controls}), ${rows}, ${others}`)) {
       event.target.setAttribute("data-lm-suppress-shortcuts", "true");
     }
   });
@@ -34,7 +35,8 @@ if (!window.replayPage) {
       if (kind === "keydown" && event.key !== "Enter") return;
       if (kind === "keydown" && event.target.matches(rows)) event.target.cells[0].click();
       if (event.target.closest(".replay-picker .widget-select")) {
-        event.target.closest(".replay-picker").querySelector("button").click();
+        const button = event.target.closest(".replay-picker").querySelector("button");
+        setTimeout(() => button.click(), 200); // the kernel hears of the choice before
       }
     }, true);
   }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import warnings
 from collections.abc import Callable
@@ -64,7 +63,7 @@ class Picker:
         self._recent = ipywidgets.Dropdown(
             options=["", *map(str, RECENT)], description="Recent", **look
         )
-        self._recent.observe(lambda change: self.open(change["new"] or None), "value")
+        self._recent.observe(self._reopen, "value")
         self.entries = ipywidgets.Select(rows=10, tooltip="Folders and files", **look)
         self._below = ipywidgets.VBox()
         buttons = row(
@@ -89,6 +88,10 @@ class Picker:
             self._where = chosen.resolve()
             self._list()
 
+    def _reopen(self, change: Any) -> None:
+        if change["new"]:
+            self.open(change["new"])
+
     def open(self, path: str | os.PathLike[str] | None = None) -> None:
         """Read the runs at a path, None: in the chosen entry, and explore them."""
         from evo.journal import LogError
@@ -111,6 +114,8 @@ class Picker:
             old.close()
         self.path, self.frame = chosen, frame
         RECENT[:] = [chosen.resolve(), *(each for each in RECENT if each != chosen.resolve())][:8]
+        if str(RECENT[0]) not in self._recent.options:  # else it stays as it is under the keys
+            self._recent.options = ["", *map(str, RECENT)]
         runs, tasks = frame["run"].nunique(), ", ".join(sorted(frame["task"].unique()))
         what = f"{chosen.name}: {runs} runs in the format of {name}, task {tasks}"
         self._status.value = spoken(" ".join([what, *(f"{each.message}." for each in caught)]))
@@ -132,8 +137,8 @@ class Picker:
         ]
         up = [("../ (one up)", UP)] if self._where.parent != self._where else []
         self.entries.options = [("./ (this folder)", HERE), *up, *folders, *files]
-        self._place.value = f"<b>{html.escape(str(self._where))}</b>{page_script()}"
-        self._status.value = ""
+        self._place.value = spoken(f"{self._where}: {len(folders)} folders, {len(files)} files")
+        self._status.value = page_script()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """The live widget; words where no kernel runs."""

@@ -46,7 +46,6 @@ HEARS = {key: (to, step) for to, step, key in HOPS.values()}
 """Where keys on the picture go."""
 
 PAGES = {
-    "Diff": texts.diff,
     "Side by side": texts.side_by_side,
     "Program": texts.program,
     "Error": texts.error,
@@ -70,7 +69,7 @@ class RunBrowser(Explorer):
 
         self._read = functools.lru_cache(maxsize=KEPT)(lambda path: RunData(read_log(path)))
         self._facts = ipywidgets.HTML(layout={"overflow": "auto"})
-        self._pages = {title: ipywidgets.HTML() for title in PAGES}
+        self._pages = {title: ipywidgets.HTML() for title in ("Diff", *PAGES)}
         self._kind = choice("List", [LINEAGE, EVERY, *STATUSES], tip="What it shows")
         self._search = ipywidgets.Text(
             description="Search", placeholder="in programs and errors", continuous_update=False,
@@ -92,7 +91,7 @@ class RunBrowser(Explorer):
         super().__init__(subject, controls, help=HELP, begins=start | (begins or {}))
         self._arrange()
         for each in (self._kind, self._search):
-            each.observe(lambda _: self._fill(), names="value")
+            each.observe(lambda _: self._say(self._fill()), names="value")
         self._list.observe(lambda change: self._chosen(change["new"]), names="value")
 
     @property
@@ -106,8 +105,9 @@ class RunBrowser(Explorer):
             if not isinstance(self._view, RunView):
                 return False
             found = self._view.data.hop(self.place, to, step)
-            self._say("" if found else f"no further {to}")
-            if found:
+            if found is None:
+                self._say(f"no further {to}")
+            else:
                 self.choose(generation=found[0], index=found[1])
             return found is not None
 
@@ -155,15 +155,19 @@ class RunBrowser(Explorer):
                 page.value = ""
             return
         self._facts.value = texts.facts(view)
+        said, shown = texts.changes(view)
+        self._pages["Diff"].value = texts.note(said) + shown
         for title, write in PAGES.items():
             self._pages[title].value = write(view)
+        if coarse:  # else it was said before
+            self._say(said)
         self._fill()
 
-    def _fill(self) -> None:
-        """Show in the list what it is asked for, and where the shown program is in it."""
+    def _fill(self) -> str:
+        """Show in the list what it is asked for, and the shown program in it; says how many."""
         with self._lock:
             if self._listing or not isinstance(self._view, RunView):
-                return
+                return ""
             data, kind = self._view.data, self._kind.value
             if kind == LINEAGE and not self._search.value:
                 found = data.tree()
@@ -179,11 +183,11 @@ class RunBrowser(Explorer):
                 self._list.value = self.place if self.place in places else None
             finally:
                 self._listing = False
+            return f"The list shows {len(found)} programs."
 
     def _chosen(self, place: Place | None) -> None:
         """An entry of the list was chosen."""
         if place is not None and not self._listing:
-            self._say("")
             self.choose(generation=place[0], index=place[1])
 
     def _make_controls(self, paths: list[Path]) -> tuple[dict[str, Any], Settings]:

@@ -22,12 +22,12 @@ _BLOCK = (
     "border:1px solid rgba(128,128,128,.4);width:0;min-width:100%;box-sizing:border-box"
 )
 """No width of its own, so that long lines scroll and do not widen the page."""
-_NAMES = ("string", "comment", "keyword", "def", "def", "builtin", "number")
+_NAMES = ("string", "comment", "keyword", "def", "builtin", "number")
 SHEET = (
     f"<style>{markup.INKS}.run-browser .code{{"
     + "".join(
         f"--{each}:var(--jp-mirror-editor-{name}-color);"
-        for each, name in zip("sckfgbm", _NAMES, strict=True)
+        for each, name in zip("sckfbm", _NAMES, strict=True)
     )
     + "--plus:rgba(0,158,115,.2);--minus:rgba(213,94,0,.2);--place:rgba(128,128,128,.2);"
     + "--sign:inherit}.run-browser .jupyter-widget-tab>.lm-TabBar .lm-TabBar-tab"
@@ -63,36 +63,36 @@ def error(view: RunView) -> str:
     """Why it is not ok, with what the program printed."""
     if view.evaluation.error:
         return _text(view.evaluation.error)
-    return _note("The evaluation had nothing to complain of.")
+    return note("The evaluation had nothing to complain of.")
 
 
-def diff(view: RunView) -> str:
-    """What a child changed of its parent, in colour and with signs."""
+def changes(view: RunView) -> tuple[str, str]:
+    """What a child changed of its parent, in a sentence, and in colour and with signs."""
     pair = _pair_of(view)
     if isinstance(pair, str):
-        return pair
+        return pair, ""
     before, after, parent = pair
     try:
         shown, added, removed = markup.difference(before, after)
     except ValueError as error:
-        return _note(str(error))
+        return str(error), ""
     if not added + removed:
-        return _note(f"The same text as {name(parent)}.")
+        return f"The same text as {name(parent)}.", ""
     said = f"{added} lines added, {removed} removed, against {name(parent)}."
-    return f"{_note(said)}<div style='{_BLOCK}'>{shown}</div>"
+    return said, f"<div style='{_BLOCK}'>{shown}</div>"
 
 
 def _pair_of(view: RunView) -> tuple[str, str, Place] | str:
     """The parent's program, the child's, and who the parent is; or why there are not both."""
     if view.program is None:
-        return _note(_no_text(view, "program"))
+        return _no_text(view, "program")
     if view.place == (0, 0):
-        return _note("The initial program rewrites nothing; see Program.")
+        return "The initial program rewrites nothing; see Program."
     if view.parent is None:
-        return _note("An imported log does not say which program a child rewrote; see Program.")
+        return "An imported log does not say which program a child rewrote; see Program."
     before = program_of(view.data.log, view.parent)
     if before is None:
-        return _note("The log does not hold the parent's program; see Program.")
+        return "The log does not hold the parent's program; see Program."
     return before, view.program, view.parent
 
 
@@ -100,10 +100,10 @@ def side_by_side(view: RunView) -> str:
     """The parent's program and the child's, line by line, in colours."""
     pair = _pair_of(view)
     if isinstance(pair, str):
-        return pair
+        return note(pair)
     before, after, parent = pair[0].splitlines(), pair[1].splitlines(), pair[2]
     if max(len(before), len(after)) > MOST_LINES or sum(map(len, pair[:2])) > 10 * LONGEST:
-        return _note("The programs are too long to be compared.")
+        return note("The programs are too long to be compared.")
     old, new = markup.coloured(before), markup.coloured(after)
     rows = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after).get_opcodes():
@@ -134,7 +134,7 @@ def _pair(left: str | None, right: str | None, *, changed: bool = False) -> str:
 def program(view: RunView) -> str:
     """The program."""
     if view.program is None:
-        return _note(_no_text(view, "program"))
+        return note(_no_text(view, "program"))
     return f"<div style='{_BLOCK}'>{markup.program(view.program)}</div>"
 
 
@@ -143,14 +143,14 @@ def prompt(view: RunView) -> str:
     from evo.runs.planning import asked_in
 
     if view.child is None:
-        return _note("No call was made for the initial program.")
+        return note("No call was made for the initial program.")
     log = view.data.log
     if log.header.source != "evo" or log.header.compact:
-        return _note(_no_text(view, "prompt"))
+        return note(_no_text(view, "prompt"))
     try:
         asked = asked_in(log, view.place[0])[view.place[1]]
     except (KeyError, ValueError) as error:
-        return _note(f"The prompt cannot be made again: {error}")
+        return note(f"The prompt cannot be made again: {error}")
     same = asked.prompt_hash == view.child.prompt_hash
     said = "As it was sent" if same else "Not quite as it was sent (the log's hash is another)"
     planned = asked.planned
@@ -158,15 +158,15 @@ def prompt(view: RunView) -> str:
     if planned.inspirations:
         parts.append(f"It also shows {' and '.join(map(name, planned.inspirations))}.")
     texts = [f"<b>{clean(each['role'])}</b>{_text(each['content'])}" for each in asked.messages]
-    return "".join([_note(" ".join(parts)), *texts])
+    return "".join([note(" ".join(parts)), *texts])
 
 
 def reply(view: RunView) -> str:
     """The model's reply, and its reasoning where the endpoint gives it apart."""
     if view.child is None:
-        return _note("No call was made for the initial program.")
+        return note("No call was made for the initial program.")
     if view.child.reply is None:
-        return _note(_no_text(view, "reply"))
+        return note(_no_text(view, "reply"))
     said = _text(view.child.reply)
     if view.child.reasoning:
         said += f"<b>Reasoning</b>{_text(view.child.reasoning)}"
@@ -176,12 +176,12 @@ def reply(view: RunView) -> str:
 def attempts(view: RunView) -> str:
     """Every request made for a child."""
     if view.child is None:
-        return _note("No call was made for the initial program.")
+        return note("No call was made for the initial program.")
     if not view.child.attempts:
-        return _note("The log says nothing of the requests.")
+        return note("The log says nothing of the requests.")
     heads = ("", "status", "seconds", "prompt", "cached", "completion", "finish", "error")
     rows = [_attempt(number, each) for number, each in enumerate(view.child.attempts, start=1)]
-    return _table(heads, rows) + _note("Prompt, cached and completion are tokens.")
+    return _table(heads, rows) + note("Prompt, cached and completion are tokens.")
 
 
 def _attempt(number: int, attempt: Attempt) -> tuple[str, ...]:
@@ -205,12 +205,13 @@ def _no_text(view: RunView, what: str) -> str:
 
 def _text(text: str) -> str:
     left = len(text) - LONGEST
-    more = _note(f"{left:,} further characters are not shown.") if left > 0 else ""
+    more = note(f"{left:,} further characters are not shown.") if left > 0 else ""
     shown = clean(text[:LONGEST])
     return f"<pre tabindex='0' style='{_BLOCK};white-space:pre-wrap'>{shown}</pre>{more}"
 
 
-def _note(text: str) -> str:
+def note(text: str) -> str:
+    """A sentence that is not announced."""
     return f"<div style='{WIDE}'>{clean(text)}</div>"
 
 

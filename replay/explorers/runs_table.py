@@ -115,9 +115,8 @@ class Runs:
         self._below = ipywidgets.VBox(layout={"width": "100%"})
         self._shown: Explorer | None = None
         self._rows = _rows_widget(self.table, self.show)
-        self.widget = ipywidgets.VBox(
-            [ipywidgets.HTML(spoken(HELP) + page_script()), self._rows, self._below]
-        )
+        self._words = ipywidgets.HTML(spoken(HELP) + page_script())
+        self.widget = ipywidgets.VBox([self._words, self._rows, self._below])
         self.widget.add_class("replay-runs")
 
     def show(self, numbers: Sequence[int]) -> None:
@@ -128,6 +127,10 @@ class Runs:
         names = self.table["run"].iloc[list(numbers)[:MOST_OVERLAID]].tolist()
         sources = dict(zip(self._frame["run"], self._frame["source"].map(Path), strict=True))
         there = [path for each in names if (path := sources[each]).is_file()]
+        said = {0: HELP, 1: "Below, a run: "}.get(
+            len(names), f"Below, {len(names)} runs together: "
+        )
+        self._words.value = spoken(said + ", ".join(names)) + page_script()
         parts: list[Any] = []
         if len(names) == 1 and there:
             self._shown = browse(there[0], theme=self._theme)
@@ -171,7 +174,7 @@ def _rows_widget(table: pd.DataFrame, chosen: Any) -> Any:
         made.observe(lambda change: chosen(change["new"]), names="value")
         return made
     made = ITable(
-        table, select=True, paging=len(table) > 12, pageLength=12, showIndex=False,
+        table, select="multi", paging=len(table) > 12, pageLength=12, showIndex=False,
         layout={"topStart": "search", "topEnd": None}, style="width:100%",
         maxBytes=0, scrollX=True,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from replay.explorers.canvas import WholePicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, name_of, several
+from replay.plots.sweeps import seed_intervals
 from replay.style import Theme
 from replay.sweeps import (
     COSTS,
@@ -78,13 +79,13 @@ def _best(table: pd.DataFrame, fields: list[str]) -> str:
     """The best mean fitness, in words."""
     row = table.iloc[int(table["fitness"].argmax())]
     name = ", ".join(f"{f}={row[f]}" for f in fields if row[f] is not None and row[f] == row[f])
-    seeds = f"n = {row['n']} seed" + ("s" if row["n"] != 1 else "")
     low, high = row["fitness_low"], row["fitness_high"]
-    sure = f" [{low:.4f}, {high:.4f}]" if np.isfinite(low) else ", no interval"
+    sure = f", no interval, n = {row['n']} seed" + ("s" if row["n"] != 1 else "")
+    if np.isfinite(low):
+        sure = f" [{low:.4f}, {high:.4f}], {seed_intervals(row['n'])}"
     among = f", the best of {len(table)} and so flattered" if len(table) > 1 else ""
-    return f"Best mean fitness: {name or row['configuration']}, {row['fitness']:.4f}{sure}, " + (
-        f"{seeds}{among}."
-    )
+    found = f"{name or row['configuration']}, {row['fitness']:.4f}{sure}{among}"
+    return f"Best mean fitness: {found}."
 
 
 def _by_depth(view: SweepView) -> pd.DataFrame:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from replay.markup import clean
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -199,7 +201,7 @@ def sized() -> dict[str, Any]:
 
 def spoken(text: str, role: str = "status") -> str:
     """A paragraph that screen readers announce; its text stays text."""
-    return f"<div role='{role}' aria-live='polite' style='{WIDE}'>{html.escape(text)}</div>"
+    return f"<div role='{role}' aria-live='polite' style='{WIDE}'>{clean(text)}</div>"
 
 
 def name_of(value: Any, otherwise: str | None = None) -> str:

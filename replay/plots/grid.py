@@ -10,7 +10,7 @@ import numpy as np
 from replay import style
 from replay.plots import hits
 from replay.plots.hits import ranged
-from replay.plots.shapes import cell_frame, draw_heat, lines, place
+from replay.plots.shapes import cell_frame, cramped, draw_heat, lines, place
 from replay.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def heatmap(
             if p_best >= LIKELY:
                 ax.add_patch(cell_frame(column, row, PALETTE[1], 1 + 2.5 * p_best))
         text += "Frames: may be the best of its budget, the heavier the likelier."
+        text += " Cells: decimals." if cramped(ax, len(T)) else ""
     else:
         _draw_fit(ax, fit, N, T, table["calls"])
         text += "Lines: bilinear fit. Bars: within 0.05 of its best log(1 - V). "
@@ -233,10 +234,15 @@ def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
     Returns the axes of a figure of its own, from left to right.
     """
     count = 1 + plan.inside + (plan.inside and plan.tau is not None)
-    _, axes = style.subplots(1, count, width=6.0 + 3.0 * (count - 1), height=4.0)
+    figure, axes = style.subplots(1, count, width=6.0 + 3.0 * (count - 1), height=4.2)
     for ax in axes:
         style.prepare(ax, theme)
-    _draw_splits(axes[0], plan, theme)
+    told = f"{plan.task}, {plan.model}: a budget of {number(plan.budget)} after a pilot of "
+    told += f"{plan.pilot_runs} runs, {number(plan.pilot_calls)} calls"
+    if count > 1:
+        size, ink = style.text_size(axes[0]) + 2, THEMES[theme].text
+        figure.suptitle(told, x=0.01, ha="left", color=ink, fontsize=size, fontweight="bold")
+    _draw_splits(axes[0], plan, theme, "" if count > 1 else f"{told}. ")
     if plan.inside:
         _draw_outcomes(axes[1], plan, theme)
     if plan.inside and plan.tau is not None:
@@ -244,7 +250,7 @@ def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
     return axes
 
 
-def _draw_splits(ax: Axes, plan: Plan, theme: Theme) -> None:
+def _draw_splits(ax: Axes, plan: Plan, theme: Theme, told: str) -> None:
     """How far each N is ahead of T = N, against its margin, the recommended N filled."""
     table = plan.options[plan.options["arms"] == 1].sort_values("children")
     N, ahead, margin = (table[name].to_numpy(float) for name in ("children", "ahead", "margin"))
@@ -257,12 +263,9 @@ def _draw_splits(ax: Axes, plan: Plan, theme: Theme) -> None:
     style.doublings(ax, N.max())
     ax.margins(x=0.05)
     style.label_axes(ax, theme, x="children per generation N", y="fitness ahead of T = N")
-    text = (
-        f"{plan.task}, {plan.model}; pilot of {plan.pilot_runs} runs, {number(plan.pilot_calls)} "
-        f"calls. Bars: what luck accounts for; large: likelier the best; filled: {plan.choice}"
-        + ("." if plan.inside else f". {NO_FORECAST}")
-    )
-    style.head(ax, theme, f"One run with a budget of {number(plan.budget)}", text)
+    text = f"{told}Bars: what luck accounts for; large: likelier the best; filled: {plan.choice}"
+    text += "." if plan.inside else f". {NO_FORECAST}"
+    style.head(ax, theme, "Splits in one run", text)
 
 
 def _draw_outcomes(ax: Axes, plan: Plan, theme: Theme) -> None:

@@ -83,6 +83,7 @@ export function mount(el, get, send) {
 
   let hits = null, waiting = null, url = "", from = null, to = null;
   let held = null;  // the mark that was pointed at last
+  let mouse = null;  // where the mouse rests, as its last event
   let down = [0, 0], early = null;  // early: a click on what is still being drawn in full
   const scale = () => (hits ? image.clientWidth / hits.size[0] : 1);
   const at = (event) => {
@@ -146,8 +147,8 @@ export function mount(el, get, send) {
       : "";
     say(text || where, x, y);
   }
-  overlay.addEventListener("pointermove", hover);
-  overlay.addEventListener("pointerleave", () => { from = null; say(""); draw(); });
+  overlay.addEventListener("pointermove", (event) => { mouse = event; hover(event); });
+  overlay.addEventListener("pointerleave", () => { from = mouse = null; say(""); draw(); });
   function click(x, y) {
     const found = markAt(hits, x, y);
     if (found === null || !hits.marks[found].opens) return;
@@ -184,6 +185,7 @@ export function mount(el, get, send) {
   const keys = (get("hears") || "").split(" ").filter(Boolean);
   const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   function step([right, down]) {
+    mouse = null;
     const [x, y] = held === null ? [0, 0] : middle(held);
     let best = held ?? 0, least = Infinity;
     if (held !== null) hits.marks.forEach((mark, number) => {
@@ -246,6 +248,7 @@ export function mount(el, get, send) {
       listen();
       if (hits) image.style.width = `${hits.size[0]}px`;
       draw(); say("");
+      if (mouse) hover(mouse);
       box.dataset.serial = hits ? hits.serial : "";
       if (hits && early) { click(early[0] / scale(), early[1] / scale()); early = null; }
     };

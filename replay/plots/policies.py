@@ -12,7 +12,7 @@ from replay import style
 from replay.plots import hits
 from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
-from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme, counted, intervals
+from replay.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,7 +212,6 @@ def _head_of_race(ax: Axes, theme: Theme, selection: Selection, shown: int, draw
     style.label_axes(ax, theme, x=f"mean reward ({', '.join(notes)})", y="")
     text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}"
     style.head(ax, theme, f"Race by {selection.selector}: {state}", text)
-    ax.tick_params(labelsize=TEXT_SIZE)
 
 
 def verdicts(
@@ -242,7 +241,7 @@ def verdicts(
         if fill:
             ax.add_patch(Rectangle(box[:2], 0.96, 0.88, fc=fill))
         ax.text(
-            x, y, verdict, ha="center", va="center", fontsize=0.8 * TEXT_SIZE,
+            x, y, verdict, ha="center", va="center", fontsize=style.text_size(ax),
             color="white" if fill else THEMES[theme].text,
         )  # fmt: skip
         hits.mark(ax, box, f"{row['claim']}\n{verdict}, n = {row['n']} runs")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replay import style
 from replay.plots import hits
 from replay.plots.hits import ranged
-from replay.style import TEXT_SIZE, THEMES, Theme, number
+from replay.style import THEMES, Theme, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ def facets(
     *,
     columns: int = 3,
     width: float = 12.0,
-    height: float = 3.8,
+    height: float = 4.2,
 ) -> Figure:
     """Draw the same figure for each name side by side; what all say alike is said once.
 
@@ -214,7 +214,8 @@ def draw_heat(
     """Draw splits (rows: N, columns: T) as coloured cells with their numbers, and a colour bar.
 
     NaN leaves a cell empty. `ticks` are each N, from below, and each T; `label` says what colours
-    mean; `predicted` cells are round. Returns the colour bar; None where nothing is known.
+    mean; `predicted` cells are round; narrow ones have the decimals alone. Returns the colour bar;
+    None where nothing is known.
     """
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
@@ -223,7 +224,8 @@ def draw_heat(
 
     known = values[np.isfinite(values)]
     scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
-    colours = colormaps["cividis"]
+    colours, size = colormaps["cividis"], style.text_size(ax)
+    narrow = cramped(ax, values.shape[1])
     for (row, column), value in np.ndenumerate(values):
         if math.isnan(value):
             continue
@@ -233,25 +235,33 @@ def draw_heat(
             patch = Ellipse((column, row), 0.9, 0.9, fc=fill)
         ax.add_patch(patch)
         if written:
-            text = f"{value:.2f}".removeprefix("0") if 0 <= value < 0.995 else f"{value:.2g}"
+            text = f"{value:.2f}".removeprefix("0.") if 0 <= value < 0.995 else f"{value:.2g}"
+            text = f".{text}" if 0 <= value < 0.995 and not narrow else text
             ax.text(
-                column, row, text, ha="center", va="center", fontsize=0.78 * TEXT_SIZE,
+                column, row, text, ha="center", va="center", fontsize=size,
                 color=style.readable(fill),
             )  # fmt: skip
     ax.set(xlim=(-0.5, values.shape[1] - 0.5), ylim=(-0.5, values.shape[0] - 0.5))
     for put, names in ((ax.set_yticks, ticks[0]), (ax.set_xticks, ticks[1])):
-        put(range(len(names)), [number(each) if each > 9999 else str(each) for each in names])
-    ax.tick_params(labelsize=TEXT_SIZE - 1.5)  # eleven powers of two fit
+        labels = [number(each) if each > 9999 else str(each) for each in names]
+        places = range(0, len(labels), 2 if narrow and names is ticks[1] else 1)
+        put(places, [labels[k] for k in places])
     ax.grid(visible=False)
     style.label_axes(ax, theme, x="generations T", y="children per generation N")
     figure = ax.get_figure(root=True)
     if figure is None or not known.size:
         return None
     bar = figure.colorbar(ScalarMappable(scale, colours), ax=ax, pad=0.02, aspect=30)
-    bar.ax.tick_params(colors=THEMES[theme].text, labelsize=TEXT_SIZE - 1.5)
-    bar.set_label(label, color=THEMES[theme].text, fontsize=TEXT_SIZE)
+    bar.ax.tick_params(colors=THEMES[theme].text, labelsize=size)
+    bar.set_label(label, color=THEMES[theme].text, fontsize=size)
     bar.ax.spines[:].set_visible(False)
     return bar
+
+
+def cramped(ax: Axes, columns: int) -> bool:
+    """Whether so many cells side by side are too narrow for ".12" in a frame."""
+    width = ax.get_position().width * style.figure_of(ax).get_figwidth() * 72
+    return width < 2.1 * style.text_size(ax) * columns
 
 
 def place(ticks: Sequence[int], value: float) -> float:

@@ -17,7 +17,7 @@ from replay.intervals import LEAST, measured
 from replay.plots import hits
 from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
-from replay.style import FITNESS, PALETTE, TEXT_SIZE, THEMES, Theme, number
+from replay.style import FITNESS, PALETTE, THEMES, Theme, number
 from replay.sweeps import COSTS, by_configuration, completed, pareto_front, swept_fields
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def main_effects(
     return estimates(
         table.set_axis(names),
         title="Main effects of the swept fields",
-        about=f"Mean and {_intervals(int(table['seeds'].max()))}; n counts runs.",
+        about=f"Mean and {seed_intervals(int(table['seeds'].max()))}; n counts runs.",
         x=f"mean {FITNESS if column == 'fitness' else COSTS.get(column, column)}", ax=ax,
         theme=theme,
     )  # fmt: skip
@@ -109,7 +109,7 @@ def parallel_coordinates(
         ax, theme, "Configurations of the sweep",
         f"{len(table)} configurations coloured by fitness, {thick} thick; at the right the mean "
         "over seeds and "
-        f"{_intervals(int(table['n'].max()))}. The best of many look better than they are.",
+        f"{seed_intervals(int(table['n'].max()))}. The best of many look better than they are.",
     )  # fmt: skip
     return ax
 
@@ -147,7 +147,7 @@ def _tick(ax: Axes, x: float, y: float, text: str, ink: str) -> None:
     ground = ax.figure.get_facecolor()
     label = ax.annotate(
         text, (x, y), (-4, 3), textcoords="offset points", ha="right", va="bottom", color=ink,
-        fontsize=TEXT_SIZE, zorder=5,
+        fontsize=style.text_size(ax), zorder=5,
     )  # fmt: skip
     if not isinstance(ground, str) and ground[-1] > 0:
         label.set_path_effects([withStroke(linewidth=3, foreground=ground)])
@@ -175,7 +175,7 @@ def depth_breadth_slice(
     over = f", over all values of {', '.join(others)}" if others else ""
     ax = lines(
         table, title="Depth and breadth",
-        about=f"Mean and {_intervals(int(table['seeds'].max()))}{over}; n counts runs.",
+        about=f"Mean and {seed_intervals(int(table['seeds'].max()))}{over}; n counts runs.",
         x="N, children per generation", y=f"mean {FITNESS}", by="T", at="place", limits="bars",
         apart=0.05, ax=ax, theme=theme,
     )  # fmt: skip
@@ -223,7 +223,7 @@ def cost_and_fitness(
     for at, (_, row) in enumerate(front.tail(MOST_NAMED).iterrows(), start=1):
         ax.annotate(
             str(at), (row[cost], row["fitness"]), (-4, 5), textcoords="offset points", ha="right",
-            color=ink.text, fontsize=TEXT_SIZE,
+            color=ink.text, fontsize=style.text_size(ax),
         )  # fmt: skip
         asked = [row[name] for name in fields if row[name] is not None and row[name] == row[name]]
         ends.append((float(row["fitness"]), f"{at}:  {', '.join(map(short, asked))}", ink.faint))
@@ -232,7 +232,7 @@ def cost_and_fitness(
     named = f", named by {', '.join(fields)}" if fields else ""
     style.head(
         ax, theme, "What fitness costs",
-        f"{len(known)} configurations, mean and {_intervals(int(known['n'].max()))} of both; "
+        f"{len(known)} configurations, mean and {seed_intervals(int(known['n'].max()))} of both; "
         f"dashed: no other is fitter for as little{named}. The front is chosen from all and looks "
         "better than it is.",
     )  # fmt: skip
@@ -251,7 +251,8 @@ def short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def _intervals(seeds: int) -> str:
+def seed_intervals(seeds: int) -> str:
+    """What intervals over so many seeds are called."""
     if seeds < LEAST:
         return f"no interval: {seeds} seeds, and they begin at {LEAST}"
     return f"{100 * measured('mean', seeds):.0f} % interval over {seeds} seeds"

@@ -113,3 +113,11 @@ def test_a_click_on_what_is_still_being_drawn_is_taken_once_it_is(page: Any) -> 
     assert page.evaluate(told) == []
     page.evaluate("given.hits = window.hits; it.update(); it.update()")
     assert page.evaluate(told) == [5]
+
+
+def test_a_picture_that_is_replaced_under_a_resting_mouse_says_what_lies_there(page: Any) -> None:
+    page.mouse.move(*page.places["cell"])
+    page.evaluate("window.hits = given.hits; given.hits = null; it.update()")
+    assert tooltip(page) == ""
+    page.evaluate("given.hits = window.hits; it.update()")
+    assert tooltip(page).startswith("T = 1, N = 2: ")
