@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 from evo.journal import encode_line
 from evo.records import (
@@ -35,19 +36,12 @@ def sample_header(children: int = 3, seed: int = 7, *, source: str = "evo") -> H
 
 
 def sample_child(generation: int, index: int, fitness: float | None) -> Child:
-    evaluation = (
-        Evaluation(status="error", error="boom", seconds=0.1)
-        if fitness is None
-        else Evaluation(
-            status="ok", fitness=fitness, metrics={"objective": fitness / 2}, seconds=0.01
-        )
-    )
-    usage = {
-        "prompt_tokens": 50,
-        "completion_tokens": 10 + index,
-        "total_tokens": 60 + index,
-        "prompt_tokens_details": {"cached_tokens": 20},
-    }
+    evaluation = Evaluation(status="error", error="boom", seconds=0.1)
+    if fitness is not None:
+        metrics = {"objective": fitness / 2}
+        evaluation = Evaluation(status="ok", fitness=fitness, metrics=metrics, seconds=0.01)
+    usage = {"prompt_tokens": 50, "completion_tokens": 10 + index, "total_tokens": 60 + index}
+    usage |= {"prompt_tokens_details": {"cached_tokens": 20}}
     return Child(
         generation=generation,
         index=index,
@@ -98,27 +92,12 @@ def sample_lines(
     return lines
 
 
-def make_log_bytes(
-    *,
-    generations: int = 3,
-    children: int = 3,
-    seed: int = 7,
-    shuffle: random.Random | None = None,
-) -> bytes:
-    lines = sample_lines(generations=generations, children=children, seed=seed, shuffle=shuffle)
-    return b"".join(encode_line(line) for line in lines)
+def make_log_bytes(**how: Any) -> bytes:
+    """`sample_lines` of these arguments as a file."""
+    return b"".join(map(encode_line, sample_lines(**how)))
 
 
-def write_sample(
-    path: Path,
-    *,
-    generations: int = 3,
-    children: int = 3,
-    seed: int = 7,
-    shuffle: random.Random | None = None,
-) -> Path:
+def write_sample(path: Path, **how: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(
-        make_log_bytes(generations=generations, children=children, seed=seed, shuffle=shuffle)
-    )
+    path.write_bytes(make_log_bytes(**how))
     return path

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import make_log_bytes, sample_header, write_sample
+from samples import make_log_bytes, sample_child, sample_header, sample_lines, write_sample
 
 from evo.journal import BODY, LogBusyError, LogError, Writer, encode_line
 from evo.log import Log, read_log
@@ -136,6 +136,18 @@ def test_verify_finds_a_missing_child_and_a_best_that_the_children_do_not_give(
         path = tmp_path / f"{number}.jsonl"
         path.write_bytes(b"".join(encode_line(told if x is last else x) for x in lines))
         assert any("states best fitness" in fault for fault in verify(path).faults)
+
+
+def test_the_best_is_the_parent_unless_another_is_better_beyond_rounding(tmp_path: Path) -> None:
+    lines = sample_lines(generations=1)
+    (last,) = (line for line in lines if isinstance(line, Generation))
+    assert last.best_fitness is not None
+    for index, excess, best in ((-1, -5e-10, last.best), (9, 2e-9, (1, 9))):
+        other = sample_child(1, index, last.best_fitness + excess)
+        path = tmp_path / f"{index}.jsonl"
+        path.write_bytes(b"".join(map(encode_line, [*lines[:-2], other, *lines[-2:]])))
+        found = read_log(path).best
+        assert (found.generation, found.index) == best
 
 
 @given(shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))

@@ -123,7 +123,8 @@ def test_passing_errors_are_retried_and_all_recorded(endpoint, client, status):
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_request_that_will_never_do_is_rejected_at_once(endpoint, client, status):
-    endpoint.script = lambda _: Answer(status, {"error": {"message": "too many tokens"}})
+    error = {"message": "too many tokens", "code": "insufficient_quota"}
+    endpoint.script = lambda _: Answer(status, {"error": error})
     call = client().call(MESSAGES, seed=1)
     assert (len(endpoint.requests), call.reply) == (1, None)
     assert call.rejected == f"HTTP {status}: too many tokens"

@@ -16,11 +16,11 @@ from endpoints import together
 from toy import HURRY, LIMITS, SCORE, Remnants, make_task
 
 from evo import sandbox
-from evo.records import Limits
+from evo.records import Evaluation, Limits
 from evo.sandbox import Evaluator, EvaluatorClosed, SandboxError
 from evo.sandbox import evaluator as driver
 from evo.sandbox.messages import Ready
-from evo.sandbox.outcome import without_folders
+from evo.sandbox.outcome import Ended, read_returned, without_folders
 
 GOOD = "def construct():\n    return [[0.5, 0.5]] * 4"
 SLEEP = "import time\ndef construct():\n    time.sleep(600)"
@@ -120,6 +120,13 @@ def test_paths_in_errors_are_shortened_in_time_linear_in_their_length() -> None:
     began = time.perf_counter()
     without_folders("/a" * 200_000)
     assert time.perf_counter() - began < 60  # it took hours
+
+
+def test_a_kill_is_a_timeout_only_beyond_the_processor_time() -> None:
+    for seconds, status, says in ((0.5, "error", "signal SIGKILL"), (1.5, "timeout", "over 1 s")):
+        found = read_returned(Ended(b"", 9, seconds, None, ""), Limits(seconds=1), "separate")
+        assert isinstance(found, Evaluation)
+        assert (found.status, says in (found.error or "")) == (status, True)
 
 
 def test_a_process_that_cannot_be_locked_in_is_no_fault_of_its_program(
@@ -226,7 +233,7 @@ def test_a_driver_that_is_killed_leaves_nothing(remnants: Remnants, tmp_path: Pa
         f"""
 import sys
 sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).resolve().parents[3])!r}]
-from evo.records import Limits
+from evo.records import Evaluation, Limits
 from evo.sandbox import Evaluator, evaluator
 from toy import make_task
 evaluator._PARENT = {driver._PARENT!r}
