@@ -61,18 +61,15 @@ class ClusterEvaluator:
             self._client.wait_for_workers(1, timeout=_WORKER_SECONDS)
             found = self._client.run(_describe)
         except distributed.TimeoutError:
-            raise SandboxError(
-                f"the Dask scheduler {where} has no workers: start one with `dask worker {where}`"
-            ) from None
+            words = f"has no workers: start one with `dask worker {where}`"
+            raise SandboxError(f"the Dask scheduler {where} {words}") from None
         except (ImportError, AttributeError) as error:
-            raise SandboxError(
-                f"a Dask worker of {where} lacks evo-replay {own}: {error}"
-            ) from None
+            words = f"a Dask worker of {where} lacks evo-replay {own}: {error}"
+            raise SandboxError(words) from None
         for worker, (installed, _) in found.items():
             if installed != own:
-                raise SandboxError(
-                    f"the Dask worker {worker} has evo-replay {installed}, expected {own} as here"
-                )
+                words = f"has evo-replay {installed}, expected {own} as here"
+                raise SandboxError(f"the Dask worker {worker} {words}")
         every = [layers for _, layers in found.values()]
         return tuple(name for name in every[0] if all(name in layers for layers in every))
 

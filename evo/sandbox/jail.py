@@ -59,14 +59,11 @@ class Jail:
         self.missing = dict.fromkeys(setup.without, SWITCHED_OFF)  # and why
         self._readable = root.readable_paths(setup.packages)
         self._memory_mb = setup.memory_mb
-        self._user_namespace = False
-        self._own_proc = False
+        self._user_namespace = self._own_proc = False
+        self._pid_namespace, self._landlock, self._filter = -1, 0, b""
         self._leftover: list[str] = []
-        self._pid_namespace = -1
         self._limits: tuple[str, ...] = ()
         self._users: tuple[int, int] | None = None
-        self._landlock = 0
-        self._filter = b""
 
     @property
     def protections(self) -> tuple[str, ...]:

@@ -19,16 +19,8 @@ LARGEST_WHOLE = 400
 _Kind = Literal["number", "bound", "operator"]
 _WEIGHTS = {"number": 1.0, "bound": 0.3, "operator": 0.1}
 _WORDS = {"number": "a constant", "bound": "a loop bound", "operator": "an operator"}
-_OPERATORS: dict[type[ast.operator] | type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
-    ast.Add: ("+", ("-",)),
-    ast.Sub: ("-", ("+",)),
-    ast.Mult: ("*", ("/",)),
-    ast.Div: ("/", ("*",)),
-    ast.Lt: ("<", ("<=", ">")),
-    ast.Gt: (">", (">=", "<")),
-    ast.LtE: ("<=", ("<",)),
-    ast.GtE: (">=", (">",)),
-}
+_OPERATORS = {"+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",), "<": ("<=", ">")}
+_OPERATORS |= {">": (">=", "<"), "<=": ("<",), ">=": (">",)}
 
 
 class Site(NamedTuple):
@@ -85,9 +77,9 @@ def find_sites(source: str, but: str = "") -> tuple[Site, ...]:
             kind: _Kind = "bound" if id(node) in bounds else "number"
             sites.append(Site(kind, start, _end(node, starts)))
         elif isinstance(node, ast.BinOp):
-            sites += _operator(source, starts, node.left, node.op, node.right)
+            sites += _operator(source, starts, node.left, node.right)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            sites += _operator(source, starts, node.left, node.ops[0], node.comparators[0])
+            sites += _operator(source, starts, node.left, node.comparators[0])
     return tuple(sorted(sites, key=lambda site: site.start))
 
 
@@ -95,16 +87,14 @@ def _end(node: ast.expr, starts: list[int]) -> int:
     return starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
 
 
-def _operator(
-    source: str, starts: list[int], left: ast.expr, op: ast.operator | ast.cmpop, right: ast.expr
-) -> list[Site]:
+def _operator(source: str, starts: list[int], left: ast.expr, right: ast.expr) -> list[Site]:
     """Returns the spot of an operator if its sign stands alone between its operands."""
-    sign, alternatives = _OPERATORS.get(type(op), ("", ()))
     low, high = _end(left, starts), starts[right.lineno - 1] + right.col_offset
-    if not sign or source[low:high].strip("() \n") != sign:
+    sign = source[low:high].strip("() \n")
+    if sign not in _OPERATORS:
         return []
     start = source.index(sign, low)
-    return [Site("operator", start, start + len(sign), alternatives)]
+    return [Site("operator", start, start + len(sign), _OPERATORS[sign])]
 
 
 def _number(text: str, draws: KeyedStream) -> str:

@@ -7,9 +7,7 @@ import re
 from evo.keyed import KeyedStream
 from evo.llm.offline.bank import WORDS
 
-MOST_CHARACTERS = 2000
-"""A longer text loses a sentence instead of gaining one."""
-
+MOST_CHARACTERS = 2000  # a longer text loses a sentence instead of gaining one
 _KEPT = "I keep the text."
 
 
@@ -18,15 +16,11 @@ def sentences_of(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?:])\s+", text.strip()) if part]
 
 
-def is_code(text: str) -> bool:
-    """Whether a text is a program in some language rather than prose: its lines end so."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    return sum(line.endswith(("{", "}", ";", ");", "},")) for line in lines) * 3 > len(lines)
-
-
 def rewrite_text(text: str, draws: KeyedStream) -> tuple[str, str]:
     """Rewrites a text; returns the new one and what was done, in words."""
-    if is_code(text):
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    code = sum(line.endswith(("{", "}", ";", ");", "},")) for line in lines)
+    if code * 3 > len(lines):  # a program in some language rather than prose
         return text.rstrip("\n"), _KEPT
     sentences = sentences_of(text)
     operation = draws.weighted({"add": 0.5, "drop": 0.2, "order": 0.12, "word": 0.1, "copy": 0.08})
