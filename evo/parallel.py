@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from evo.llm.limits import Slots
     from evo.records import Model
 
-MOST_WORKERS = 4
-"""Workers unless told otherwise; fewer where there are fewer items."""
-
-Prompts = Sequence["str | Messages"]
-"""Texts, or lists of messages."""
+MOST_WORKERS = 4  # unless told otherwise; fewer where there are fewer items
+Prompts = Sequence["str | Messages"]  # texts, or lists of messages
 
 A = TypeVar("A")
 B = TypeVar("B")

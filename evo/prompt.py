@@ -10,11 +10,8 @@ from typing import Any, TypedDict
 
 from evo.records import Evaluation, Evolves, TaskRecord
 
-PROMPT_VERSION = 1
-"""Number of the plain wording; it is part of a run's identity."""
-
-TOLD_VERSION = 2
-"""Number of the wording with feedback or inspirations, or of a search."""
+PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
+TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
 
 OPERATORS = {
     "rewrite": "",

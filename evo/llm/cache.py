@@ -21,9 +21,7 @@ import msgspec
 
 from evo.llm.client import Call, CallCancelled, Messages, ModelClient
 
-MAX_BYTES = 1 << 30
-"""Size of the file beyond which the replies that were not used for longest are dropped."""
-
+MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
 _BUSY_SECONDS = 30.0  # another process may be writing
 _SCHEMA = """
 PRAGMA journal_mode = WAL;

