@@ -30,6 +30,7 @@ from evo.records import (
     Reply,
 )
 from evo.rounds import ALLOCATION, AllocationHeader
+from evo.selectors.base import AGENT
 from evo.sweeping.events import EVENTS
 
 Source = str | os.PathLike[str]
@@ -123,7 +124,7 @@ def _expand(source: str, left: dict[str, str]) -> list[Path]:
 
 
 def _looks_like_log(path: Path) -> bool:
-    return path.name.endswith(ENDINGS) and path.name != EVENTS and path.is_file()
+    return path.name.endswith(ENDINGS) and path.name not in {EVENTS, AGENT} and path.is_file()
 
 
 _FOREIGN = "not a log of evo; `replay import FORMAT PATH` reads what other tools wrote"

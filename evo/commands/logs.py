@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from cyclopts import Parameter
 
 from evo.commands.options import Flag, LogPaths, Output
 from evo.commands.tables import FAILURE, number, table, writable
+from evo.journal import ENDINGS
 
 if TYPE_CHECKING:
     from evo.runs.progress import Tally
@@ -61,6 +61,7 @@ def show(logs: LogPaths) -> int:
 def stats(logs: LogPaths) -> int:
     """Shows what the calls of logs, or folders of logs, came to."""
     from evo.log import read_log
+    from evo.records import CriticCall
     from evo.runs.progress import Tally
 
     found = [read_log(path) for path in find_logs(logs)]
@@ -69,8 +70,9 @@ def stats(logs: LogPaths) -> int:
     for log in found:
         tally, own = Tally(), list[float]()
         for call in log.calls:
-            tally.add(call.attempts, log.header)
-            total.add(call.attempts, log.header)
+            asked = log.header.critic if isinstance(call, CriticCall) else None
+            for each in (tally, total):
+                each.add(call.attempts, asked or log.header)
             own += [a.latency for a in call.attempts if a.latency is not None and not a.cached]
         times = [g.seconds for g in log.generations if g.seconds is not None]
         said = log.ends[-1].stats if log.ends else {}
@@ -89,8 +91,10 @@ def stats(logs: LogPaths) -> int:
 
 
 def find_logs(paths: Sequence[str]) -> list[str]:
-    """Returns the logs that paths mean: logs themselves, and those in folders of allocations."""
+    """Returns the logs that paths mean: logs themselves, and those in folders, or below them."""
     from evo.rounds import ALLOCATION
+    from evo.selectors.base import AGENT
+    from evo.sweeping.events import EVENTS
 
     found: list[str] = []
     for path in paths:
@@ -100,12 +104,14 @@ def find_logs(paths: Sequence[str]) -> list[str]:
         if not place.is_dir():
             found.append(path)
             continue
-        pattern = str(Path(glob.escape(str(place))) / "*.jsonl")
-        inside = [*glob.glob(pattern), *glob.glob(pattern + ".gz")]
-        logs = sorted(each for each in inside if Path(each).name != ALLOCATION)
-        if not logs:
+        for inside in (place.glob, place.rglob):
+            files = [file for file in inside("*.jsonl*") if file.name.endswith(ENDINGS)]
+            logs = [str(f) for f in files if f.name not in {ALLOCATION, AGENT, EVENTS}]
+            if logs:
+                break
+        else:
             raise ValueError(f"{path}: expected a log or a folder of logs, found no *.jsonl in it")
-        found += logs
+        found += sorted(logs)
     return found
 
 

@@ -26,6 +26,7 @@ from evo.records import End, Header, Initial, Record
 from evo.runs.arm import costs_of_log
 from evo.runs.instances import InstanceEvaluator, last_error
 from evo.runs.session import Job, bring, open_log, session_line
+from evo.selectors.base import AGENT
 from evo.selectors.choices import (
     Choices,
     Given,
@@ -234,7 +235,7 @@ Agent = Callable[..., Any]
 
 
 class Scored(Record, frozen=True, kw_only=True):
-    """A line of agent.jsonl: what an agent made of a row."""
+    """A line of `AGENT`: what an agent made of a row."""
 
     choice: int
     row: int
@@ -249,7 +250,7 @@ _decoder = msgspec.json.Decoder(Scored)
 class RowSamples(Choices):
     """A sample is a row of data tried by an agent: its score less what its cost weighs.
 
-    Each is a line of agent.jsonl as soon as it is there, and is not made again. What the agent
+    Each is a line of `AGENT` as soon as it is there, and is not made again. What the agent
     raises ends the selection, which goes on by the same call.
     """
 
@@ -295,7 +296,7 @@ class RowSamples(Choices):
     def begin(self, session: Session) -> None:
         """Reads what was tried already."""
         super().begin(session)
-        path = self.session.folder / "agent.jsonl"
+        path = self.session.folder / AGENT
         what, stack = "journal of a selection", self.session.stack
         self._writer, lines = go_on(path, _decoder, stack, what=what, wait=True)
         self._known = {(line.choice, line.row): line for line in lines}

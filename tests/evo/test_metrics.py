@@ -1,6 +1,7 @@
 """Figures of sessions and logs: they agree with what the attempts say."""
 
 import re
+import shutil
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 
 import evo
 from evo.cli import main
+from evo.cost import cost_of_calls
 from evo.llm.limits import Load, Slots
 from evo.records import Attempt
 from evo.runs.progress import Tally, watch
@@ -80,14 +82,37 @@ def test_the_closing_line_holds_the_whole_sessions_figures(logs):
     assert all(type(value) in (float, int) for value in last.values())
 
 
-def test_stats_has_a_row_for_each_log_and_a_total(logs, capsys):
+def test_stats_has_a_row_for_each_log_and_a_total(logs, tmp_path, capsys):
     assert main(["stats", str(logs[0].path), str(logs[1].path)]) == 0
     out = capsys.readouterr().out
     rows = [line.split() for line in out.splitlines()[1:4]]
     assert [row[0] for row in rows] == [str(logs[0].path), str(logs[1].path), "total"]
     assert [row[1:3] for row in rows] == [["6", "6"], ["6", "6"], ["12", "12"]]
-    assert main(["stats", str(logs[0].path.parent)]) == 0
+    folder = logs[0].path.parent
+    assert main(["stats", str(folder)]) == 0
     assert capsys.readouterr().out == out
+    shutil.copytree(folder, tmp_path / "runs")  # as in a sweep
+    for other in ("events.jsonl", "agent.jsonl"):
+        (tmp_path / other).touch()
+    assert main(["stats", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split()[-40:] == out.split()[-40:]
+
+
+def test_a_critics_calls_are_stats_at_its_own_prices(tmp_path, monkeypatch, capsys):
+    log = evo.run(
+        "mmd", model="offline-2", drafts=2, critic="offline-2", generations=1, children=1,
+        log=tmp_path / "a.jsonl", progress=False,
+    )  # fmt: skip
+    model, critic = (
+        evo.Model(name=name, input_price=price, output_price=price)
+        for name, price in (("cheap", 1.0), ("dear", 1000.0))
+    )
+    judge = msgspec.structs.replace(log.header.critic, model=critic)
+    log.header = msgspec.structs.replace(log.header, model=model, critic=judge)
+    monkeypatch.setattr("evo.log.read_log", lambda path: log)
+    assert main(["stats", str(log.path)]) == 0
+    row = capsys.readouterr().out.splitlines()[1].split()
+    assert float(row[5]) == pytest.approx(cost_of_calls(log.calls, log.header).dollars, abs=1e-4)
 
 
 def test_settings_of_the_command_line_reach_the_slots(tmp_path, monkeypatch, capsys):

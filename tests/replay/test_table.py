@@ -189,6 +189,7 @@ def test_sources_are_files_folders_patterns_and_logs_each_once(tmp_path, monkeyp
     a = write_sample(tmp_path / "x" / "a.jsonl")
     b = write_sample(tmp_path / "y" / "deep" / "b.jsonl")
     (tmp_path / "y" / "events.jsonl").write_text("{}\n")  # of a sweep: no log
+    (tmp_path / "y" / "agent.jsonl").touch()  # of a selection, just begun
     expected = {a.resolve(), b.resolve()}
     monkeypatch.chdir(tmp_path)
     for sources in (
