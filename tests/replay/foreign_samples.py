@@ -1,5 +1,6 @@
 """Small logs in other tools' layouts, as those tools write them."""
 
+import contextlib
 import json
 import pickle
 import sqlite3
@@ -98,15 +99,16 @@ def write_openevolve(folder, code="code"):
     return folder
 
 
+def execute(database, *statements):
+    """Runs statements, each with its values, on a database."""
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        for statement, *values in statements:
+            connection.execute(statement, values)
+
+
 def write_shinka(folder, *, old=False):
     """Generations 0 to 5: 2 incorrect, 3 failed and told, 4 missing, 5 best."""
     folder.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(folder / ("evolution_db.sqlite" if old else "programs.sqlite"))
-    extra = "" if old else ", public_metrics TEXT, text_feedback TEXT, metadata TEXT"
-    connection.execute(
-        "CREATE TABLE programs (id TEXT, code TEXT, parent_id TEXT, generation INTEGER, "
-        f"timestamp REAL, combined_score REAL, correct BOOLEAN{extra})"
-    )
     result = {"content": "reply", "input_tokens": 100, "output_tokens": 7, "thinking_tokens": 3}
     result |= {"system_msg": "Be good.", "msg": "Improve."}
     metadata = {
@@ -122,25 +124,23 @@ def write_shinka(folder, *, old=False):
         ("b", "a", 2, 0.0, 0, metadata, "wrong shape"),
         ("e", "a", 5, 0.9, 1, metadata, ""),
     ]
-    for key, parent, generation, score, correct, details, feedback in rows:
-        shared = (key, f"# {key}", parent, generation, 10.0 + generation, score, correct)
-        if old:
-            connection.execute(f"INSERT INTO programs VALUES ({','.join('?' * 7)})", shared)
-        else:
-            more = (json.dumps({"area": 2.0}), feedback, json.dumps(details))
-            connection.execute(f"INSERT INTO programs VALUES ({','.join('?' * 10)})", shared + more)
-    if not old:
-        connection.execute(
-            "CREATE TABLE attempt_log (id INTEGER, generation INTEGER, stage TEXT, status TEXT, "
-            "details TEXT, created_at REAL)"
-        )
-        details = {"failure_class": "llm_output_invalid", "failure_reason": "no code"}
-        connection.execute(
-            "INSERT INTO attempt_log VALUES (1, 3, 'proposal', 'failed', ?, 0)",
-            (json.dumps(details),),
-        )
-    connection.commit()
-    connection.close()
+    insert = f"INSERT INTO programs VALUES ({','.join('?' * 10)})"
+    details = {"failure_class": "llm_output_invalid", "failure_reason": "no code"}
+    execute(
+        folder / ("evolution_db.sqlite" if old else "programs.sqlite"),
+        ["CREATE TABLE programs (id TEXT, code TEXT, parent_id TEXT, generation INTEGER, timestamp "
+         "REAL, combined_score REAL, correct BOOLEAN, public_metrics TEXT, text_feedback TEXT, "
+         "metadata TEXT)"],
+        *((insert, key, f"# {key}", parent, generation, 10.0 + generation, score, correct,
+           json.dumps({"area": 2.0}), feedback, json.dumps(known))
+          for key, parent, generation, score, correct, known, feedback in rows),
+        ["CREATE TABLE attempt_log (id INTEGER, generation INTEGER, stage TEXT, status TEXT, "
+         "details TEXT, created_at REAL)"],
+        ["INSERT INTO attempt_log VALUES (1, 3, 'proposal', 'failed', ?, 0)", json.dumps(details)],
+        *([f"ALTER TABLE programs DROP COLUMN {name}"]
+          for name in ("public_metrics", "text_feedback", "metadata") if old),
+        *([["DROP TABLE attempt_log"]] if old else []),
+    )  # fmt: skip
     return folder
 
 

@@ -4,12 +4,12 @@ import contextlib
 import io
 import json
 import math
-import sqlite3
 import tempfile
 from pathlib import Path
 
 import pytest
 from foreign_samples import (
+    execute,
     write_codeevolve,
     write_openevolve,
     write_paper,
@@ -122,8 +122,5 @@ def test_strange_cells_of_a_database(column, value):
         value = value.encode("utf-8", "replace").decode()
     with tempfile.TemporaryDirectory() as folder:
         path = write_shinka(Path(folder)) / "programs.sqlite"
-        connection = sqlite3.connect(path)
-        connection.execute(f"UPDATE programs SET {column} = ? WHERE id = 'a'", (value,))
-        connection.commit()
-        connection.close()
+        execute(path, [f"UPDATE programs SET {column} = ? WHERE id = 'a'", value])
         survives(path, "shinkaevolve")

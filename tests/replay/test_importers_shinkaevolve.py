@@ -1,7 +1,5 @@
-import sqlite3
-
 import pytest
-from foreign_samples import statuses, trajectory, write_shinka
+from foreign_samples import execute, statuses, trajectory, write_shinka
 
 from replay.importers import LogFormatError, detect, read
 
@@ -43,14 +41,10 @@ def test_an_old_database_without_the_newer_columns(tmp_path):
 
 def test_the_last_program_of_a_generation_counts(tmp_path):
     database = write_shinka(tmp_path) / "programs.sqlite"
-    connection = sqlite3.connect(database)
     columns = "id, code, generation, timestamp, combined_score, correct"
-    for key, when, score in (("late", 99.0, 0.3), ("early", 1.0, 0.4)):
-        connection.execute(
-            f"INSERT INTO programs ({columns}) VALUES (?, ?, 1, ?, ?, 1)", (key, key, when, score)
-        )
-    connection.commit()
-    connection.close()
+    insert = f"INSERT INTO programs ({columns}) VALUES (?, ?, 1, ?, ?, 1)"
+    more = (("late", 99.0, 0.3), ("early", 1.0, 0.4))
+    execute(database, *((insert, key, key, when, score) for key, when, score in more))
     (run,) = read(tmp_path)
     assert run.children[0].program == "late"
     assert trajectory(run)[:3] == [0.1, 0.3, 0.3]
@@ -80,10 +74,7 @@ def test_reading_leaves_the_database_alone(tmp_path):
 )
 def test_damage_names_the_file(tmp_path, statement, message):
     database = write_shinka(tmp_path) / "programs.sqlite"
-    connection = sqlite3.connect(database)
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    execute(database, [statement])
     with pytest.raises(LogFormatError, match=message) as caught:
         read(tmp_path)
     assert str(database) in str(caught.value)
