@@ -165,7 +165,19 @@ def allocate(
         elif game.flying:
             _tell(game, flights.land(tuple(game.flying)))
         else:
-            return _finish(game)
+            break
+    told = len(game.told)
+    game.bests[told:] = game.best  # rounds that no replicate played carry on what was reached
+    for unit, amounts in game.spent.items():
+        amounts[told:] = game.ledger.spent[unit]
+    return Allocations(
+        pulls=game.pulls.T,
+        rewards=game.rewards.T,
+        best_fitness=game.bests.T,
+        spent={unit: amount.T for unit, amount in game.spent.items()},
+        told=np.array(game.told, dtype=np.intp),
+        apart=game.apart,
+    )
 
 
 @dataclass(eq=False)
@@ -284,22 +296,6 @@ def _tell(game: _Game, index: int) -> None:
     game.told.append(index)
     if game.watcher:
         game.watcher.told(index, value, outcome)
-
-
-def _finish(game: _Game) -> Allocations:
-    """The result; rounds that no replicate played carry on what was reached."""
-    told = len(game.told)
-    game.bests[told:] = game.best
-    for unit, amounts in game.spent.items():
-        amounts[told:] = game.ledger.spent[unit]
-    return Allocations(
-        pulls=game.pulls.T,
-        rewards=game.rewards.T,
-        best_fitness=game.bests.T,
-        spent={unit: amount.T for unit, amount in game.spent.items()},
-        told=np.array(game.told, dtype=np.intp),
-        apart=game.apart,
-    )
 
 
 def state_digest(policy: Policy) -> str:

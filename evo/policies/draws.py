@@ -52,14 +52,12 @@ class Draws:
         width = shape[1] if len(shape) == 2 else 1
         stream = self._streams.get((kind, width))
         if stream is None:
-            stream = _Stream([self._generator(kind, width, b) for b in self._blocks], kind, width)
-            self._streams[kind, width] = stream
+            keys = [(self._key, kind, width, block) for block in self._blocks]
+            seeds = [np.random.SeedSequence(self._seed, spawn_key=key) for key in keys]
+            made = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
+            self._streams[kind, width] = stream = _Stream(made, kind, width)
         rows = slice(self._skipped, self._skipped + self._replicates)
         return stream.next()[rows].reshape(shape)
-
-    def _generator(self, kind: int, width: int, block: int) -> np.random.Generator:
-        key = np.random.SeedSequence(self._seed, spawn_key=(self._key, kind, width, block))
-        return np.random.Generator(np.random.SFC64(key))
 
 
 class _Stream:

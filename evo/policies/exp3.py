@@ -75,8 +75,9 @@ class ExponentialWeights(BasePolicy):
         weight = self._weights(closed)
         reach = np.cumsum(weight, axis=1)
         far = ~((reach[:, -1] > 1e-100) & (reach[:, -1] < 1e100))
-        if far.any():
-            self._recentre(far, open_arms)
+        if far.any():  # shift the gains so that the best open arm has weight 1
+            best = np.where(open_arms[far], self.gains[far], -np.inf).max(axis=1, keepdims=True)
+            self.gains[far] -= best
             weight = self._weights(closed)
             reach = np.cumsum(weight, axis=1)
         uniform = self._rng.random((self.replicates,))
@@ -87,7 +88,8 @@ class ExponentialWeights(BasePolicy):
         if self.mix:
             mixed = uniform < self.mix
             arm = np.where(mixed, uniform_choice(open_arms, uniform / self.mix), arm)
-            weight += _uniform(open_arms, self.mix) if closed is not None else self.mix / self.arms
+            places = self.arms if closed is None else open_arms.sum(axis=1, keepdims=True)
+            weight += self.mix * open_arms / places
         at = self._at(arm)
         self.asked.reshape(-1)[at] = weight.reshape(-1)[at]
         return arm
@@ -107,12 +109,6 @@ class ExponentialWeights(BasePolicy):
         if closed is not None:
             np.copyto(weight, 0.0, where=closed)
         return weight
-
-    def _recentre(self, rows: Bools, open_arms: Bools) -> None:
-        """Shift these replicates' gains so that the best open arm has weight 1."""
-        gains = self.gains[rows]
-        gains -= np.where(open_arms[rows], gains, -np.inf).max(axis=1, keepdims=True)
-        self.gains[rows] = gains
 
     def inspect(self) -> Mapping[str, Floats]:
         """`probability` of each arm at the last ask."""
@@ -206,9 +202,3 @@ class EXP3Mixed(ExponentialWeights):
 
     def _estimate(self, gain: Floats, p: Floats) -> Floats:
         return gain / p
-
-
-def _uniform(open_arms: Bools, mass: float) -> Floats:
-    """`mass` spread evenly over the open arms of each replicate."""
-    share: Floats = mass * open_arms / open_arms.sum(axis=1, keepdims=True)
-    return share

@@ -255,9 +255,8 @@ def plan_jobs(
 
 def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:
     """Returns the job of a run; with `resume`, its log in the folder goes on if there is one."""
-    if resume and (path := find_run(header, folder)) is not None:
-        return Job(path, header, goal)
-    return Job(default_path(header, folder), header, goal)
+    found = find_run(header, folder) if resume else None
+    return Job(found or default_path(header, folder), header, goal)
 
 
 def _resume_job(
@@ -275,10 +274,9 @@ def _resume_job(
     goal, _ = split_goal(options, before)
     if goal.generations == 0:
         raise ValueError(f"{path}: states no goal; give one, generations (-T)")
-    if goal.generations < len(log.generations):
+    if goal.generations < (done := len(log.generations)):
         raise ValueError(
-            f"{path}: holds {len(log.generations)} generations already, cannot go on to "
-            f"T={goal.generations}"
+            f"{path}: holds {done} generations already, cannot go on to T={goal.generations}"
         )
     header = known_search(own_models(log.header, path, model), search)
     return Job(Path(path), header, goal, named=model is not None)

@@ -136,13 +136,12 @@ class _Session:
         differ in T alone share one log per seed.
         """
         jobs = dict[Path, Job]()
-        for (hash_, seed), known in left:
-            if not known.pool:
-                path = self._folder / log_name(known, seed)
-                goals = self._goals.setdefault(path, {})
-                goals[hash_] = known.generations
-                header = msgspec.structs.replace(known.header, seed=seed)
-                jobs[path] = Job(path, header, Goal(max(goals.values())))
+        for (hash_, seed), known in ((run, each) for run, each in left if not each.pool):
+            path = self._folder / log_name(known, seed)
+            goals = self._goals.setdefault(path, {})
+            goals[hash_] = known.generations
+            header = msgspec.structs.replace(known.header, seed=seed)
+            jobs[path] = Job(path, header, Goal(max(goals.values())))
         return list(jobs.values())
 
     def _propose(self) -> bool:

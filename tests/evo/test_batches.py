@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from evo_runs import same_run
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 
 import evo
 import replay
-from evo.llm.client import ModelClient
+from evo.llm.client import Call, ModelClient
 from evo.runs.arm import costs_of_log
 from evo.runs.batches import batch_order, batch_sizes, behind, certify
-from evo.runs.instances import text_key
+from evo.runs.instances import instance_seed, text_key
 from evo.runs.session import worst_of
 from evo.task import SHIPPED, load_task, read_instances
 from replay.cli import main
@@ -121,6 +122,23 @@ def test_check_instances_are_used_once_at_the_end(raced: evo.Log) -> None:
     assert stats["check_detectable"] > 0
     assert all(len(c.evaluation.instances) <= SEARCH for c in raced.children)
     assert replay.load(raced)["n_calls"].sum() == len(raced.calls)
+
+
+def test_every_text_meets_the_same_luck_in_the_test_at_the_end(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, call = set[tuple[int, int]](), ModelClient.call
+
+    def noted(self: ModelClient, messages: Any, *, seed: int, generation: int, index: int) -> Call:
+        asked.add((index - RUN["children"], seed))
+        return call(self, messages, seed=seed, generation=generation, index=index)
+
+    monkeypatch.setattr(ModelClient, "call", noted)
+    evo.run(task, batches=8, log=tmp_path / "a.jsonl", **RUN, **QUIET)
+    held = range(SEARCH, SEARCH + CHECK)
+    assert {each for each in asked if each[0] >= SEARCH} == {
+        (index, instance_seed("3/check", index)) for index in held
+    }
 
 
 def test_resume_from_any_line_and_rerun(

@@ -67,6 +67,26 @@ def test_the_best_draft_is_evaluated_and_all_are_paid(drafted: evo.Log) -> None:
     assert drafted.ends[-1].stats["calls"] == calls
     worst = worst_of(drafted.header, 3, retries=0)
     assert worst.generation["calls"] == 3 * (3 + 3)
+    critic = drafted.header.critic
+    assert critic is not None
+    prices = dict.fromkeys(("input_price", "cached_price", "output_price"), 0.0)
+    free = msgspec.structs.replace(critic.model, **prices)
+    header = msgspec.structs.replace(
+        drafted.header, critic=msgspec.structs.replace(critic, model=free)
+    )
+    assert cost_of_calls(drafted.critic_calls, header).dollars == 0
+    assert cost_of_calls(drafted.children, header).dollars
+
+
+def test_of_equal_drafts_the_first_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = load_task("mmd").initial_program
+    monkeypatch.setattr("evo.runs.making.parse_reply", lambda *_, **__: program)
+    log = evo.run("mmd", generations=1, children=2, drafts=3, critic="offline-2",
+                  log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+    assert {child.draft for child in log.children} == {0}
+    assert not log.critic_calls
 
 
 def test_a_single_draft_keeps_todays_children(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import evo
 from evo.configuration import default_path, differences, find_run, make_header
+from evo.handle import Control
 from evo.journal import encode_line, write_new
 from evo.log import kept_value, read_log
 from evo.records import Child, Evaluation, Generation, Initial, Model, Tick
@@ -127,6 +128,14 @@ def test_what_a_model_is_asked_identifies_a_run() -> None:
     ]:
         other = msgspec.structs.replace(plain, model=msgspec.structs.replace(plain.model, **change))
         assert differences(plain, other) == (["model"] if differ else [])
+
+
+def test_a_wish_of_before_is_heeded_at_once() -> None:
+    heard, control = list[str](), Control()
+    control.heed(control.ended, lambda: heard.append("first"))
+    control.end()
+    control.heed(control.stopping, lambda: heard.append("later"))
+    assert heard == ["first", "later"]
 
 
 def test_a_wish_to_stop_is_heeded(tmp_path: Path) -> None:

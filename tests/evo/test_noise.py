@@ -89,6 +89,7 @@ def test_a_confirmation_uses_draws_that_nothing_used(noisy: Path) -> None:
         evaluator.confirm(generation, 0, "0/a", "1/b")
         assert len(lottery.seen) == 8
         used.append(set(lottery.seen))
+    assert set.union(*used) == {*range(3 + 3 * 4)}  # the next ones each time
     lottery.seen.clear()
     evaluator.report("0/a", "1/b")
     used.append(set(lottery.seen))

@@ -274,6 +274,8 @@ def test_epsilon_is_what_may_be_lost_and_no_more() -> None:
     assert near.winner == far.winner == 2
     assert near.end == ENDS.index("certain")
     assert near.standing.count.sum() < far.standing.count.sum()
+    tenfold = play(10 * values, "epsilon_lucb", parameters={"epsilon": 2.0}, high=10.0)
+    assert tenfold.standing.count.tolist() == near.standing.count.tolist()
 
 
 @settings(max_examples=25)
