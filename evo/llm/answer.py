@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,8 +16,6 @@ from evo.records import Attempt
 
 if TYPE_CHECKING:
     import httpx2
-
-LONGEST_ERROR = 500  # characters of an endpoint's words that are kept
 
 _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 402, 403, 404, 405, 410})
@@ -52,7 +49,7 @@ def read_answer(response: httpx2.Response, latency: float) -> Answer:
         reply, finish_reason = message.get("content"), choice.get("finish_reason")
         reasoning = message.get("reasoning_content") or message.get("reasoning")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        words = f"the answer is no chat completion: {clip(content.decode('utf-8', 'replace'))}"
+        words = f"the answer is no chat completion: {content.decode('utf-8', 'replace')}"
         wrong = Attempt(status="error", latency=latency, http_status=status, error=words)
         return Answer(wrong, "retry")
     attempt = Attempt(
@@ -68,7 +65,7 @@ def read_answer(response: httpx2.Response, latency: float) -> Answer:
 def _read_refusal(response: httpx2.Response, latency: float) -> Answer:
     status = response.status_code
     code, words = _error_of(response.text)
-    said = f"HTTP {status}: {clip(words) or response.reason_phrase}"
+    said = f"HTTP {status}: {words.strip() or response.reason_phrase}"
     if 300 <= status < 400:
         where = response.headers.get("location", "elsewhere")
         said = f"it redirects to {where}, which is not followed; give that as its base URL"
@@ -87,7 +84,7 @@ def read_failure(error: BaseException, latency: float) -> Answer:
 
     from evo.llm.network import TooMuch
 
-    words = clip(str(error)) or type(error).__name__
+    words = str(error).strip() or type(error).__name__
     if isinstance(error, TooMuch):
         return Answer(Attempt(status="error", latency=latency, error=words), "rejected")
     attempt = Attempt(status="error", latency=latency, error=f"{type(error).__name__}: {words}")
@@ -114,12 +111,6 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
         return None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
-
-
-def clip(text: str) -> str:
-    """Returns text on one line, and no more of it than a log should hold."""
-    line = re.sub(r"\s+", " ", text).strip()
-    return line if len(line) <= LONGEST_ERROR else line[:LONGEST_ERROR] + " ..."
 
 
 def _error_of(text: str) -> tuple[str | None, str]:

@@ -37,6 +37,7 @@ Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""
 
 OPENAI_URL = "https://api.openai.com/v1"
+LONGEST_ERROR = 500  # characters of an endpoint's words that are kept
 LONGEST_BACK_OFF = 30.0
 LONGEST_RETRY_AFTER = 120.0
 TOKENS_PER_CHARACTER = 0.35  # of a prompt; code and English have fewer
@@ -111,9 +112,12 @@ class Endpoint:
         return words
 
     def without_key(self, attempt: Attempt) -> Attempt:
-        """Returns an attempt as a record may hold it."""
-        error = attempt.error and self.hide(attempt.error.encode()).decode()
-        return msgspec.structs.replace(attempt, error=error)
+        """Returns an attempt as a record may hold it: an error on one line, not endless."""
+        if attempt.error is None:
+            return attempt
+        line = " ".join(self.hide(attempt.error.encode()).decode().split())
+        line = line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]} ..."
+        return msgspec.structs.replace(attempt, error=line)
 
 
 def find_endpoint(model: Model) -> Endpoint:
