@@ -115,7 +115,7 @@ class Endpoint:
         """Returns an attempt as a record may hold it: an error on one line, not endless."""
         if attempt.error is None:
             return attempt
-        line = " ".join(self.hide(attempt.error.encode()).decode().split())
+        line = " ".join(self.hide(attempt.error.encode("utf-8", "replace")).decode().split())
         line = line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]} ..."
         return msgspec.structs.replace(attempt, error=line)
 

@@ -123,11 +123,11 @@ def test_passing_errors_are_retried_and_all_recorded(endpoint, client, status):
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_request_that_will_never_do_is_rejected_at_once(endpoint, client, status):
-    error = {"message": "too many tokens", "code": "insufficient_quota"}
+    error = {"message": "too many\ud800 tokens", "code": "insufficient_quota"}
     endpoint.script = lambda _: Answer(status, {"error": error})
     call = client().call(MESSAGES, seed=1)
     assert (len(endpoint.requests), call.reply) == (1, None)
-    assert call.rejected == f"HTTP {status}: too many tokens"
+    assert call.rejected == f"HTTP {status}: too many? tokens"
     assert call.attempts[0].http_status == status
 
 
