@@ -248,11 +248,17 @@ def _search_of(header: Header) -> str:
     return header.search.name
 
 
+_SETTINGS = (
+    *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
+    *("drafts", "critic", "batches", "draws", "confirm", "spending"),
+)
+"""What identifies a run beside its task, model, N and seed."""
+
+
 def _run_row(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     header = run.header
     calls = _child_rows(_with_calls(run), timeouts)
-    sampling = (header.sampling.temperature, header.sampling.top_p, header.sampling.max_tokens)
-    identity = (header.task.hash, header.model.id, sampling, header.min_improvement)
+    identity = (header.task.hash, header.model.id, *(getattr(header, name) for name in _SETTINGS))
     best = _best_by_generation(run)
     fresh = [run.fresh.get(f"{end}_fitness", np.nan) for end in ("initial", "final")]
     return {

@@ -247,8 +247,8 @@ def _notes(group: Group) -> Iterator[str]:
         yield "a single run has no interval"
     if runs["configuration"].nunique() > 1:
         yield (
-            f"{runs['configuration'].nunique()} configurations (task files, sampling, least "
-            "improvement) are taken together"
+            f"{runs['configuration'].nunique()} configurations (such as task files, sampling, "
+            "search) are taken together"
         )
     forks = runs[runs["forked_from"] != ""]
     if len(forks):
