@@ -37,7 +37,8 @@ from evo.records import (
     Model,
     TaskRecord,
 )
-from evo.searches import Search, record_of, search_of
+from evo.searches import Search
+from evo.searches.registry import record_of, search_of
 from evo.task import Task, load_task
 
 MOST_SEEDS = 1_000_000

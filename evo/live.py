@@ -39,7 +39,7 @@ from evo.rounds import (
 from evo.runs.options import takes_options
 from evo.runs.resources import Resources, open_resources
 from evo.sandbox import EvaluatorClosed
-from evo.searches import known_search
+from evo.searches.registry import known_search
 from evo.task import Task, load_task
 from evo.upkeep import heed_stop, require_whole
 

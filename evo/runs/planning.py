@@ -16,8 +16,8 @@ from evo.log import Best, Log
 from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedback, inspire
 from evo.records import Evaluation, Header, Plan, Planned
 from evo.runs.instances import text_key
-from evo.searches import Member, search_of
-from evo.searches.base import Place
+from evo.searches.base import Member, Place
+from evo.searches.registry import search_of
 from evo.task import read_instances
 
 

@@ -33,7 +33,8 @@ from evo.runs.instances import InstanceEvaluator
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring
-from evo.searches import Search, known_search
+from evo.searches import Search
+from evo.searches.registry import known_search
 from evo.task import Task, load_task
 from evo.upkeep import require_whole
 

@@ -1,20 +1,10 @@
 """Searches: which programs the next generation's children rewrite. One file each."""
 
-from evo.searches.base import Member, Request, Search, choose
+from evo.searches.base import Member, Request, Search
 from evo.searches.greedy import BestOfN, Greedy
 from evo.searches.islands import Islands
 from evo.searches.population import Population, genetic
-from evo.searches.registry import (
-    SEARCHES,
-    fields_of,
-    find_search,
-    is_search,
-    known_search,
-    record_of,
-    search_of,
-    source_hash,
-    with_search,
-)
+from evo.searches.registry import SEARCHES, find_search
 
 __all__ = [
     "SEARCHES",
@@ -25,14 +15,6 @@ __all__ = [
     "Population",
     "Request",
     "Search",
-    "choose",
-    "fields_of",
     "find_search",
     "genetic",
-    "is_search",
-    "known_search",
-    "record_of",
-    "search_of",
-    "source_hash",
-    "with_search",
 ]

@@ -14,19 +14,19 @@ from __future__ import annotations
 from typing import Any
 
 from evo.plugins import find_named, name_in
-from evo.selectors.adaptive import EpsilonLUCB, HillClimbing, TopTwo, neighbours
+from evo.selectors import rules
 from evo.selectors.base import BaseSelector, Kind, SelectorClass, Terms
-from evo.selectors.elimination import ArmElimination, BruteForce, Halving, RandomSearch, Threshold
+from evo.selectors.rules import neighbours
 
 SELECTORS: dict[str, type[BaseSelector]] = {
-    "brute_force": BruteForce,
-    "random_search": RandomSearch,
-    "hill_climbing": HillClimbing,
-    "arm_elimination": ArmElimination,
-    "threshold": Threshold,
-    "epsilon_lucb": EpsilonLUCB,
-    "bayesian": TopTwo,
-    "successive_halving": Halving,
+    "brute_force": rules.BruteForce,
+    "random_search": rules.RandomSearch,
+    "hill_climbing": rules.HillClimbing,
+    "arm_elimination": rules.ArmElimination,
+    "threshold": rules.Threshold,
+    "epsilon_lucb": rules.EpsilonLUCB,
+    "bayesian": rules.TopTwo,
+    "successive_halving": rules.Halving,
 }
 """Every selector by name."""
 

@@ -15,7 +15,7 @@ from evo.configuration import at_least, seeds_of
 from evo.handle import refuse_other
 from evo.journal import LogError, check_folder, write_new
 from evo.records import Limits, Record, TaskRecord
-from evo.searches import fields_of, is_search
+from evo.searches.registry import fields_of, is_search
 from evo.sweeping.fields import Configuration, configure
 from evo.sweeping.space import Space, SpaceError, check_field, parse_space
 from evo.sweeping.strategies import RandomTrials, build_strategy

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import replay
 from evo.policies import Draws
 from evo.selectors import SELECTORS, BaseSelector, Terms, find_selector, neighbours
-from evo.selectors.elimination import ArmElimination
 from evo.selectors.evidence import Sequence, log_evidence
 from evo.selectors.race import ENDS, LoggedSamples, Races, race, rewards_of
+from evo.selectors.rules import ArmElimination
 
 NEEDS = {"threshold": {"threshold": -math.inf}}
 BY_DELTA = sorted(set(SELECTORS) - {"successive_halving"})

@@ -17,13 +17,10 @@ from evo.searches import (
     Member,
     Population,
     Search,
-    fields_of,
     find_search,
     genetic,
-    record_of,
-    search_of,
-    source_hash,
 )
+from evo.searches.registry import fields_of, record_of, search_of, source_hash
 
 ALL: dict[str, Search] = {
     "greedy": Greedy(),
