@@ -142,6 +142,8 @@ def swept_fields(frame: pd.DataFrame) -> list[str]:
 
 def completed(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows whose run is over, of which there must be some."""
+    if "status" not in frame:
+        raise ValueError("expected a frame as replay.load_sweep makes it: no column 'status'")
     rows = frame[frame["status"] == "completed"]
     if rows.empty:
         raise ValueError("no run of this sweep is completed yet")

@@ -74,6 +74,8 @@ def test_a_frame_needs_neither_the_models_nor_the_task_of_its_sweep(tmp_path, mo
 def test_what_is_no_sweep_is_said(tmp_path) -> None:
     with pytest.raises(LogError, match="not the folder of a sweep"):
         replay.load_sweep(tmp_path)
+    with pytest.raises(ValueError, match="load_sweep makes it: no column 'status'"):
+        by_configuration(pd.DataFrame({"run": ["a"]}))
     with pytest.raises(ValueError, match="attrs name no fields"):
         swept_fields(pd.DataFrame())
 
