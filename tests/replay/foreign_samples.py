@@ -161,9 +161,9 @@ def codeevolve_module():
     return module
 
 
-def codeevolve_program(module, key, epoch, fitness, *, code=0, error=None, island=0):
+def codeevolve_program(module, key, epoch, fitness, *, code=0, error=None, island=0, parent=None):
     return module.Program(
-        id=key, code=f"# {key}", returncode=code, error=error, fitness=fitness, parent_id=None,
+        id=key, code=f"# {key}", returncode=code, error=error, fitness=fitness, parent_id=parent,
         eval_metrics={} if code else {"area": 2.0, "eval_time": 0.5}, iteration_found=epoch,
         generation=epoch, island_found=island, model_msg="reply",
     )  # fmt: skip
@@ -181,8 +181,8 @@ def write_codeevolve(folder):
     programs = [
         make(module, "r", 0, 0.0),
         make(module, "a", 1, 0, code=1, error="Traceback: boom"),
-        make(module, "b", 2, 0, code=1, error=late),
-        make(module, "c", 3, 0.7),
+        make(module, "b", 2, 0, code=1, error=late, parent="a"),
+        make(module, "c", 3, 0.7, parent="m"),
         make(module, "m", 2, 0.9, island=4),
     ]
     database = module.ProgramDatabase(

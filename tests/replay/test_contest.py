@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from synthetic_runs import as_frame
 
-from replay.contest import compete, usual_tau
+from replay.contest import compete, play, usual_tau
 from replay.simulation import simulate
 
 SMALL = {"replicates": 60, "reward": "rank"}
@@ -24,6 +24,13 @@ def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
     shares = found.pulls.groupby("policy")["value"].sum()
     np.testing.assert_allclose(shares, 1.0)
     assert found.pulls.set_index(["policy", "rank"]).loc[("single", 1), "value"] < 1
+
+
+def test_arms_rank_by_what_they_reach_within_the_rounds():
+    fitness = np.array([[0, 0.5, 0.5], [0, 0.1, 0.9]])
+    for rounds, best in ((1, 0), (2, 1)):
+        found = play(fitness, "single", lengths=np.array([2, 2]), rounds=rounds, arms=2)
+        assert ((found.place == 0) == (found.replay.pulls == best)).all()
 
 
 def test_tau_is_what_nine_in_ten_pools_reach():

@@ -27,6 +27,8 @@ def test_an_island_is_what_it_found_itself(tmp_path):
     assert [child.attempts[0].usage["completion_tokens"] for child in run.children] == [
         1, 2, 3, 4, 5,
     ]  # fmt: skip
+    assert [child.parents for child in run.children] == [(), ((1, 0),), (), (), ()]
+    assert run.header.mixed == 3  # whose parent had migrated
     assert "1 programs that migrated" in run.lost
     inside = tmp_path / "0" / "ckpt"
     (inside / "ckpt_10.pkl").write_bytes((inside / "ckpt_5.pkl").read_bytes())

@@ -52,6 +52,12 @@ def test_the_best_of_many_children_is_that_of_as_many_draws():
         assert stayed == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 20_000))
 
 
+def test_beyond_what_was_logged_steps_are_as_long_as_elsewhere():
+    """In z a step is the share of the gap that it takes away, -log of what remains."""
+    _, children = chain_runs(sizes=(4,), budget=64, step=0.3)
+    assert fit_kernel(children).visits.mean == pytest.approx(0.3, rel=0.2)
+
+
 def test_dead_ends_are_told_from_alike_parents():
     alike = fit_kernel(chain_runs(sizes=(1, 4), budget=256, frailty=None)[1])
     differ = fit_kernel(chain_runs(sizes=(1, 4), budget=256, frailty=2)[1])

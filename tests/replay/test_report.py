@@ -239,6 +239,7 @@ def test_warnings_of_policies_are_notes(tmp_path):
     assert any("never adapts" in note for note in made.notes)
     [first, *_] = policy_sections(only_group(tmp_path), made)
     assert any("never adapts" in note for note in first.notes)
+    assert set(first.cells["quantity"]) == {"best fitness", "pool effect", "allocation effect"}
 
 
 # The page

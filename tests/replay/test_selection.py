@@ -56,6 +56,12 @@ def test_of_logs_only_what_identifies_a_configuration_tells_it_apart(tmp_path) -
     assert found.labels == ("children=2", "children=3")
 
 
+def test_a_field_that_was_not_asked_is_not_named() -> None:
+    rows = frame(clear(8))
+    rows["top_p"] = np.where(rows["children"] == 1, np.nan, 0.5)
+    assert replay.select(rows).labels[:2] == ("children=1", "children=2, top_p=0.5")
+
+
 def test_missing_seeds() -> None:
     rows = frame(clear(30))
     short = rows[(rows.children != 1) | (rows.seed < 20)]

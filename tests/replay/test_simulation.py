@@ -171,6 +171,13 @@ class TestCap:
         assert_same(replay, same)
 
 
+def test_the_oracle_looks_no_further_than_the_cap():
+    fitness = np.array([[0, 0.5, 0.5, 0.5], [0, 0.1, 0.2, 0.9]])
+    for cap, arm in ((2, 0), (3, 1)):
+        replay = simulate(fitness, "oracle_arm", rounds=3, replicates=1, cap=cap)
+        assert replay.pulls[0, 0] == arm
+
+
 class TestBudget:
     def test_each_arm_pays_its_own_logged_costs(self):
         fitness = trajectories(2, 6)
