@@ -43,11 +43,12 @@ def read_answer(response: httpx2.Response, latency: float) -> Answer:
     status, content = response.status_code, response.content
     try:
         body = json.loads(content)
-        usage = body.get("usage")
+        stated = json.dumps(body.get("usage"), ensure_ascii=False).encode("utf-8", "replace")
         choice = body["choices"][0]
         message = choice["message"]
         reply, finish_reason = message.get("content"), choice.get("finish_reason")
         reasoning = message.get("reasoning_content") or message.get("reasoning")
+        usage = json.loads(stated)  # verbatim, but what no log can hold
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         words = f"the answer is no chat completion: {content.decode('utf-8', 'replace')}"
         wrong = Attempt(status="error", latency=latency, http_status=status, error=words)

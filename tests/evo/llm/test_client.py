@@ -13,9 +13,10 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import httpx2
+import msgspec
 import pytest
 from endpoints import Answer, Endpoint, closed_port, together
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evo.llm.answer import read_answer, retry_after
@@ -163,16 +164,20 @@ def test_no_connection_is_an_endpoint_that_is_down(client):
 
 keys = st.sampled_from(["choices", "message", "content", "finish_reason", "usage"])
 values = st.recursive(
-    st.none() | st.integers() | st.text(),
+    st.none() | st.integers() | st.text(st.characters()),  # halves of surrogate pairs too
     lambda inner: st.lists(inner) | st.dictionaries(keys, inner),
 )
 
 
+@example(b'{"usage": {"a": "\\ud800"}, "choices": [{"message": {"content": "hi"}}]}', 200)
 @given(st.binary() | values.map(lambda value: json.dumps(value).encode()), st.integers(200, 599))
 def test_any_body_is_read_without_an_exception(body, status):
     answer = read_answer(httpx2.Response(status, content=body), 0.1)
     assert answer.verdict == "answered" or status >= 300 or answer.verdict == "retry"
     assert (answer.reply is not None) == (answer.verdict == "answered")
+    assert msgspec.json.encode(
+        client_module.Endpoint("", "key").without_key(answer.attempt)
+    )  # for a log
 
 
 # --- time
