@@ -28,6 +28,7 @@ from evo.llm.client import (
     ModelClient,
     find_endpoint,
 )
+from evo.llm.client import Endpoint as Known
 from evo.llm.limits import Slots
 from evo.records import Model, Sampling
 
@@ -175,9 +176,7 @@ def test_any_body_is_read_without_an_exception(body, status):
     answer = read_answer(httpx2.Response(status, content=body), 0.1)
     assert answer.verdict == "answered" or status >= 300 or answer.verdict == "retry"
     assert (answer.reply is not None) == (answer.verdict == "answered")
-    assert msgspec.json.encode(
-        client_module.Endpoint("", "key").without_key(answer.attempt)
-    )  # for a log
+    assert msgspec.json.encode(Known("", "key").without_key(answer.attempt))  # as a log does
 
 
 # --- time
