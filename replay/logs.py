@@ -6,9 +6,11 @@ missing, never zero.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +20,8 @@ import pandas as pd
 from evo.cost import TimeoutRule
 from evo.journal import LogError
 from evo.log import Log
-from evo.records import CriticCall, Evaluation, Header, Outcome
-from replay.costs import CRITIC, AttemptColumns, floats
+from evo.records import Header
+from replay.costs import REPORTED, Calls, floats
 from replay.frames import GREEDY
 from replay.reading import LeanRun, Source, find_all, name_runs, read_run
 
@@ -64,7 +66,9 @@ def load(
     Raises:
         LogError: A log cannot be read; names file and line.
     """
-    [frame] = _collect(sources, [lambda run: _generation_rows(run, timeouts)], strict, progress)
+    [frame] = _collect(
+        sources, lambda calls: [_generation_rows(calls, calls.spent(timeouts))], strict, progress
+    )
     return frame
 
 
@@ -88,7 +92,9 @@ def children(
         completion_tokens, n_attempts, n_without_usage, finish_reason, tokens, flops, dollars,
         call_seconds, evaluation_seconds, objective, strict_fitness; source.
     """
-    [frame] = _collect(sources, [lambda run: _child_rows(run, timeouts)], strict, progress)
+    [frame] = _collect(
+        sources, lambda calls: [_child_rows(calls, calls.spent(timeouts))], strict, progress
+    )
     return frame
 
 
@@ -103,7 +109,7 @@ def attempts(*sources: Logs, strict: bool = True, progress: bool | None = None) 
         call), status, latency (seconds), prompt_tokens, cached_tokens, completion_tokens,
         finish_reason, http_status, error; source.
     """
-    [frame] = _collect(sources, [_attempt_rows], strict, progress)
+    [frame] = _collect(sources, lambda calls: [_attempt_rows(calls)], strict, progress)
     return frame
 
 
@@ -116,7 +122,7 @@ def instances(*sources: Logs, strict: bool = True, progress: bool | None = None)
         Columns as `children` up to mixed; generation, index, instance (its id), status, score (in
         [0, 1], NaN unless ok); source. Generation 0 is the initial program, index 0.
     """
-    [frame] = _collect(sources, [_instance_rows], strict, progress)
+    [frame] = _collect(sources, lambda calls: [_instance_rows(calls.run)], strict, progress)
     return frame
 
 
@@ -147,16 +153,13 @@ def load_tables(
     progress: bool | None = None,
 ) -> Tables:
     """Reads logs into all that a report needs; arguments as for `load`."""
-    makers = [
-        lambda run: _run_row(run, timeouts),
-        lambda run: _generation_rows(run, timeouts),
-        lambda run: _child_rows(run, timeouts),
-    ]
-    return Tables(*_collect(sources, makers, strict, progress))
 
+    def make(calls: Calls) -> list[Rows]:
+        spent = calls.spent(timeouts)
+        return [rows(calls, spent) for rows in (_run_row, _generation_rows, _child_rows)]
 
-REPORTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
-"""Columns of children that are sums of what the endpoint reported, as far as it did."""
+    return Tables(*_collect(sources, make, strict, progress))
+
 
 _SUMMED = (
     *("n_attempts", "n_without_usage", *REPORTED, "tokens", "flops", "dollars"),
@@ -168,13 +171,13 @@ Rows = dict[str, Any]
 
 def _collect(
     sources: Sequence[Logs],
-    makers: Sequence[Callable[[LeanRun], Rows]],
+    make: Callable[[Calls], Sequence[Rows]],
     strict: bool,
     progress: bool | None,
 ) -> list[pd.DataFrame]:
-    """Reads each log once and lets every maker make its rows of it."""
+    """Reads each log once and makes the rows of each table of it."""
     paths, skipped = find_all(sources)
-    parts: list[list[Rows]] = []
+    parts: list[Sequence[Rows]] = []
     foreign = len(skipped)
     names = name_runs(paths)
     shown: Iterable[Path] = paths
@@ -182,14 +185,14 @@ def _collect(
         from tqdm.auto import tqdm
 
         shown = tqdm(paths, desc="reading logs", unit="log", leave=False)
-    for path in shown:
-        try:
-            run = read_run(path, names[path])
-            parts.append([make(run) for make in makers])
-        except LogError as error:
-            if strict:
-                raise
-            skipped.append((str(path), str(error)))
+    with _many_objects():
+        for path in shown:
+            try:
+                parts.append(make(Calls(read_run(path, names[path]))))
+            except LogError as error:
+                if strict:
+                    raise
+                skipped.append((str(path), str(error)))
     if not parts:
         raise LogError(
             f"none of {len(paths)} logs can be read; the first: {skipped[foreign][1]}"
@@ -206,6 +209,18 @@ def _collect(
     for frame in frames:
         frame.attrs["skipped"] = skipped
     return frames
+
+
+@contextlib.contextmanager
+def _many_objects() -> Iterator[None]:
+    """Without the collector of cycles, which would go through all of a log again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
@@ -255,17 +270,16 @@ _SETTINGS = (
 """What identifies a run beside its task, model, N and seed."""
 
 
-def _run_row(run: LeanRun, timeouts: TimeoutRule) -> Rows:
-    header = run.header
-    calls = _child_rows(_with_calls(run), timeouts)
+def _run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
+    run, header = calls.run, calls.run.header
     identity = (header.task.hash, header.model.id, *(getattr(header, name) for name in _SETTINGS))
     best = _best_by_generation(run)
     fresh = [run.fresh.get(f"{end}_fitness", np.nan) for end in ("initial", "final")]
     return {
         **_identity(run),
         "generations": np.array([len(run.generations)]),
-        "n_calls": np.array([int((~calls["inherited"]).sum())]),
-        **{name: np.array([_total(name, calls[name])]) for name in _SUMMED},
+        "n_calls": np.array([int((~calls.inherited).sum())]),
+        **{name: np.array([_total(name, spent[name])]) for name in _SUMMED},
         "is_llm": header.model.is_llm,
         "compact": header.compact,
         "tool": header.source,
@@ -280,24 +294,13 @@ def _run_row(run: LeanRun, timeouts: TimeoutRule) -> Rows:
     }
 
 
-def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
-    columns, found = AttemptColumns(run), run.children
+def _child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
+    run, found = calls.run, calls.run.children
     judged = [child.evaluation for child in found]
     fitness = floats(each.fitness for each in judged)
-    generation = np.array([child.generation for child in found], dtype=np.int64)
     best = _best_by_generation(run)
+    generation = calls.generation[: len(found)]
     before = best[np.clip(generation - 1, 0, len(best) - 1)]
-    with np.errstate(invalid="ignore"):
-        better = fitness > before + run.header.min_improvement
-    inherited = np.array([child.inherited for child in found], dtype=np.bool_)
-    costs = {
-        **{name: columns.by_child(getattr(columns, name)) for name in REPORTED},
-        "n_attempts": np.where(columns.per_child > 0, columns.per_child.astype(float), np.nan),
-        "n_without_usage": columns.whole(columns.lacking.astype(float)),
-        **columns.costs_by_child(timeouts),
-        "call_seconds": columns.whole(floats(each.latency for each in columns.attempts)),
-        "evaluation_seconds": floats(each.seconds for each in judged),
-    }
     return {
         **_identity(run),
         "generation": generation,
@@ -306,14 +309,15 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
         "fitness": fitness,
         "parent_fitness": _parent_fitness(run, fitness, before),
         "best_fitness": before,
-        "improved": better | (np.isnan(before) & ~np.isnan(fitness)),
-        "inherited": inherited,
+        "improved": (fitness > before + run.header.min_improvement)
+        | (np.isnan(before) & ~np.isnan(fitness)),
+        "inherited": calls.inherited[: len(found)],
         "parents": [child.parents for child in found],
         "operator": [child.operator for child in found],
         "draws": np.array([each.draws for each in judged], dtype=np.int64),
         "fitness_sd": floats(each.fitness_sd for each in judged),
         "finish_reason": [c.attempts[-1].finish_reason if c.attempts else None for c in found],
-        **{name: np.where(inherited, 0.0, spent) for name, spent in costs.items()},
+        **{name: values[: len(found)] for name, values in spent.items()},
         "objective": floats(each.metrics.get("objective") for each in judged),
         "strict_fitness": floats(each.metrics.get("strict_fitness") for each in judged),
         "source": str(run.path),
@@ -323,20 +327,6 @@ def _child_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
 def _best_by_generation(run: LeanRun) -> Floats:
     first = run.initial.evaluation.fitness if run.initial else None
     return floats([first, *(generation.best_fitness for generation in run.generations)])
-
-
-def _with_calls(run: LeanRun) -> LeanRun:
-    """The run with its other calls as further children, of index -1."""
-    nothing = Evaluation(status=None)
-    calls = [
-        Outcome(
-            generation=call.generation, index=-1, seed=0, prompt_hash="", attempts=call.attempts,
-            evaluation=nothing, inherited=call.inherited,
-            operator=CRITIC if isinstance(call, CriticCall) else "",
-        )
-        for call in run.calls
-    ]  # fmt: skip
-    return replace(run, children=[*run.children, *calls])
 
 
 def _total(name: str, values: Floats) -> float:
@@ -359,45 +349,40 @@ def _parent_fitness(run: LeanRun, fitness: Floats, before: Floats) -> Floats:
     return np.where([bool(child.parents) for child in run.children], stated, rest)
 
 
-def _generation_rows(run: LeanRun, timeouts: TimeoutRule) -> Rows:
-    child = _child_rows(_with_calls(run), timeouts)
-    last = len(run.generations)
-    inside = child["generation"] <= last
-    owner = child["generation"][inside]
+def _generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
+    run, owner = calls.run, calls.generation
+    end = len(run.generations) + 1
 
-    def total(name: str) -> Floats:
-        """Sums a column over each generation's calls; without any it costs 0.
+    def total(values: Any) -> Any:
+        """Sums over each generation's calls; 0 without any."""
+        return np.bincount(owner, values, minlength=end)[:end]
 
-        NaN where a child's value is unknown; of what endpoints report, where every child's is.
-        """
-        values = child[name][inside]
-        counted = ~np.isnan(values) if name in REPORTED else np.ones(len(values), dtype=np.bool_)
-        sums = np.bincount(owner[counted], values[counted], minlength=last + 1)
-        counts = np.bincount(owner[counted], minlength=last + 1)
-        present = np.bincount(owner, minlength=last + 1)
-        return np.where((counts > 0) | (present == 0), sums, np.nan)
-
-    fitness = child["fitness"][inside]
-    ok = ~np.isnan(fitness)
-    generation_best = np.full(last + 1, -np.inf)
+    fitness = np.full(len(owner), np.nan)
+    fitness[: len(run.children)] = [child.evaluation.fitness for child in run.children]
+    ok = ~np.isnan(fitness) & (owner < end)
+    generation_best = np.full(end, -np.inf)
     np.maximum.at(generation_best, owner[ok], fitness[ok])
     generation_best[np.isneginf(generation_best)] = np.nan
     best = _best_by_generation(run)
     generation_best[0] = best[0]
-    n_ok = np.bincount(owner[ok], minlength=last + 1)
+    n_ok = total(ok).astype(np.int64)
     n_ok[0] = int(not np.isnan(best[0]))
-    paid = owner[~child["inherited"][inside]]
+    costs = {name: total(spent[name]) for name in _SUMMED}
+    for name in REPORTED:  # what endpoints report is summed as far as they do
+        known = ~np.isnan(spent[name])
+        sums = total(np.where(known, spent[name], 0.0))
+        costs[name] = np.where((total(known) > 0) | (total(None) == 0), sums, np.nan)
     waited = [0.0 if each.inherited else each.seconds for each in run.generations]
     return {
         **_identity(run),
-        "generation": np.arange(last + 1),
+        "generation": np.arange(end),
         "best_fitness": best,
         "generation_best": generation_best,
         "protocol": run.header.protocol,
         "condition": run.header.condition,
-        "n_calls": np.bincount(paid, minlength=last + 1),
+        "n_calls": total(~calls.inherited).astype(np.int64),
         "n_ok": n_ok,
-        **{name: total(name) for name in _SUMMED},
+        **costs,
         "seconds": floats([0.0, *waited]),
         "source": str(run.path),
     }
@@ -418,23 +403,31 @@ def _instance_rows(run: LeanRun) -> Rows:
     }
 
 
-def _attempt_rows(run: LeanRun) -> Rows:
-    whole = _with_calls(run)
-    columns = AttemptColumns(
-        replace(whole, children=[c for c in whole.children if not c.inherited])
-    )
-    owners = [child for child in columns.run.children for _ in child.attempts]
-    made = columns.attempts
+def _attempt_rows(calls: Calls) -> Rows:
+    children = len(calls.run.children)
+    places = [
+        (call.generation, call.index if k < children else -1, number)
+        for k, call in enumerate(calls.made)
+        for number in range(len(call.attempts))
+    ]
+    generation, index, number = np.array(places, dtype=np.int64).reshape(-1, 3).T
+    columns = {
+        "generation": generation,
+        "index": index,
+        "attempt": number,
+        "status": [attempt.status for attempt in calls.attempts],
+        "latency": floats(attempt.latency for attempt in calls.attempts),
+        **calls.reported,
+        "finish_reason": [attempt.finish_reason for attempt in calls.attempts],
+        "http_status": floats(attempt.http_status for attempt in calls.attempts),
+        "error": [attempt.error for attempt in calls.attempts],
+    }
+    own = np.repeat(~calls.inherited, calls.per_call)
     return {
-        "run": run.name,
-        "generation": np.array([child.generation for child in owners], dtype=np.int64),
-        "index": np.array([child.index for child in owners], dtype=np.int64),
-        "attempt": np.array([k for n in columns.per_child for k in range(n)], dtype=np.int64),
-        "status": [attempt.status for attempt in made],
-        "latency": floats(attempt.latency for attempt in made),
-        **{name: getattr(columns, name) for name in REPORTED},
-        "finish_reason": [attempt.finish_reason for attempt in made],
-        "http_status": floats(attempt.http_status for attempt in made),
-        "error": [attempt.error for attempt in made],
-        "source": str(run.path),
+        "run": calls.run.name,
+        **{
+            name: values[own] if isinstance(values, np.ndarray) else [*compress(values, own)]
+            for name, values in columns.items()
+        },
+        "source": str(calls.run.path),
     }

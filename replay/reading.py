@@ -10,10 +10,12 @@ import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from evo.journal import BODY, PREFIX, LogError, check_line, read_bytes
 from evo.log import LeanLine, Log, log_reader
@@ -186,7 +188,7 @@ def read_run(path: Path, name: str) -> LeanRun:
     data = read_bytes(path)
     lines = data[: data.rfind(b"\n") + 1]
     try:
-        records = _decoder.decode_lines(lines)
+        records: list[Any] = _decoder.decode_lines(lines)
         sound = len(records) == lines.count(b"\n") and _checksums_match(lines)
         sound = sound and isinstance(records[0], Header) and records[0].schema <= SCHEMA
     except (msgspec.DecodeError, ValueError, IndexError):
@@ -196,15 +198,15 @@ def read_run(path: Path, name: str) -> LeanRun:
     kinds: dict[type, list[Any]] = {}
     for record in records:
         kinds.setdefault(type(record), []).append(record)
-    children: list[Outcome] = kinds.get(Outcome, [])
     replies: list[Reply] = kinds.get(Reply, [])
+    children: list[Outcome] = kinds.get(Outcome, [])
     chosen = {(c.generation, c.index): c.draft for c in children} if replies else {}
     run = LeanRun(
         path=path,
         name=name,
-        header=kinds[Header][0],
+        header=records[0],
         initial=kinds.get(Initial, [None])[0],
-        children=children,
+        children=sorted(children, key=_place),
         generations=kinds.get(Generation, []),
         calls=[
             *kinds.get(InstanceCall, []),
@@ -215,39 +217,44 @@ def read_run(path: Path, name: str) -> LeanRun:
         fresh=kinds[End][-1].stats if End in kinds else {},
         key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
     )
-    _check_order(run, records)
-    run.children.sort(key=lambda child: (child.generation, child.index))
+    if (fault := _contradiction(run, kinds[Header])) is not None:
+        record, words = fault
+        at = next(number for number, each in enumerate(records, start=1) if each is record)
+        raise LogError(f"{path}:{at}: {words}")
     return run
 
 
 def _checksums_match(lines: bytes) -> bool:
-    crc32, body, digits = zlib.crc32, BODY, slice(len(PREFIX), len(PREFIX) + 8)
-    return all(
-        line[digits] == b"%08x" % crc32(line[body:]) and line.startswith(PREFIX)
-        for line in lines.split(b"\n")[:-1]
+    every = lines.split(b"\n")[:-1]
+    heads = np.frombuffer(b"".join([line[:BODY] for line in every]), np.uint8)
+    if heads.size != BODY * len(every):
+        return False
+    sums = np.fromiter(map(zlib.crc32, [line[BODY:] for line in every]), ">u4", len(every))
+    begin, digits, end = np.split(heads.reshape(-1, BODY), [len(PREFIX), BODY - 2], axis=1)
+    return (
+        digits.tobytes() == sums.tobytes().hex().encode()
+        and begin.tobytes() == PREFIX * len(every)
+        and end.tobytes() == b'",' * len(every)
     )
 
 
-def _check_order(run: LeanRun, records: Sequence[Any]) -> None:
-    """Raises a LogError at a line that contradicts the others."""
+_place = attrgetter("generation", "index")
 
-    def fault(record: Any, words: str) -> LogError:
-        number = next(k for k, each in enumerate(records, start=1) if each is record)
-        return LogError(f"{run.path}:{number}: {words}")
 
+def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[Any, str] | None:
+    """The record that contradicts the others, if any, and how."""
     beyond, n = len(run.generations) + 1, run.header.children
-    seen: set[tuple[int, int]] = set()
+    before = None
     for child in run.children:
-        place = (child.generation, child.index)
-        if not (0 < child.generation <= beyond and 0 <= child.index < n):
-            expected = f"expected a child of generations 1 to {beyond} and N = {n}"
-            raise fault(child, f"{expected}, got {place}")
-        if place in seen:
-            raise fault(child, f"child {place} was logged twice")
-        seen.add(place)
-    for number, generation in enumerate(run.generations, start=1):
-        if generation.generation != number:
-            raise fault(generation, f"expected generation {number}, got {generation.generation}")
-    for record in records[1:]:
-        if type(record) is Header:
-            raise fault(record, "expected one header, on line 1; got a header here")
+        place = generation, index = child.generation, child.index
+        if not (0 < generation <= beyond and 0 <= index < n):
+            return child, f"expected a child of generations 1 to {beyond} and N = {n}, got {place}"
+        if place == before:
+            return child, f"child {place} was logged twice"
+        before = place
+    for number, record in enumerate(run.generations, start=1):
+        if record.generation != number:
+            return record, f"expected generation {number}, got {record.generation}"
+    if len(headers) > 1:
+        return headers[1], "expected one header, on line 1; got a header here"
+    return None
