@@ -162,13 +162,13 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
     return made
 
 
-def one_sweep(frame: pd.DataFrame) -> Sweep:
-    """The sweep of a frame that holds one task and one model.
+def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> Sweep:
+    """The sweep of a frame that holds one task and one model; a column of it as for `sweeps`.
 
     Raises:
         ValueError: If it holds several; the message lists them.
     """
-    found = sweeps(frame)
+    found = sweeps(frame, column)
     if len(found) > 1:
         names = [(sweep.task, sweep.model) for sweep in found]
         raise ValueError(

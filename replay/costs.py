@@ -117,7 +117,7 @@ class Calls:
 
     def _sums(self, values: Floats) -> Floats:
         owner = np.repeat(np.arange(len(self.made)), self.per_call)
-        return np.bincount(owner, values, minlength=len(self.made))
+        return np.bincount(owner, values, minlength=len(self.made)).astype(np.float64)
 
 
 def _stated(usages: Sequence[Any], name: str, other: str) -> list[Any]:

@@ -111,7 +111,7 @@ def fitness_matrix(frame: pd.DataFrame) -> Floats:
     Returns:
         Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
     """
-    return matrix_of(frame, "best_fitness")
+    return matrix_of(distinct_runs(frame), "best_fitness")
 
 
 def is_stand_in(model: object) -> bool:
@@ -129,14 +129,12 @@ def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
         For calls, tokens, flops, dollars and seconds an array (runs, generations + 1); NaN where
         unknown and after a run's end.
     """
-    return {
-        unit: matrix_of(frame, column) for unit, column in COSTS.items() if column in frame.columns
-    }
+    frame = distinct_runs(frame)
+    return {unit: matrix_of(frame, column) for unit, column in COSTS.items() if column in frame}
 
 
 def matrix_of(frame: pd.DataFrame, column: str) -> Floats:
-    """A column by run, in order of first appearance, and generation; NaN after a run's end."""
-    frame = distinct_runs(frame)
+    """A column by run, as of distinct runs in order, and generation; NaN after a run's end."""
     rows, _ = frame["run"].factorize()
     generation = frame["generation"].to_numpy(dtype=np.int64)
     shape = (int(rows.max()) + 1, int(generation.max()) + 1) if len(frame) else (0, 0)

@@ -21,6 +21,7 @@ from evo.cost import TimeoutRule
 from evo.journal import LogError
 from evo.log import Log
 from evo.records import Header
+from replay.ahead import prepare_pictures
 from replay.costs import REPORTED, Calls, floats
 from replay.frames import GREEDY
 from replay.reading import LeanRun, Source, find_all, name_runs, read_run
@@ -185,6 +186,7 @@ def _collect(
         from tqdm.auto import tqdm
 
         shown = tqdm(paths, desc="reading logs", unit="log", leave=False)
+    prepare_pictures()
     with _many_objects():
         for path in shown:
             try:
@@ -411,7 +413,7 @@ def _attempt_rows(calls: Calls) -> Rows:
         for number in range(len(call.attempts))
     ]
     generation, index, number = np.array(places, dtype=np.int64).reshape(-1, 3).T
-    columns = {
+    columns: dict[str, Any] = {
         "generation": generation,
         "index": index,
         "attempt": number,

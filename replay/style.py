@@ -76,14 +76,19 @@ def subplots(
     Returns:
         The figure and its axes, row by row.
     """
+    figure = blank(width, height * rows)
+    return figure, list(figure.subplots(rows, columns, squeeze=False).ravel())
+
+
+def blank(width: float = 9.0, height: float = 4.2) -> Figure:
+    """A figure without axes, as of `subplots`."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
-    figure = Figure(figsize=(width, height * rows), dpi=100, layout=layout)
+    figure = Figure(figsize=(width, height), dpi=100, layout=layout)
     vars(figure)["text_size"] = LARGER if width > WIDER else TEXT_SIZE
-    axes = figure.subplots(rows, columns, squeeze=False)
-    return figure, list(axes.ravel())
+    return figure
 
 
 def prepare(ax: Axes | None, theme: Theme) -> Axes:

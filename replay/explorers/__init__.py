@@ -9,42 +9,9 @@
     replay.follow(evo.start("circle_packing"))                 # a run in progress
     replay.explorers.explore_budget(frame, generations=16, children=8).figure()    # for paper
 
-Nothing outside this package imports ipywidgets. What every explorer needs is imported with it, so
-that the first picture does not wait for that.
+Nothing outside this package imports ipywidgets. Public names: `__init__.pyi`.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-import contextlib
-import importlib
-
-from replay.explorers.allocation import explore_allocation
-from replay.explorers.budget import explore_budget
-from replay.explorers.live_view import follow
-from replay.explorers.picker import Picker, pick
-from replay.explorers.run_browser import browse
-from replay.explorers.runs_table import Runs
-from replay.explorers.selection import explore_selection
-from replay.explorers.sweep import explore_sweep
-from replay.explorers.sweep_controls import SweepControls, sweep_controls
-from replay.explorers.tabs import Tabs, explore
-
-for _name in ("matplotlib.backends.backend_agg", "scipy.special", "ipywidgets", "anywidget"):
-    with contextlib.suppress(ImportError):  # said by the function that needs it
-        importlib.import_module(_name)
-
-__all__ = [
-    "Picker",
-    "Runs",
-    "SweepControls",
-    "Tabs",
-    "browse",
-    "explore",
-    "explore_allocation",
-    "explore_budget",
-    "explore_selection",
-    "explore_sweep",
-    "follow",
-    "pick",
-    "sweep_controls",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -16,7 +16,7 @@ from replay.explorers.budget_data import (
     Outlook,
     axes_of,
     inside,
-    known_costs,
+    known_units,
     outlook,
 )
 from replay.explorers.budget_picture import BudgetPicture
@@ -135,7 +135,7 @@ class Budgets:
 
     def units(self) -> list[CostAxis]:
         """The cost axes that are known of any task and model."""
-        known = {unit for part in self._parts.values() for unit in known_costs(part)}
+        known = {unit for part in self._parts.values() for unit in known_units(part)}
         return [axis for axis in UNITS if axis in {"generation", "calls", *known}]
 
     def view(self, now: Settings, coarse: bool = False) -> BudgetView:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.cells import FloatArray, Sweep, sweeps
+from replay.cells import FloatArray, Sweep, one_sweep
 from replay.frames import COSTS, is_stand_in
 from replay.intervals import LEAST, Interval, clopper_pearson, curve_band, interval, measured
 from replay.kernel import FEWEST, fit_kernel
@@ -122,7 +122,7 @@ class Outlook:
     """All splits of one task and model."""
 
     def __init__(
-        self, fitness: Sweep, costs: Mapping[str, Sweep], kernel: Kernel | None = None
+        self, fitness: Sweep, costs: Mapping[CostAxis, Sweep], kernel: Kernel | None = None
     ) -> None:
         self.fitness = fitness
         self.costs = costs
@@ -271,7 +271,7 @@ class Outlook:
 
     def _costs_of(self, T: int, N: int) -> dict[str, Interval]:
         """Cost of a split by unit, mean over its runs; a guess without interval if not logged."""
-        found = {}
+        found: dict[str, Interval] = {}
         for unit, sweep in self.costs.items():
             if self.depths.get(N, 0) >= T:
                 rows = self.strata[N]
@@ -294,10 +294,10 @@ _Band = tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]
 
 def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
     """The splits of the runs of one task and model."""
-    [fitness] = sweeps(frame)
+    fitness = one_sweep(frame)
     if not fitness.depth.max():
         raise ValueError("no run has a complete generation yet: there is no split to show")
-    costs = known_costs(frame)
+    costs = {unit: one_sweep(frame, COSTS[unit]) for unit in known_units(frame)}
     kernel = None
     if children is not None and len(children):
         try:
@@ -322,21 +322,17 @@ def axes_of(depths: Mapping[int, int], *, predicted: bool) -> tuple[list[int], l
     return sorted({*powers, *depths}), powers, largest
 
 
-def known_costs(frame: pd.DataFrame) -> dict[str, Sweep]:
-    """Costs of each generation by unit, of one task and model, where every run knows them.
+def known_units(frame: pd.DataFrame) -> list[CostAxis]:
+    """Units in which every run of one task and model says what each generation cost.
 
     What is no LLM costs neither FLOPs nor dollars.
     """
-    costs = {}
-    offline = is_stand_in(frame["model"].iloc[0])
-    for unit in ("tokens",) if offline else ("tokens", "flops", "dollars"):
-        if COSTS[unit] in frame:
-            [sweep] = sweeps(frame, COSTS[unit])
-            inside = np.arange(sweep.values.shape[1]) <= sweep.depth[:, None]
-            inside[:, 0] = False
-            if np.isfinite(sweep.values[inside]).all():
-                costs[unit] = sweep
-    return costs
+    units: list[CostAxis] = ["tokens", "flops", "dollars"]
+    known = units[:1] if is_stand_in(frame["model"].iloc[0]) else units
+    later = frame[frame["generation"] > 0]
+    return [
+        unit for unit in known if COSTS[unit] in later and np.isfinite(later[COSTS[unit]]).all()
+    ]
 
 
 def _curve(

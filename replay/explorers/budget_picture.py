@@ -30,13 +30,9 @@ class BudgetPicture:
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
-        self.figure, axes = style.subplots(2, 2, width=9.0, height=2.7)
-        mosaic = axes[0].get_gridspec()
-        for ax in (axes[0], axes[2]):
-            ax.remove()
-        assert mosaic is not None
-        self._map: Axes = self.figure.add_subplot(mosaic[:, 0])
-        self._fitness, self._reached = axes[1], axes[3]
+        self.figure = style.blank(9.0, 5.4)
+        parts = self.figure.subplot_mosaic([["map", "fitness"], ["map", "reached"]])
+        self._axes = self._map, self._fitness, self._reached = tuple(parts.values())
         self._bar: Any = None
         self._shown: tuple[Any, ...] = ()
         self.seldom: Sequence[Artist] = ()
@@ -90,8 +86,9 @@ class BudgetPicture:
         from matplotlib.patheffects import withStroke
 
         ink = THEMES[self.theme]
-        for ax in (self._map, self._fitness, self._reached):
-            ax.clear()
+        for ax in self._axes:
+            if self.moving:
+                ax.clear()
             style.prepare(ax, self.theme)
         self._rows, self._columns, values, logged = view.outlook.grid
         self._draw_map(view, np.isfinite(values) & ~logged)

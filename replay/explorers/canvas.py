@@ -157,7 +157,7 @@ class WholePicture:
     def __init__(
         self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Theme
     ) -> None:
-        self.figure, _ = style.subplots()
+        self.figure = style.blank()
         self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
         self._draw, self._height, self._theme = draw, height, theme

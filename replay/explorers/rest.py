@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 REST = 0.3
 """Seconds without a change after which a view is drawn in full."""
 
-AHEAD = 3
+AHEAD = 4
 """Steps on each side of a slider that are drawn at rest."""
 
-MOST = 40
+MOST = 60
 """Pictures that an explorer keeps, some 100 kB each beside what its numbers share."""
 
 

@@ -83,7 +83,6 @@ class Explorer:
             begin(self.controls, begins, subject.fit)
             subject.view({name: each.value for name, each in self.controls.items()}, True)
         self._page = (_inks(subject.theme, dark=False), 9.0 * DPI, 1.0)
-        self._canvas = Canvas(subject.picture(self._page[0]))
         self._hits, self._serial, self._sent = Hits(), 0, b""
         self._lock = threading.RLock()
         self._adjusting = False
@@ -114,6 +113,8 @@ class Explorer:
         )
         self.widget.add_class("replay-explorer")
         self._hide()
+        # The browser builds the widgets while the picture is drawn, or its library even loaded.
+        self._canvas = Canvas(subject.picture(self._page[0]))
         self._update(coarse=True)
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
@@ -376,17 +377,16 @@ class Explorer:
 
     def _present(self, *, coarse: bool) -> None:
         """Show the picture and its words; at rest also say what can be pointed at."""
-        view, self._coarse = self._view, coarse
-        assert view is not None
-        self._packed = b""
+        assert self._view is not None
+        words, self._coarse, self._packed = self._view.words, coarse, b""
         if not coarse:
-            self._hits, self._packed = self._canvas.hits(view, self._serial)
+            self._hits, self._packed = self._canvas.hits(self._view, self._serial)
             if self._packed != self._sent:  # otherwise a click on the one before holds
                 self._serial += 1
-                self._hits, self._packed = self._canvas.hits(view, self._serial)
+                self._hits, self._packed = self._canvas.hits(self._view, self._serial)
                 self._sent = self._packed
-        show(self._screen, self._png, self._packed, view.words)
-        self._words.value = spoken(view.words)
+        show(self._screen, self._png, self._packed, words)
+        self._words.value = spoken(words)
         if not coarse and self.code:
             self._code.value = copyable(self.code)
 

@@ -219,6 +219,7 @@ def draw_heat(
     """
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import PatchCollection
     from matplotlib.colors import Normalize
     from matplotlib.patches import Ellipse, Rectangle
 
@@ -226,21 +227,25 @@ def draw_heat(
     scale = Normalize(*((known.min(), known.max()) if known.size else (0.0, 1.0)))
     colours, size = colormaps["cividis"], style.text_size(ax)
     narrow = cramped(ax, values.shape[1])
-    for (row, column), value in np.ndenumerate(values):
-        if math.isnan(value):
-            continue
-        fill = colours(scale(value))
-        patch: Patch = Rectangle((column - 0.5, row - 0.5), 1, 1, fc=fill)
+    fills = colours(scale(values))
+    shapes: list[Patch] = []
+    known_at = np.argwhere(~np.isnan(values)).tolist()
+    for row, column in known_at:
+        shapes.append(Rectangle((column - 0.5, row - 0.5), 1, 1))
         if predicted is not None and predicted[row, column]:
-            patch = Ellipse((column, row), 0.9, 0.9, fc=fill)
-        ax.add_patch(patch)
+            shapes[-1] = Ellipse((column, row), 0.9, 0.9)
         if written:
+            value = values[row, column]
             text = f"{value:.2f}".removeprefix("0.") if 0 <= value < 0.995 else f"{value:.2g}"
             text = f".{text}" if 0 <= value < 0.995 and not narrow else text
             ax.text(
                 column, row, text, ha="center", va="center", fontsize=size,
-                color=style.readable(fill),
+                color=style.readable(fills[row, column]), in_layout=False,
             )  # fmt: skip
+    cells = PatchCollection(
+        shapes, facecolor=[fills[tuple(each)] for each in known_at], linewidth=0
+    )
+    ax.add_collection(cells, autolim=False)
     ax.set(xlim=(-0.5, values.shape[1] - 0.5), ylim=(-0.5, values.shape[0] - 0.5))
     for put, names in ((ax.set_yticks, ticks[0]), (ax.set_xticks, ticks[1])):
         labels = [number(each) if each > 9999 else str(each) for each in names]

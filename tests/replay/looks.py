@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.text import Text
 
@@ -65,8 +66,20 @@ def under(ax, text, box, ground):
     if text not in ax.texts:
         return ground
     middle = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
-    for patch in ax.patches:
-        if patch.get_fill() and patch.get_visible() and patch.contains_point(middle):
-            face = to_rgba(patch.get_facecolor())
-            return tuple(face[3] * c + (1 - face[3]) * g for c, g in zip(face, ground, strict=True))
+    place = ax.transData.inverted().transform(middle)
+    faces = [
+        patch.get_facecolor()
+        for patch in ax.patches
+        if patch.get_fill() and patch.get_visible() and patch.contains_point(middle)
+    ]
+    faces += [
+        face
+        for cells in ax.collections
+        if isinstance(cells, PatchCollection)
+        for path, face in zip(cells.get_paths(), itertools.cycle(cells.get_facecolors()))
+        if path.contains_point(place)
+    ]
+    if faces:
+        face = to_rgba(faces[0])
+        return tuple(face[3] * c + (1 - face[3]) * g for c, g in zip(face, ground, strict=True))
     return ground

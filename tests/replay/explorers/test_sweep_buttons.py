@@ -5,7 +5,7 @@ import time
 import pytest
 
 import evo
-from replay.explorers.sweep_controls import sweep_controls, sweep_progress
+from replay.explorers.sweep_buttons import sweep_controls, sweep_progress
 
 
 def wait_for(condition) -> None:
