@@ -104,14 +104,7 @@ def effect(
 ) -> Interval:
     """Mean difference in final best fitness, `treatment` less `baseline`, interval over runs.
 
-    Args:
-        baseline: Replay of one policy.
-        treatment: Replay of another over the same draws of arms (same seed, arms and replicates).
-        level: Nominal coverage.
-        name: What to call the statistic.
-
-    Raises:
-        ValueError: If the replays are not paired.
+    Both are replays of the same draws of arms: same seed, arms, rounds and replicates.
     """
     before, after = (np.asarray(side.best_fitness)[:, -1] for side in (baseline, treatment))
     if before.shape != after.shape or not np.array_equal(baseline.arms, treatment.arms):

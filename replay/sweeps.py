@@ -190,17 +190,8 @@ def main_effects(
     For each seed the mean over the configurations with that value is taken; value and interval are
     over these means, so that runs of one seed may depend on each other. What else differs between
     the configurations is not adjusted for: in a grid it balances, under a strategy that looks for
-    the best it does not.
-
-    Args:
-        frame: Of `load_sweep`.
-        fields: Which; None: all that vary.
-        column: What the mean is of.
-        level: Nominal coverage.
-
-    Returns:
-        Columns field, setting, value, low, high, seeds, configurations, runs. A field of numbers
-        with more than `MOST_LEVELS` values is cut into four classes of about equal size.
+    the best it does not. A field of numbers with more than `MOST_LEVELS` values is cut into four
+    classes of about equal size. `fields` are by default all that vary.
     """
     rows = completed(frame).dropna(subset=[column])
     made = []
@@ -210,10 +201,10 @@ def main_effects(
             part = rows[(labels == setting).to_numpy()]
             if part.empty:
                 continue
-            means = part.groupby("seed")[column].mean().to_numpy(np.float64)
-            found = interval_of(means, level=level)
-            estimate = (name, setting, found.value, found.low, found.high, len(means))
-            made.append((*estimate, part["configuration"].nunique(), len(part)))
+            found = interval_of(part.groupby("seed")[column].mean().to_numpy(), level=level)
+            configurations = part["configuration"].nunique()
+            limits = (found.value, found.low, found.high, found.n)
+            made.append((name, setting, *limits, configurations, len(part)))
     columns = ["field", "setting", "value", "low", "high", "seeds", "configurations", "runs"]
     return pd.DataFrame(made, columns=columns)
 
@@ -241,13 +232,7 @@ def levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
 def pareto_front(table: pd.DataFrame, cost: str, fitness: str = "fitness") -> pd.DataFrame:
     """Rows that no other row beats in both: cheaper or as cheap, and fitter, or the reverse.
 
-    Args:
-        table: For instance of `by_configuration`; rows where either is NaN are left out.
-        cost: Column to be low.
-        fitness: Column to be high.
-
-    Returns:
-        The rows, by cost. Being the best of many, their means flatter them.
+    By cost; rows where either is NaN are left out. Being the best of many, their means flatter.
     """
     known = table.dropna(subset=[cost, fitness])
     ordered = known.sort_values([cost, fitness], ascending=[True, False], kind="stable")
