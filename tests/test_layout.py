@@ -125,7 +125,7 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
             assert not callable(getattr(public, name.split(".")[1])), name
 
 
-CAPS = {"evo": 23_750, "replay": 17_700, "tests": 25_420}
+CAPS = {"evo": 23_750, "replay": 17_690, "tests": 24_560}
 """Lines of Python and JavaScript at most."""
 
 
