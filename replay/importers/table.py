@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -150,6 +151,12 @@ def _whole(row: Row, name: str, where: str, most: int = foreign.MOST) -> int | N
 
 def _run(path: Path, name: str, rows: list[tuple[str, Row]]) -> Imported:
     where, first = rows[0]
+    for column, (line, row) in itertools.product(("task", "model", "seed"), rows):
+        if str(row.get(column)) != str(first.get(column)):
+            raise LogFormatError(
+                f"{line}: run {name!r} has more than one {column}, {first.get(column)!r:.60} and "
+                f"{row.get(column)!r:.60}; give each run a name of its own in column 'run'"
+            )
     if "generation" not in first:
         rows = sorted(rows, key=lambda row: foreign.finite(row[1].get("order")) or 0.0)
         rows = [(line, {**row, "generation": k}) for k, (line, row) in enumerate(rows, start=1)]

@@ -104,6 +104,15 @@ def test_damage_names_file_and_line(tmp_path, text, message):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("column", ["task", "model", "seed"])
+def test_one_name_for_two_runs_is_refused(tmp_path, column):
+    rows = [{"run": "0", column: value, "order": 1, "fitness": 0.5} for value in ("1", "2")]
+    path = tmp_path / "table.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(LogFormatError, match=f":2: run '0' has more than one {column},"):
+        read(path)
+
+
 def test_a_child_that_stands_there_twice_is_refused(tmp_path):
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in (ROWS[1], ROWS[1])))
