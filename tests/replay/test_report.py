@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 import pytest
 from samples import sample_child, sample_header, sample_lines, write_sample
-from test_table import write_lines
+from test_table import changed, write_lines
 
 import replay
 from evo.policies import POLICIES
-from evo.records import Child, Evaluation, Generation, Initial
+from evo.records import Child, Evaluation, Generation, Header, Initial
 from replay.cli import main
 from replay.contest import BASELINES, compete, named_policies
 from replay.intervals import interval
@@ -23,12 +23,8 @@ from replay.tables import FORMATS, estimate
 
 def pool(folder, *, runs=6, generations=5, children=3):
     for seed in range(runs):
-        write_sample(
-            folder / f"{children}-{seed}.jsonl",
-            generations=generations,
-            children=children,
-            seed=seed,
-        )
+        path = folder / f"{children}-{seed}.jsonl"
+        write_sample(path, generations=generations, children=children, seed=seed)
     return folder
 
 
@@ -39,10 +35,6 @@ def only_group(*paths):
 
 def cells_of(found):
     return {(row.row, row.quantity): row for section in found for row in section.cells.itertuples()}
-
-
-def with_header(lines, **fields):
-    return [msgspec.structs.replace(lines[0], **fields), *lines[1:]]
 
 
 # Tables of runs
@@ -75,8 +67,10 @@ def test_sizes_are_apart_and_tasks_are_groups(tmp_path):
     pool(tmp_path, children=2)
     pool(tmp_path, children=10, runs=3)
     header = sample_lines()[0]
-    other = with_header(
-        sample_lines(), model=msgspec.structs.replace(header.model, name="offline", is_llm=False)
+    other = changed(
+        sample_lines(),
+        Header,
+        model=msgspec.structs.replace(header.model, name="offline", is_llm=False),
     )
     write_lines(tmp_path / "other.jsonl", other)
     found = groups(load_tables(tmp_path))
@@ -125,7 +119,7 @@ def test_what_one_must_know_is_noted(tmp_path):
     write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
     write_sample(tmp_path / "b.jsonl", generations=5, seed=2)
     write_sample(tmp_path / "copy.jsonl", generations=3, seed=1)
-    lost = with_header(sample_lines(seed=9), source="openevolve", lost="the weather")
+    lost = changed(sample_lines(seed=9), Header, source="openevolve", lost="the weather")
     write_lines(tmp_path / "c.jsonl", lost)
     notes = " / ".join(sections(only_group(tmp_path))[0].notes)
     assert "differ in length" in notes
