@@ -124,7 +124,7 @@ def test_what_one_must_know_is_noted(tmp_path):
     notes = " / ".join(sections(only_group(tmp_path))[0].notes)
     assert "differ in length" in notes
     assert "1 of 4 runs repeat" in notes
-    told = with_header(sample_lines(seed=1), feedback=True)  # no repetition of a's run
+    told = changed(sample_lines(seed=1), Header, feedback=True)  # no repetition of a's run
     write_lines(tmp_path / "d.jsonl", told)
     notes = " / ".join(sections(only_group(tmp_path))[0].notes)
     assert "1 of 5 runs repeat" in notes
