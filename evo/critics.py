@@ -133,9 +133,8 @@ class Scorer:
         It is logged under `generation` and `index`. EndpointError: the endpoint does not answer, or
         refuses; CallCancelled: calls were cancelled, or a stop was asked for.
         """
-        content = self._identity + msgspec.json.encode(
-            [text.encode("utf-8", "surrogatepass").hex() for text in triple]
-        )
+        texts = [text.encode("utf-8", "surrogatepass").hex() for text in triple]
+        content = self._identity + msgspec.json.encode(texts)
         key = hashlib.sha256(content).hexdigest()[:16]
         with self._turns.setdefault(key, threading.Lock()):
             if isinstance(known := self._known.get((key, None)), CriticCall):
@@ -148,14 +147,11 @@ class Scorer:
                 generation=generation,
                 index=index,
             )
+            score = read_score(made.reply, made.finish_reason)
             call = CriticCall(
-                generation=generation,
-                program=key,
-                index=index,
-                attempts=made.attempts,
-                reply=made.reply,
-                score=read_score(made.reply, made.finish_reason),
-            )
+                generation=generation, program=key, index=index, attempts=made.attempts,
+                reply=made.reply, score=score,
+            )  # fmt: skip
             self._on_call(call)
             if call.reply is not None:  # what failed may do better another time
                 self._known[key, None] = call
@@ -224,9 +220,8 @@ class Critic:
                 f"critic: the model {known.name!r} rewrites and scores nothing; the offline model "
                 "that does is 'offline-2'"
             )
-        sampling = resolve_sampling(
-            known, temperature=temperature, top_p=top_p, max_tokens=max_tokens
-        )
+        chosen = {"temperature": temperature, "top_p": top_p}
+        sampling = resolve_sampling(known, max_tokens=max_tokens, **chosen)
         self.record = CriticRecord(model=known, sampling=sampling, rubric=rubric)
         self.calls: list[CriticCall] = []
         self._log = None if log is None else Path(log)

@@ -213,22 +213,17 @@ def refuse_other(place: Path, what: str, was: Mapping[str, Any], now: Mapping[st
             )
 
 
-def in_foreground(name: str, plan: Callable[P, Plan[Result]]) -> Callable[P, Result]:
-    """Returns the verb of this name that does what a function plans, arguments as there."""
-    return _verb(name, plan, Plan.do)
-
-
-def in_background(name: str, plan: Callable[P, Plan[Result]]) -> Callable[P, Handle[Result]]:
-    """Returns the verb that begins it in the background; a mistake is raised before it begins."""
-    return _verb(name, plan, begin)
-
-
-def _verb(
+def verb(
     name: str, plan: Callable[P, Plan[Result]], act: Callable[[Plan[Result]], Outcome]
 ) -> Callable[P, Outcome]:
+    """Returns the verb of this name: `Plan.do`, or `begin` in the background, what a plan says.
+
+    Its arguments are the plan's; a mistake in them is raised before anything begins.
+    """
+
     @functools.wraps(plan)
-    def verb(*arguments: P.args, **options: P.kwargs) -> Outcome:
+    def called(*arguments: P.args, **options: P.kwargs) -> Outcome:
         return act(plan(*arguments, **options))
 
-    verb.__name__ = verb.__qualname__ = name
-    return verb
+    called.__name__ = called.__qualname__ = name
+    return called

@@ -20,7 +20,7 @@ from evo.allocation import allocate
 from evo.arms import LiveArms, open_arm, open_threads
 from evo.budget import Ledger, check_budget
 from evo.configuration import LOCAL, Settings, at_least, make_header, split_settings
-from evo.handle import Control, Plan, in_background, in_foreground
+from evo.handle import Control, Plan, begin, verb
 from evo.journal import unused
 from evo.llm.registry import own_models
 from evo.log import Log, read_log
@@ -153,8 +153,8 @@ def plan_allocation(
     return Plan([folder / record.log for record in header.arms], work, many=True, runs=runs)
 
 
-allocate_live = in_foreground("allocate_live", plan_allocation)
-start_allocation = in_background("start_allocation", plan_allocation)
+allocate_live = verb("allocate_live", plan_allocation, Plan.do)
+start_allocation = verb("start_allocation", plan_allocation, begin)
 
 
 def describe(

@@ -21,7 +21,7 @@ import numpy as np
 from evo.budget import check_budget
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Settings, at_least, split_settings
-from evo.handle import Control, Plan, in_background, in_foreground, refuse_other
+from evo.handle import Control, Plan, begin, refuse_other, verb
 from evo.journal import LogError, unused, write_new
 from evo.policies import Draws
 from evo.rewards import default_reward
@@ -184,8 +184,8 @@ def plan_selection(
     return Plan([folder], work, many=True, runs=found.runs)
 
 
-select_best = in_foreground("select_best", plan_selection)
-start_selection = in_background("start_selection", plan_selection)
+select_best = verb("select_best", plan_selection, Plan.do)
+start_selection = verb("start_selection", plan_selection, begin)
 
 
 def _varied(values: Values, among: Sequence[Values]) -> dict[str, Any]:

@@ -45,10 +45,8 @@ def show(logs: LogPaths) -> int:
         for each in log.generations:
             members = [out for out in log.outcomes if out.generation == each.generation]
             ok = sum(out.evaluation.status == "ok" for out in members)
-            best, seconds = (
-                number(each.best_fitness, ".6f", "none"),
-                number(each.seconds, ".2f", "unknown"),
-            )
+            best = number(each.best_fitness, ".6f", "none")
+            seconds = number(each.seconds, ".2f", "unknown")
             improved = "yes" if each.improved else ""
             counts = (ok, len(members) - ok, len(each.repeats))
             rows.append((each.generation, best, improved, *counts, seconds))

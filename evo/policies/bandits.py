@@ -116,7 +116,9 @@ class UCB1(MeanPolicy):
 
     def __init__(self, shape: Shape, *, rounds: int, rng: Rng, c: float = math.sqrt(2)) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
-        self.c = _weight(c)
+        if not 0.0 <= c < math.inf:
+            raise ValueError(f"c must be 0 or more and finite, got {c!r}")
+        self.c = c
         self._bound = np.empty(shape)
 
     def index(self) -> Floats:
@@ -128,7 +130,7 @@ class UCB1(MeanPolicy):
         return np.add(self.mean, bound, out=bound)
 
 
-class DiscountedUCB(IndexPolicy):
+class DiscountedUCB(UCB1):
     """UCB1 that forgets: every pull weighs `discount` times less with each later round.
 
     Garivier & Moulines, On upper-confidence bound policies for switching bandit problems, 2011,
@@ -140,8 +142,6 @@ class DiscountedUCB(IndexPolicy):
         discount: Weight of a round relative to the next, above 0, at most 1.
     """
 
-    tries_each_arm = 1
-
     def __init__(
         self,
         shape: Shape,
@@ -151,15 +151,11 @@ class DiscountedUCB(IndexPolicy):
         c: float = math.sqrt(2),
         discount: float | None = None,
     ) -> None:
-        super().__init__(shape, rounds=rounds, rng=rng)
-        self.c = _weight(c)
+        super().__init__(shape, rounds=rounds, rng=rng, c=c)
         self.discount = 1 - 1 / (4 * math.sqrt(rounds)) if discount is None else discount
         if not fraction("discount", self.discount):
             raise ValueError("discount must be above 0, got 0")
-        self.told = 0.0
         self.weight: Floats = np.zeros(shape)
-        self.total: Floats = np.zeros(shape)
-        self.mean: Floats = np.full(shape, np.inf)
 
     def index(self) -> Floats:
         """Discounted mean plus confidence term; infinity for an arm without a reward."""
@@ -169,20 +165,14 @@ class DiscountedUCB(IndexPolicy):
 
     def tell(self, arm: Ints, reward: Floats, cost: Floats | None = None) -> None:
         """Discount everything, then add the pull."""
-        super().tell(arm, reward)
         at = self._at(arm)
+        self.pulls.reshape(-1)[at] += 1.0
         self.told = self.told * self.discount + 1.0
         self.weight *= self.discount
         self.total *= self.discount
         self.weight.reshape(-1)[at] += 1.0
         self.total.reshape(-1)[at] += reward
         self.mean.reshape(-1)[at] = self.total.reshape(-1)[at] / self.weight.reshape(-1)[at]
-
-
-def _weight(c: float) -> float:
-    if not 0.0 <= c < math.inf:
-        raise ValueError(f"c must be 0 or more and finite, got {c!r}")
-    return c
 
 
 class Thompson(IndexPolicy):

@@ -180,7 +180,7 @@ class MeanPolicy(IndexPolicy):
 
     def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
         super().__init__(shape, rounds=rounds, rng=rng)
-        self.told = 0
+        self.told: float = 0
         self.total: Floats = np.zeros(shape)
         self.mean: Floats = np.full(shape, np.inf)
 

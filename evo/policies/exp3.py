@@ -37,8 +37,8 @@ class ExponentialWeights(BasePolicy):
 
     Attributes:
         gains: (replicates, arms), estimated sum of gains, up to a constant of the replicate.
-        asked: (replicates, arms), probability with which the arm was drawn when last asked for: a
-            pull's reward is weighted by it however much later it is told.
+        asked: (replicates, arms), probability of the arm when last asked for: a pull's reward is
+            weighted by it however much later it is told.
     """
 
     def __init__(

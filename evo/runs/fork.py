@@ -20,7 +20,7 @@ from evo.configuration import (
     split_goal,
     split_settings,
 )
-from evo.handle import Plan, in_foreground
+from evo.handle import Plan, verb
 from evo.journal import LogError, read_bytes
 from evo.llm.registry import own_models
 from evo.log import Log, Logs, read_log
@@ -74,7 +74,6 @@ def plan_fork(
 
     Raises:
         LogError: The log is damaged, compact, or shorter than the fork.
-        ValueError: A mistake in the arguments.
     """
     stated, options = split_goal({**options, "generations": generations})
     settings, changes = split_settings(options)
@@ -119,7 +118,7 @@ def plan_fork(
     return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks")
 
 
-fork = in_foreground("fork", plan_fork)
+fork = verb("fork", plan_fork, Plan.do)
 
 
 def copies_of(

@@ -174,16 +174,11 @@ class Planner:
         if header.feedback:
             tried = self.evaluation_of(parent.place, best)
             told = feedback(header.task, tried, self._latest, self._instances)
+        shown = [self._text(place, best) for place in planned.inspirations]
         return build_messages(
-            header.task,
-            parent.program,
-            parent.fitness,
-            statement=header.statement,
-            mixed=mixed,
-            inspirations=[self._text(place, best) for place in planned.inspirations],
-            feedback=told,
-            operator=planned.operator,
-        )
+            header.task, parent.program, parent.fitness, statement=header.statement, mixed=mixed,
+            inspirations=shown, feedback=told, operator=planned.operator,
+        )  # fmt: skip
 
 
 def with_fitness(best: Best, fitness: float | None) -> Best:

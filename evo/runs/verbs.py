@@ -24,7 +24,7 @@ from evo.configuration import (
     split_settings,
 )
 from evo.critics import Critic
-from evo.handle import Control, Handle, Plan, begin, in_foreground
+from evo.handle import Control, Handle, Plan, begin, verb
 from evo.journal import LogError, check_free
 from evo.llm.registry import own_models
 from evo.log import Log, Logs, read_log
@@ -150,9 +150,9 @@ def plan_grid(
     return plan_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs")
 
 
-run = in_foreground("run", plan_run)
-run_many = in_foreground("run_many", plan_many)
-run_grid = in_foreground("run_grid", plan_grid)
+run = verb("run", plan_run, Plan.do)
+run_many = verb("run_many", plan_many, Plan.do)
+run_grid = verb("run_grid", plan_grid, Plan.do)
 
 
 def powers_of_two(budget: int) -> list[int]:
@@ -215,7 +215,7 @@ def plan_resume(
     return plan_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
 
 
-resume_many = in_foreground("resume_many", plan_resume)
+resume_many = verb("resume_many", plan_resume, Plan.do)
 
 
 @takes_options("paths", sources=[plan_resume])

@@ -13,7 +13,7 @@ import msgspec
 from evo.budget import UNITS, Ledger, check_budget
 from evo.concurrency import find_preset
 from evo.configuration import LOCAL, Goal, Settings, split_settings
-from evo.handle import Control, Plan, in_background, in_foreground
+from evo.handle import Control, Plan, begin, verb
 from evo.journal import LogError, unused
 from evo.live import describe, play
 from evo.llm.client import EndpointRefused
@@ -284,6 +284,8 @@ def plan_sweep(
     run of it is an allocation as of `evo.allocate_live`, the k-th of whose K arms has the seed
     K times the run's plus k, so that policies are compared over the same arms.
 
+    The sweep says how it stands, `.summary`; `replay.load_sweep(...)` makes a frame of it.
+
     Args:
         space: Fields and values, see `evo.sweeping.space`; or a sweep.toml; or a sweep's folder,
             which goes on and takes a budget and settings alone.
@@ -304,15 +306,10 @@ def plan_sweep(
         rounds: Pulls of allocations, likewise; None: 64.
         **options: See `make_header` and `Settings`.
 
-    Returns:
-        The sweep, at its end: `.summary`; `replay.load_sweep(...)` makes a frame of it. Of
-        `start_sweep`, the handle of the work in the background.
-
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another sweep.
         LogBusyError: Another process works on it.
         EndpointDown: The endpoint does not answer; the sweep can go on later.
-        KeyboardInterrupt: Ctrl-C; it is paused.
     """
     settings, fields = split_settings(options)
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
@@ -372,5 +369,5 @@ def _plan(
     return Plan([folder], work, many=True)
 
 
-sweep = in_foreground("sweep", plan_sweep)
-start_sweep = in_background("start_sweep", plan_sweep)
+sweep = verb("sweep", plan_sweep, Plan.do)
+start_sweep = verb("start_sweep", plan_sweep, begin)
