@@ -29,15 +29,17 @@ if (!window.replayPage) {
     }
   });
 
-  // Enter on a row chooses it; Enter or a double click on a list of files presses its first button.
+  // Enter on a row chooses it; Enter or a double click on an entry of a list of files opens it: its
+  // name is told, because the kernel may hear of a choice later than of a pressed button.
   for (const kind of ["dblclick", "keydown"]) {
     document.addEventListener(kind, (event) => {
       if (kind === "keydown" && event.key !== "Enter") return;
       if (kind === "keydown" && event.target.matches(rows)) event.target.cells[0].click();
-      if (event.target.closest(".replay-picker .widget-select")) {
-        const button = event.target.closest(".replay-picker").querySelector("button");
-        setTimeout(() => button.click(), 200); // the kernel hears of the choice before
-      }
+      const list = event.target.closest(".replay-picker .widget-select select");
+      if (!list?.selectedOptions.length) return;
+      const asked = list.closest(".replay-picker").querySelector(".widget-text input");
+      asked.value = decodeURIComponent(list.selectedOptions[0].dataset.value);
+      asked.dispatchEvent(new Event("input", { bubbles: true }));
     }, true);
   }
 }

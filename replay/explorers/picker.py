@@ -65,6 +65,8 @@ class Picker:
         )
         self._recent.observe(self._reopen, "value")
         self.entries = ipywidgets.Select(rows=10, tooltip="Folders and files", **look)
+        self._asked = ipywidgets.Text(layout={"display": "none"})  # see page.js
+        self._asked.observe(self._enter_asked, "value")
         self._below = ipywidgets.VBox()
         buttons = row(
             [
@@ -73,9 +75,10 @@ class Picker:
             ]
         )
         self.widget = ipywidgets.VBox(
-            [self._place, self._recent, self.entries, buttons, self._status, self._below],
+            [self._place, self._recent, self.entries, self._asked, buttons, self._status,
+             self._below],
             layout={"max_width": "100%"},
-        )
+        )  # fmt: skip
         self.widget.add_class("replay-picker").add_class("replay-explorer")
         self._list()
 
@@ -87,6 +90,12 @@ class Picker:
         else:
             self._where = chosen.resolve()
             self._list()
+
+    def _enter_asked(self, change: Any) -> None:
+        """Enter the entry with this label, and be ready for the next."""
+        if (name := dict(self.entries.options).get(change["new"])) is not None:
+            self._asked.value, self.entries.value = "", name
+            self.enter()
 
     def _reopen(self, change: Any) -> None:
         if change["new"]:

@@ -246,7 +246,8 @@ def verdicts(
         )  # fmt: skip
         hits.mark(ax, box, f"{row['claim']}\n{verdict}, n = {row['n']} runs")
     style.label_rows(ax, [shorten(each, 60, placeholder=" …") for each in rows])
-    names = ["\n".join(map(str, each)).replace("_", " ") for each in across]
+    parts = [[str(part).replace("_", " ") for part in each] for each in across]
+    names = ["\n".join("\n".join(wrap(part, 15)) for part in each) for each in parts]
     ax.set_xticks(range(len(across)), names)
     ax.xaxis.tick_top()
     ax.set_xlim(-0.5, len(across) - 0.5)

@@ -17,7 +17,7 @@ def runs(seed, n=10, rounds=8):
 
 def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
     found = compete(runs(1), {"ucb1": "ucb1"}, **SMALL)
-    for table in (found.curves, found.effects, found.regrets, found.pulls):
+    for table in (found.curves, found.effects, found.regrets, found.pulls, found.times):
         known = table["low"].notna()
         assert known.any()
         assert (table.loc[known, "coverage"] < 0.95).all()  # five pools of two

@@ -212,10 +212,14 @@ def test_facets_of_rows_share_their_names_and_their_legend():
     assert seen == [True, False]
 
 
-def test_facets_of_heatmaps_name_their_colours_once(grid):
-    figure = plots.facets(["one", "two"], lambda _, ax: plots.heatmap(grid, ax=ax))
-    bars = [ax.get_ylabel() for ax in figure.axes[2:]]
-    assert bars == ["", "mean best fitness"]
+def test_facets_of_heatmaps_name_their_colours_once_and_can_be_read_on_a_narrow_page(grid):
+    figure = plots.facets(["one", "two", "three"], lambda _, ax: plots.heatmap(grid, ax=ax))
+    bars = [ax.get_ylabel() for ax in figure.axes[3:]]
+    assert bars == ["", "", "mean best fitness"]
+    replay.show(figure)
+    assert not complaints(figure)
+    shown = 715 / figure.get_figwidth() / 72  # pixels of a point where JupyterLab has 900
+    assert min(text.get_fontsize() for ax in figure.axes for text in texts(ax)) * shown > 9
 
 
 def test_verdicts_are_coloured_and_only_those_that_apply():
@@ -225,6 +229,8 @@ def test_verdicts_are_coloured_and_only_those_that_apply():
     kinds = ("holds", "fails", "undetermined")
     assert found == dict(zip([(0, 0), (1, 0), (0, 1)], map(VERDICTS.get, kinds), strict=True))
     assert [each.get_text() for each in ax.get_xticklabels()] == ["a", "b"]
+    long = [made_ledger().assign(source=f"a_model-of-{k}b-parameters") for k in range(4)]
+    assert not complaints(plots.verdicts(pd.concat(long)).get_figure())
 
 
 def test_pulls_and_references_lie_where_they_were_made():
