@@ -28,7 +28,7 @@ Cost = Literal["generation", "calls", "tokens", "flops", "dollars", "seconds"]
 COSTS: dict[Cost, tuple[str, tuple[str, ...]]] = {
     "generation": ("generation", ()),
     "calls": ("LLM calls so far", ("n_calls",)),
-    "tokens": ("prompt and completion tokens so far", ("prompt_tokens", "completion_tokens")),
+    "tokens": ("tokens so far", ("prompt_tokens", "completion_tokens")),
     "flops": ("FLOPs so far", ("flops",)),
     "dollars": ("dollars so far", ("dollars",)),
     "seconds": ("wall time so far (s)", ("seconds",)),
