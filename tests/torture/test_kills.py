@@ -25,7 +25,8 @@ VERBS = {
     "allocate": ["allocate", "mmd", "--policy", "ucb1", "--arms", "3", "--rounds", "12", "-N", "4"],
     "sweep": ["sweep", "{toml}"],
     "select": ["select", "mmd", "--vary", "children=3,4", "-T", "5", "--seeds", "3:6"],
-    "texts": ["run", "wp", "--instances", "7", "--seeds", "3:5", "-T", "4", "-N", "3", "--resume"],
+    # One run: calls on instances are keyed by the text alone.
+    "texts": ["run", "wp", "--instances", "7", "--seeds", "3:4", "-T", "9", "-N", "3", "--resume"],
     "protocol": ["run", "--protocol", "{toml}"],
 }
 FILES = {"sweep": """
