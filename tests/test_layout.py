@@ -125,7 +125,7 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
             assert not callable(getattr(public, name.split(".")[1])), name
 
 
-CAPS = {"evo": 23_750, "replay": 17_690, "tests": 24_560}
+CAPS = {"evo": 23_100, "replay": 17_650, "tests": 24_500}
 """Lines of Python and JavaScript at most."""
 
 

@@ -111,7 +111,8 @@ class AllocationPicture:
 
     def _set_up(self, view: AllocationView, width: int) -> None:
         for ax in (self._curves, self._pulls, self._times, self._effects):
-            ax.clear()
+            if self.moving:
+                ax.clear()
             style.prepare(ax, self.theme)
         names = list(view.played)
         self._notes: list[Any] = []  # how far intervals hold depends on K, which moves

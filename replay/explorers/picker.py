@@ -13,9 +13,9 @@ from replay.explorers.widgets import (
     button,
     close_previous,
     close_tree,
+    control,
     page_script,
     row,
-    sized,
     spoken,
 )
 from replay.style import Theme
@@ -58,13 +58,10 @@ class Picker:
         self._shown: Any = None
         self._where = Path(root).resolve()
         self._place, self._status = ipywidgets.HTML(), ipywidgets.HTML()
-        look = sized()
-        look["layout"]["max_width"] = "810px"
-        self._recent = ipywidgets.Dropdown(
-            options=["", *map(str, RECENT)], description="Recent", **look
-        )
+        self._recent = control("Dropdown", "Recent", options=["", *map(str, RECENT)])
         self._recent.observe(self._reopen, "value")
-        self.entries = ipywidgets.Select(rows=10, tooltip="Folders and files", **look)
+        self.entries = control("Select", "", tip="Folders and files", rows=10)
+        self._recent.layout.max_width = self.entries.layout.max_width = "810px"
         self._asked = ipywidgets.Text(layout={"display": "none"})  # see page.js
         self._asked.observe(self._enter_asked, "value")
         self._below = ipywidgets.VBox()

@@ -14,7 +14,7 @@ from replay.explorers.run_data import Hop, RunData, RunView, look_at
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Sentence, Settings, Subject, call
-from replay.explorers.widgets import button, choice, close_tree, counter, row, sized
+from replay.explorers.widgets import button, choice, close_tree, control, counter, row
 from replay.reading import Source, find_logs
 from replay.style import Theme
 
@@ -71,11 +71,10 @@ class RunBrowser(Explorer):
         self._facts = ipywidgets.HTML(layout={"overflow": "auto"})
         self._pages = {title: ipywidgets.HTML() for title in ("Diff", *PAGES)}
         self._kind = choice("List", [LINEAGE, EVERY, *STATUSES], tip="What it shows")
-        self._search = ipywidgets.Text(
-            description="Search", placeholder="in programs and errors", continuous_update=False,
-            **sized(),
-        )  # fmt: skip
-        self._list = ipywidgets.Select(rows=12, tooltip="Programs", **sized())
+        self._search = control(
+            "Text", "Search", placeholder="in programs and errors", continuous_update=False
+        )
+        self._list = control("Select", "", tip="Programs", rows=12)
         self._listing = False
         subject = Subject(
             name="run",

@@ -333,13 +333,10 @@ class Explorer:
             with contextlib.suppress(ValueError):
                 settings = subject.adjust(name, {**now, name: value})
                 if self._kept.get(settings) is None and still():
-                    self._draw_ahead(settings, subject.view(settings, True), still)
-
-    def _draw_ahead(self, settings: Settings, view: View, still: Callable[[], bool]) -> None:
-        """Keep the picture of settings that are likely to come, if only what moves is other."""
-        with self._lock:
-            if still() and not self._canvas.fresh(view):  # else moved again, or closed
-                self._make(settings, view, keep=True)
+                    view = subject.view(settings, True)
+                    with self._lock:  # of what is likely to come, what only moves is kept
+                        if still() and not self._canvas.fresh(view):
+                            self._make(settings, view, keep=True)
 
     def _code_of(self, settings: Settings) -> str:
         """See `code`."""

@@ -22,46 +22,38 @@ WIDE = "line-height:1.4"
 """Style of text under a picture."""
 
 
-def choice(label: str, options: Sequence[Any], *, tip: str) -> Any:
-    """A drop-down list; it begins with the first."""
+def control(kind: str, label: str, *, tip: str | None = None, **how: Any) -> Any:
+    """A control with its label, as wide as its track; it begins with its first or least value."""
     import ipywidgets
 
-    return ipywidgets.Dropdown(options=list(options), description=label, tooltip=tip, **sized())
+    look = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
+    return getattr(ipywidgets, kind)(description=label, tooltip=tip, **look, **how)
+
+
+def choice(label: str, options: Sequence[Any], *, tip: str) -> Any:
+    """A drop-down list."""
+    return control("Dropdown", label, tip=tip, options=list(options))
 
 
 def slider(label: str, options: Sequence[Any], *, tip: str) -> Any:
-    """A slider over listed values; it begins with the first."""
-    import ipywidgets
-
-    return ipywidgets.SelectionSlider(
-        options=list(options), description=label, tooltip=tip, **sized()
-    )
+    """A slider over listed values."""
+    return control("SelectionSlider", label, tip=tip, options=list(options))
 
 
 def counter(label: str, least: int, most: int, *, tip: str) -> Any:
-    """A slider over whole numbers; it begins with the least."""
-    import ipywidgets
-
-    return ipywidgets.IntSlider(least, least, most, description=label, tooltip=tip, **sized())
+    """A slider over whole numbers."""
+    return control("IntSlider", label, tip=tip, value=least, min=least, max=most)
 
 
 def entry(label: str, value: float, bounds: tuple[float, float], step: float, *, tip: str) -> Any:
     """A field for a number."""
-    import ipywidgets
-
-    return ipywidgets.BoundedFloatText(
-        value=value, min=bounds[0], max=bounds[1], step=step, description=label, tooltip=tip,
-        **sized(),
-    )  # fmt: skip
+    low, high = bounds
+    return control("BoundedFloatText", label, tip=tip, value=value, min=low, max=high, step=step)
 
 
 def several(label: str, options: Sequence[Any], rows: int, *, tip: str) -> Any:
     """A list from which several can be chosen."""
-    import ipywidgets
-
-    return ipywidgets.SelectMultiple(
-        options=options, rows=rows, description=label, tooltip=tip, **sized()
-    )
+    return control("SelectMultiple", label, tip=tip, options=options, rows=rows)
 
 
 def toggles(label: str, options: Sequence[str], *, most: int) -> Any:
@@ -192,11 +184,6 @@ def page_script() -> str:
     lines = (line for line in script.splitlines() if not line.strip().startswith("//"))
     code = html.escape("\n".join(lines), quote=True)
     return f"<img alt='' hidden src='data:,' onerror=\"{code}\">"
-
-
-def sized() -> dict[str, Any]:
-    """A control fills its track."""
-    return {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 
 
 def spoken(text: str, role: str = "status") -> str:

@@ -66,14 +66,6 @@ def test_coarse_while_it_moves_and_full_at_rest(explorer):
     assert "replicates=1000" in explorer.code
 
 
-def test_the_few_replicates_of_a_moving_slider_are_the_first_of_the_many(frame):
-    pools = Pools(frame[frame["children"] == 2])
-    few, many = (
-        pools.play("thompson", (), 4, 30, "best_fitness", count).replay for count in (50, 400)
-    )
-    assert np.array_equal(few.pulls, many.pulls[:50])
-
-
 def test_only_parameters_of_chosen_policies_are_shown(explorer):
     explorer.controls["policies"].value = ("exp3p",)
     shown = {

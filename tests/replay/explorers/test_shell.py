@@ -43,16 +43,6 @@ def test_the_picture_follows_a_control(explorer):
     assert explorer.words.startswith("toy, chain: T = 16")
 
 
-def test_only_moving_artists_are_drawn_but_all_is_as_if_drawn_anew(explorer):
-    explorer.controls["generations"].value = 8
-    explorer.settle()
-    blitted = np.asarray(Image.open(io.BytesIO(explorer.png))).astype(int)
-    explorer._canvas.forget()
-    explorer._update(coarse=False)
-    anew = np.asarray(Image.open(io.BytesIO(explorer.png))).astype(int)
-    assert np.abs(blitted - anew).max() <= 1
-
-
 @pytest.mark.parametrize("name", ["budget", "allocation"])
 def test_a_picture_at_rest_is_the_one_drawn_from_scratch(frame, name):
     make = getattr(explorers, f"explore_{name}")
