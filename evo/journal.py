@@ -215,6 +215,8 @@ def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
                 yield from blocks
             elif not start:  # compressed logs are finished: nothing is ever added
                 yield from _decompressed(path, blocks, size)
+    except IsADirectoryError:
+        raise LogError(f"{path}: a folder, no log; name the logs in it, *.jsonl") from None
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
 

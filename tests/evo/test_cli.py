@@ -49,6 +49,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
         (["resume", "nowhere.jsonl"], "nowhere.jsonl"),
         (["show", "README.md"], "not a log of evo"),
+        (["show", "."], ".: a folder, no log; name the logs in it, *.jsonl"),
         (["allocate", "mmd", "--policy", "luck"], "expected a policy"),
         (["allocate", "mmd", "--policy", "ucb1", "--set", "c"], "expected NAME=NUMBER"),
         (
