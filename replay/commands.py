@@ -240,7 +240,7 @@ def plan(
     for group in parts:
         made = make(
             group.tables.generations, budget=budget, children=group.tables.children, costs=cost,
-            tau=tau, best=best, seed=seed,
+            tau=tau, best=best, seed=seed or 0,
         )  # fmt: skip
         print(made)
         if not group.is_llm:

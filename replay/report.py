@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from evo.records import STATUSES
+from replay.costs import REPORTED
 from replay.effects import time_to_threshold
 from replay.frames import FAILURES
 from replay.intervals import FloatArray, interval
-from replay.logs import REPORTED, Tables
+from replay.logs import Tables
 from replay.tables import CELLS, Cell, Section, estimate, exact, stack, title
 
 if TYPE_CHECKING:
