@@ -17,6 +17,7 @@ from evo.records import Attempt
 if TYPE_CHECKING:
     import httpx2
 
+_MOST_NESTED = 100  # objects and lists in usage; what is deeper no log can hold
 _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 402, 403, 404, 405, 410})
 
@@ -48,7 +49,8 @@ def read_answer(response: httpx2.Response, latency: float) -> Answer:
         message = choice["message"]
         reply, finish_reason = message.get("content"), choice.get("finish_reason")
         reasoning = message.get("reasoning_content") or message.get("reasoning")
-        usage = json.loads(stated)  # verbatim, but what no log can hold
+        nested = stated.count(b"{") + stated.count(b"[")
+        usage = json.loads(stated) if nested < _MOST_NESTED else None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         words = f"the answer is no chat completion: {content.decode('utf-8', 'replace')}"
         wrong = Attempt(status="error", latency=latency, http_status=status, error=words)

@@ -179,6 +179,13 @@ def test_any_body_is_read_without_an_exception(body, status):
     assert msgspec.json.encode(Known("", "key").without_key(answer.attempt))  # as a log does
 
 
+def test_usage_that_no_log_can_hold_is_left_out():
+    nested = b'{"a":' * 200 + b"1" + b"}" * 200
+    body = b'{"choices": [{"message": {"content": "hi"}}], "usage": ' + nested + b"}"
+    answer = read_answer(httpx2.Response(200, content=body), 0.1)
+    assert (answer.reply, answer.attempt.usage) == ("hi", None)
+
+
 # --- time
 
 

@@ -81,15 +81,11 @@ def test_an_evaluator_that_fails_by_itself_stops_before_the_first_call(
 
 
 def test_an_initial_program_that_fails_is_only_said(tmp_path: Path) -> None:
-    (tmp_path / "initial_program.py").write_text("def f():\n    raise KeyError('mine')\n")
-    (tmp_path / "evaluator.py").write_text(
-        "import importlib.util as u\n"
-        "def evaluate(path):\n"
-        "    spec = u.spec_from_file_location('p', path)\n"
-        "    module = u.module_from_spec(spec)\n"
-        "    spec.loader.exec_module(module)\n"
-        "    return {'combined_score': module.f()}\n"
+    evaluator = (
+        "import runpy\n"
+        "def evaluate(path):\n    return {'combined_score': runpy.run_path(path)['f']()}\n"
     )
+    folder = write_task(tmp_path / "t", "def f():\n    raise KeyError('mine')\n", evaluator)
     with pytest.warns(UserWarning, match="the initial program is 'error'.*KeyError"):
-        log = evo.run(tmp_path, generations=1, children=1, log=tmp_path.parent / "r.jsonl", **QUIET)
+        log = evo.run(folder, generations=1, children=1, log=tmp_path / "r.jsonl", **QUIET)
     assert log.finished
