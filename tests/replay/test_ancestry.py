@@ -3,8 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from samples import write_sample
 
 import replay
@@ -12,23 +10,10 @@ from evo.log import read_log
 from evo.upkeep import compact
 from replay.ancestry import MOST_LINES, compare_programs, parent_of, program_of
 
-texts = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=12).map("\n".join)
-
 
 @pytest.fixture
 def log(tmp_path: Path):
     return read_log(write_sample(tmp_path / "a.jsonl", generations=6, children=4, seed=3))
-
-
-@given(texts, texts)
-def test_a_diff_takes_the_parent_to_the_child(before: str, after: str) -> None:
-    lines = compare_programs(before, after, context=1_000)
-    body = [line for line in lines if not line.startswith("@@")]
-    if not lines:
-        assert before.splitlines() == after.splitlines()
-        return
-    assert [line[1:] for line in body if line[0] in " -"] == before.splitlines()
-    assert [line[1:] for line in body if line[0] in " +"] == after.splitlines()
 
 
 def test_programs_of_any_length_take_little_time() -> None:
