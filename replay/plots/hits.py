@@ -13,9 +13,11 @@ import struct
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from replay.style import figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,12 +98,12 @@ def forget(figure: Figure) -> None:
 
 def mark(ax: Axes, box: tuple[float, float, float, float], text: str, key: Hashable = None) -> None:
     """Say that a box of axes, or a point, can be pointed at; see `Mark`."""
-    hits_of(_figure(ax)).marks.append(Mark(ax, box, text, key))
+    hits_of(figure_of(ax)).marks.append(Mark(ax, box, text, key))
 
 
 def curve(ax: Axes, x: ArrayLike, y: ArrayLike, texts: Sequence[str], label: str = "") -> None:
     """Say that a line can be pointed at and its axes zoomed; see `Curve`."""
-    found = hits_of(_figure(ax))
+    found = hits_of(figure_of(ax))
     found.curves.append(Curve(ax, x, y, texts, label))
     if ax not in found.zoom:
         found.zoom.append(ax)
@@ -178,10 +180,6 @@ def _axes(ax: Axes, ratio: float, height: float, *, zoom: bool) -> dict[str, Any
         "words": words if all(words) else None,
         "zoom": zoom,
     }
-
-
-def _figure(ax: Axes) -> Figure:
-    return cast("Figure", ax.get_figure(root=True))
 
 
 def still(png: bytes, hits: bytes, label: str) -> str:

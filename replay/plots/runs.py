@@ -8,13 +8,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replay import style
 from replay.frames import is_stand_in
 from replay.intervals import curve_band
 from replay.plots import hits
-from replay.style import PALETTE, THEMES, Ink, Theme, look
+from replay.style import PALETTE, THEMES, FloatArray, Ink, Theme, look
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from evo import Allocation
 
-FloatArray = NDArray[np.float64]
 Cost = Literal["generation", "calls", "tokens", "flops", "dollars", "seconds"]
 
 COSTS: dict[Cost, tuple[str, tuple[str, ...]]] = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from replay import style
 from replay.plots import hits
 from replay.plots.hits import ranged
-from replay.style import THEMES, Theme, number
+from replay.style import THEMES, FloatArray, Theme, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch, Rectangle
-
-FloatArray = NDArray[np.float64]
 
 MOST_MARKERS = 32
 """Lines through more points are drawn without markers."""

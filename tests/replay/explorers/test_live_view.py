@@ -94,18 +94,6 @@ def test_a_click_shows_a_child_and_another_the_best_again(tmp_path, follow):
     assert f"Best so far: child {log.best.index}" in view.words
 
 
-@pytest.mark.slow
-def test_it_stops_a_search_in_the_background(tmp_path, follow):
-    path = tmp_path / "a.jsonl"
-    handle = evo.start("mmd", generations=500, children=2, log=path, progress=False)
-    view = follow(handle)
-    wait_until(lambda: "Under way after" in view.words and "after 0 " not in view.words)
-    view.stop_button.click()
-    assert not handle.wait(60).finished
-    wait_until(lambda: "Ended (interrupted), can be resumed" in view.words)
-    view.save(tmp_path / "view.png")
-
-
 def test_odd_logs_give_a_sentence(tmp_path, follow):
     for path in odd_logs(tmp_path):
         view = follow(path)
@@ -121,16 +109,3 @@ def test_a_log_that_goes_away_is_said(tmp_path, follow):
     wait_until(lambda: "cannot read the log" in view.words or "not exist" in view.words)
     path.write_bytes(make_log_bytes(generations=1))
     wait_until(lambda: "of 1 generations" in view.words)
-
-
-def test_closing_frees_every_widget(tmp_path):
-    from ipywidgets.widgets.widget import _instances
-
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(make_log_bytes())
-    before = set(_instances)
-    view = replay.follow(path, every=0.02)
-    assert set(_instances) - before
-    view.close()
-    view._thread.join(30)
-    assert not set(_instances) - before

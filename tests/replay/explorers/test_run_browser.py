@@ -268,17 +268,6 @@ def test_very_low_values_do_not_squeeze_the_rest(tmp_path):
     assert "below the axis" in picture._fitness.texts[0].get_text()
 
 
-def test_closing_frees_every_widget(log):
-    from ipywidgets.widgets.widget import _instances
-
-    before = set(_instances)
-    made = replay.browse(log)
-    made.hop("child", -1)
-    assert set(_instances) - before
-    made.close()
-    assert not set(_instances) - before
-
-
 def test_every_status_has_a_look():
     assert set(LOOKS) == set(STATUSES) - {"ok"}
     assert len({marker for marker, _ in LOOKS.values()}) == len(LOOKS)

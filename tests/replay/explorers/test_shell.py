@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from IPython.core import getipython
 from PIL import Image
-from synthetic_runs import chain_runs
+from samples import write_sample
+from synthetic_runs import chain_runs, sweep_runs
 
 from replay import explorers
 from replay.explorers import rest
@@ -197,15 +198,21 @@ def test_what_cannot_be_shown_is_said_and_the_picture_stays(frame):
     explorer.close()
 
 
-def test_closing_frees_every_widget(frame):
+def test_closing_frees_every_widget(frame, tmp_path):
     from ipywidgets.widgets.widget import _instances
 
     before = set(_instances)
     made = explorers.explore(frame)
     made["Allocation"].scrub("tau", [0.5, 0.6])
     made["Budget"].controls["generations"].value = 16
-    assert set(_instances) - before
-    made.close()
+    browser = explorers.browse(write_sample(tmp_path / "a.jsonl"))
+    browser.hop("child", -1)
+    view, swept = explorers.follow(tmp_path / "a.jsonl"), explorers.explore(sweep_runs())
+    swept["Sweep"].controls["where model"].value = ("a",)
+    for each in (made, browser, view, swept):
+        assert set(_instances) - before
+        each.close()
+    view._thread.join(30)
     assert not set(_instances) - before
 
 
