@@ -16,7 +16,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import msgspec
 
@@ -170,7 +170,7 @@ def open_caller(
     return client if cache is None else CachedClient(client, ResponseCache.open(Path(cache)))
 
 
-class Critic:
+class Critic(contextlib.AbstractContextManager["Critic", None]):
     """A model that scores (system prompt, query, reply) triples; many threads may share it.
 
     Nothing is opened before the first call. As `critic=` of a run it only says who scores: the
@@ -265,9 +265,6 @@ class Critic:
         with self._opening:
             self._scorer = None
             self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 from evo.log import Log, read_log
 from evo.records import Header
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")
 
 
-class Control:
+class Control(contextlib.AbstractContextManager["Control", None]):
     """What may be wished of work under way, and what it says of itself; thread-safe.
 
     As a context it is that of one piece of work: an error ends what is still under way. `stopping`
@@ -72,9 +72,6 @@ class Control:
             wish.set()
         for act in acts:
             act()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:

@@ -11,7 +11,8 @@ import math
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -275,21 +276,15 @@ class Arm:
 
         with contextlib.ExitStack() as stack:
             stack.push(over)
-            if alone:
-                for place in places:
-                    unit(place)
-                return
-            from joblib import Parallel, delayed
+            units: Iterable[None] = map(unit, places)
+            if not alone:
+                from joblib import Parallel, delayed
 
-            parallel = Parallel(
-                n_jobs=min(len(places), MAX_THREADS),
-                backend="threading",
-                return_as="generator_unordered",
-                batch_size=1,
-                pre_dispatch="all",
-            )
-            for _ in parallel(delayed(unit)(place) for place in places):
-                pass
+                how = {"backend": "threading", "batch_size": 1, "pre_dispatch": "all"}
+                threads = min(len(places), MAX_THREADS)
+                parallel = Parallel(threads, return_as="generator_unordered", **how)
+                units = parallel(delayed(unit)(place) for place in places)
+            deque(units, maxlen=0)
 
     def _tick(self, number: int) -> list[Tick]:
         """Notes the generation's time beside a child, if it was not noted just before."""

@@ -253,15 +253,14 @@ def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, f
 
 def _complete(log: Log, goal: Goal) -> EndReason | None:
     """Why nothing is left to do for a log; None: there is, be it its evaluation or its end."""
-    if log.initial is None or log.reader.torn:
-        return None
     best = log.generations[-1].best if log.generations else (0, 0)
     tested = any("check_use" in end.stats for end in log.ends)
-    if best != (0, 0) and not tested and checks_of(log.header.task):
+    untested = best != (0, 0) and not tested and checks_of(log.header.task)
+    if log.initial is None or log.reader.torn or untested:
         return None
-    improved = [g.generation for g in log.generations if g.improved]
+    improved = [0, *(g.generation for g in log.generations if g.improved)]
     done = len(log.generations)
-    return goal.reached(done, float(log.trajectory[-1]), done - max(improved, default=0))
+    return goal.reached(done, float(log.trajectory[-1]), done - improved[-1])
 
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:

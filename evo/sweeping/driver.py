@@ -38,8 +38,6 @@ from evo.sweeping.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.task import Task
 from evo.upkeep import heed_stop
 
-Subscriber = Callable[[Event], None]
-
 
 class _Session:
     """This process's work on a sweep, from beginning to end."""
@@ -270,7 +268,7 @@ def plan_sweep(
     seed: int | None = None,
     budget: Mapping[str, float] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
-    on_event: Subscriber | None = None,
+    on_event: Callable[[Event], object] | None = None,
     base: Mapping[str, Any] | None = None,
     generations: int | None = None,
     arms: int | None = None,
@@ -342,7 +340,7 @@ def _plan(
     design: Design,
     budget: Mapping[str, float] | None,
     settings: Settings,
-    on_event: Subscriber | None,
+    on_event: Callable[[Event], object] | None,
     *,
     own: bool = True,
 ) -> Plan[Sweep]:
