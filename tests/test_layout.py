@@ -125,7 +125,7 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
             assert not callable(getattr(public, name.split(".")[1])), name
 
 
-CAPS = {"evo": 23_100, "replay": 17_650, "tests": 24_640}
+CAPS = {"evo": 23_030, "replay": 17_650, "tests": 24_640}
 """Lines of Python and JavaScript at most."""
 
 
