@@ -414,7 +414,8 @@ def go_on(
         return stack.enter_context(Writer.create(path, begin)), [begin]
     with ExitStack() as undo:
         writer = undo.enter_context(Writer.claim(path, wait=wait))
-        reader = Reader(path, decoder, first=begin and type(begin), what=what)
+        first = None if begin is None else type(begin)
+        reader = Reader(path, decoder, first=first, what=what)
         records = list(reader.follow())
         writer.cut(reader.length)
         stack.push(undo.pop_all())
