@@ -150,7 +150,11 @@ class _Run:
             return Brought(job, known, end)
         if not self._may_begin():
             return Brought(job, known, self.end)
-        # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal.
+        # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
+        # and an endpoint that nobody named is missed before it.
+        self.resources.caller(job.header)
+        if job.header.critic is not None:
+            self.resources.caller(job.header.critic)
         session = session_line(self.resources, job.goal)
         if job.named:
             session = msgspec.structs.replace(session, model=job.header.model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ import evo
 from evo.configuration import default_path, differences, find_run, make_header
 from evo.handle import Control
 from evo.journal import encode_line, write_new
+from evo.llm.client import EndpointMissing
 from evo.log import kept_value, read_log
 from evo.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.rounds import read_journal
@@ -34,6 +36,17 @@ def test_a_generation_counts_the_time_of_earlier_sessions(tmp_path: Path) -> Non
     assert again.children[0] == child
     assert 11.4 < (again.generations[0].seconds or 0.0) < 60
     assert again.seconds_under_way == 0.0
+
+
+@pytest.mark.parametrize("options", [{"model": "gpt-4.1"}, {"drafts": 2, "critic": "gpt-4.1"}])
+def test_an_endpoint_that_nobody_named_is_said_before_a_log_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "LLM_API_BASE", "LLM_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(EndpointMissing, match="no endpoint is known"):
+        evo.run("mmd", log=tmp_path / "a.jsonl", **options, **QUIET)
+    assert not (tmp_path / "a.jsonl").exists()
 
 
 def test_improving_children_keep_their_constructions(tmp_path: Path) -> None:
