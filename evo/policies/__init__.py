@@ -13,25 +13,36 @@ from __future__ import annotations
 from typing import Any
 
 from evo.plugins import find_named, name_in, plugged_in
-from evo.policies import bandits, exp3
-from evo.policies.bandits import UCB1
+from evo.policies.bandits import (
+    UCB1,
+    BestArm,
+    DiscountedUCB,
+    EpsilonGreedy,
+    Random,
+    RoundRobin,
+    Single,
+    SuccessiveHalving,
+    Thompson,
+    ThompsonNIG,
+)
 from evo.policies.base import BasePolicy, IndexPolicy, Policy, PolicyClass, PolicyWarning, Rng
 from evo.policies.draws import Draws
+from evo.policies.exp3 import EXP3IX, EXP3P, EXP3Mixed
 
 POLICIES: dict[str, PolicyClass] = {
-    "random": bandits.Random,
-    "round_robin": bandits.RoundRobin,
-    "single": bandits.Single,
-    "epsilon_greedy": bandits.EpsilonGreedy,
-    "ucb1": bandits.UCB1,
-    "discounted_ucb": bandits.DiscountedUCB,
-    "exp3p": exp3.EXP3P,
-    "exp3ix": exp3.EXP3IX,
-    "exp3_mixed": exp3.EXP3Mixed,
-    "thompson": bandits.Thompson,
-    "thompson_nig": bandits.ThompsonNIG,
-    "best_arm": bandits.BestArm,
-    "successive_halving": bandits.SuccessiveHalving,
+    "random": Random,
+    "round_robin": RoundRobin,
+    "single": Single,
+    "epsilon_greedy": EpsilonGreedy,
+    "ucb1": UCB1,
+    "discounted_ucb": DiscountedUCB,
+    "exp3p": EXP3P,
+    "exp3ix": EXP3IX,
+    "exp3_mixed": EXP3Mixed,
+    "thompson": Thompson,
+    "thompson_nig": ThompsonNIG,
+    "best_arm": BestArm,
+    "successive_halving": SuccessiveHalving,
 }
 """Every policy by name. `functools.partial(POLICIES["ucb1"], c=0.1)` sets a parameter."""
 
@@ -56,15 +67,27 @@ def name_of(build: PolicyClass) -> str:
 
 __all__ = [
     "ALIASES",
+    "EXP3IX",
+    "EXP3P",
     "POLICIES",
     "UCB1",
     "BasePolicy",
+    "BestArm",
+    "DiscountedUCB",
     "Draws",
+    "EXP3Mixed",
+    "EpsilonGreedy",
     "IndexPolicy",
     "Policy",
     "PolicyClass",
     "PolicyWarning",
+    "Random",
     "Rng",
+    "RoundRobin",
+    "Single",
+    "SuccessiveHalving",
+    "Thompson",
+    "ThompsonNIG",
     "find_policy",
     "name_of",
 ]
