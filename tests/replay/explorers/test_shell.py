@@ -1,6 +1,8 @@
 import base64
 import dataclasses
 import io
+import subprocess
+import sys
 import time
 import types
 
@@ -276,3 +278,23 @@ def test_at_rest_the_next_steps_of_a_slider_are_computed(explorer, monkeypatch):
     assert len(seen) == drawn
     assert "generations=32" in Image.open(io.BytesIO(explorer.png)).text["Source"]
     assert explorer.words.startswith("toy, chain: T = 32")
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_an_idle_kernel_imports_what_pictures_need_and_nothing_else_does(kernel):
+    code = f"""
+import asyncio, sys
+from replay.ahead import PICTURES, prepare_pictures
+if {kernel}:
+    sys.modules["ipykernel"] = sys
+async def idle():
+    prepare_pictures()
+    assert "matplotlib" not in sys.modules  # the cell goes on first
+    while {kernel} and PICTURES[-1] not in sys.modules:
+        await asyncio.sleep(0.05)
+prepare_pictures()
+asyncio.run(idle())
+print(sorted(set(PICTURES) & set(sys.modules)) == sorted(PICTURES), "matplotlib" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == [str(kernel)] * 2, done.stderr
