@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.cost import cost_of_children
+from evo.cost import cost_of_calls
 from evo.journal import LogError
 from evo.log import Log, read_log
 from replay.explorers.run_browser import HEARS, browse_code
@@ -51,7 +51,7 @@ class Progress(RunView):
         done = f"{len(log.generations)} of {log.goal} generations"
         if under_way > 0:
             done += f" and {under_way} of {N} children of the next"
-        cost = cost_of_children(log.calls, log.header.model, log.header.sampling)
+        cost = cost_of_calls(log.calls, log.header)
         tokens = "tokens unknown"
         if cost.prompt_tokens is not None and cost.completion_tokens is not None:
             tokens = f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f} tokens"

@@ -1,12 +1,15 @@
 import re
 import time
 
+import msgspec
 import pytest
 from odd_logs import odd_logs
 from samples import make_log_bytes
 
 import evo
 import replay
+from evo.cost import cost_of_calls
+from evo.journal import encode_line
 from evo.upkeep import stop_file
 
 
@@ -75,6 +78,20 @@ def test_time_and_cost_left_go_by_what_a_generation_took(tmp_path, follow, done)
         float, re.search(r", ([\d.]+) h; at this pace ([\d.]+) h left", words).groups()
     )
     assert more == pytest.approx(hours * (4 - done) / done, rel=1e-3, abs=0.1)
+
+
+def test_a_critics_calls_cost_what_its_own_prices_say(tmp_path, follow):
+    path = tmp_path / "a.jsonl"
+    log = evo.run(
+        "mmd", model="offline-2", drafts=2, critic="offline-2", generations=1, children=1,
+        log=path, progress=False,
+    )  # fmt: skip
+    model, dear = (evo.Model(name=str(p), input_price=p, output_price=p) for p in (1.0, 1000.0))
+    critic = msgspec.structs.replace(log.header.critic, model=dear)
+    header = msgspec.structs.replace(log.header, model=model, critic=critic)
+    _, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([encode_line(header), *rest]))
+    assert f"${cost_of_calls(log.calls, header).dollars:.4f}" in follow(path).words
 
 
 def test_a_click_shows_a_child_and_another_the_best_again(tmp_path, follow):
