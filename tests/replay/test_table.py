@@ -1,3 +1,4 @@
+import gc
 import gzip
 import random
 
@@ -56,6 +57,7 @@ def test_load_agrees_with_the_log(tmp_path):
     np.testing.assert_array_equal(frame["best_fitness"], log.trajectory)
     assert frame["generation"].tolist() == list(range(6))
     assert frame["n_calls"].tolist() == [0, 4, 4, 4, 4, 4]
+    assert frame["prompt_tokens"][0] == 0
     ok = [o.generation for o in log.outcomes if o.evaluation.status == "ok"]
     assert frame["n_ok"].tolist() == [1, *(ok.count(g) for g in range(1, 6))]
     assert set(frame["task"]) == {"min_max_distance"}
@@ -170,6 +172,20 @@ def test_matrices_are_in_order_of_runs_and_end_in_nan(tmp_path):
     costs = replay.cost_matrices(frame)
     assert {cost.shape for cost in costs.values()} == {matrix.shape}
     assert costs["calls"][0].tolist() == [0, 3, 3, 3, 3]
+    apart = pd.concat([replay.load(tmp_path / f"{name}.jsonl").assign(run="x") for name in "ba"])
+    assert {cost.shape for cost in replay.cost_matrices(apart).values()} == {matrix.shape}
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_the_collector_of_cycles_is_as_it_was_after_reading(tmp_path, collecting):
+    path = write_sample(tmp_path / "a.jsonl")
+    try:
+        if not collecting:
+            gc.disable()
+        replay.load(path)
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()
 
 
 def test_tables_read_once_are_the_tables_read_apart(tmp_path):
@@ -349,7 +365,9 @@ def test_calls_of_a_critic_and_drafts_that_were_not_evaluated_cost(tmp_path):
     )
     usage = {"prompt_tokens": 100, "completion_tokens": 10}
     made = (Attempt(status="ok", latency=1.0, usage=usage),)
+    free = (Attempt(status="ok", latency=0.0, usage=usage, cached=True),)
     more = [
+        Reply(generation=2, index=1, attempts=free, draft=2),
         Reply(generation=2, index=0, attempts=made, draft=1),
         CriticCall(generation=2, program="0" * 16, index=0, attempts=made, score=0.5),
     ]
@@ -358,7 +376,8 @@ def test_calls_of_a_critic_and_drafts_that_were_not_evaluated_cost(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", changed(lines, Header, critic=critic))
     log, frame = read_log(path), replay.load(path)
     cost = cost_of_calls(log.calls, log.header)
-    assert frame["n_calls"].sum() == len(log.calls) == 8
+    assert frame["n_calls"].sum() == len(log.calls) == 9
+    assert (replay.attempts(path)["index"] == -1).sum() == len(more)
     assert frame["tokens"].sum() == cost.tokens
     assert frame["dollars"].sum() == pytest.approx(cost.dollars)
     plain = replay.load(write_lines(tmp_path / "b.jsonl", lines))
