@@ -52,17 +52,19 @@ class Progress(RunView):
         if under_way > 0:
             done += f" and {under_way} of {N} children of the next"
         cost = cost_of_calls(log.calls, log.header)
+        of = (log.header, log.header.critic)
+        is_llm = any(each.model.is_llm for each in of if each is not None)
         tokens = "tokens unknown"
         if cost.prompt_tokens is not None and cost.completion_tokens is not None:
             tokens = f"{cost.prompt_tokens:,.0f} + {cost.completion_tokens:,.0f} tokens"
         dollars = "cost unknown" if cost.dollars is None else f"${cost.dollars:.4f}"
-        if not log.header.model.is_llm:
+        if not is_llm:
             dollars = "no LLM, no cost"
         elapsed = "" if self.seconds is None else f", {_span(self.seconds)}"
         left = (log.goal - len(log.generations)) / max(len(log.generations), 1)
         if self.seconds and log.generations and left > 0 and not log.ended:
             elapsed += f"; at this pace {_span(left * self.seconds)} left"
-            if cost.dollars and log.header.model.is_llm:
+            if cost.dollars and is_llm:
                 elapsed += f" and ${left * cost.dollars:.4f}"
         return (
             f"{_state(log)} after {done}: {tokens}, {dollars}{elapsed}. "

@@ -2,7 +2,7 @@ import html
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from replay.markup import clean, difference, program
@@ -35,9 +35,11 @@ def test_a_difference_has_what_was_added_and_removed():
     assert re.findall(r"data-sign='(.)'", shown) == ["-", "+"]
     with pytest.raises(ValueError, match="too long"):
         difference("a\n" * 6000, AFTER)
+    assert "<b>" not in difference("<b>" * 30_000, "<b>")[0]  # too long for colours
 
 
-@given(st.text(alphabet=st.sampled_from("'\"#\\\n<>&rb def0x\u202e"), max_size=60))
+@example("\x1f")
+@given(st.text(alphabet=st.sampled_from("'\"#\\\n<>&rb def0x\u202e\x1f"), max_size=60))
 def test_whatever_a_program_is_it_stays_text(text):
     shown = [html.unescape(clean(line)) for line in text.splitlines()]
     assert text_of(program(text)) == shown

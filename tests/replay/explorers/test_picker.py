@@ -39,9 +39,9 @@ def test_it_goes_in_and_up(picker):
     picker.entries.value = "mine"
     picker.enter()
     assert len([name for name in names(picker) if name.endswith(".jsonl")]) == 3
-    picker.entries.value = ".."
-    picker.enter()
+    picker._asked.value = "../ (one up)"  # as the page tells of Enter on the list
     assert "mine" in names(picker)
+    assert picker._asked.value == ""
 
 
 def test_what_is_opened_is_the_frame_of_load(picker, logs):
@@ -50,6 +50,7 @@ def test_what_is_opened_is_the_frame_of_load(picker, logs):
     assert picker.frame.equals(replay.load(logs / "mine"))
     assert picker.path == logs / "mine"
     assert picker._shown.widget.children[0].children  # the first tab is not empty
+    assert picker._recent.options[1] == str(logs / "mine")
 
 
 def test_a_folder_without_runs_is_a_sentence(picker, logs):

@@ -12,11 +12,12 @@ import replay
 from evo.log import keep_value, read_log
 from evo.records import STATUSES, Child, Evaluation, Generation
 from evo.upkeep import compact
+from replay.ancestry import program_of
 from replay.explorers import run_text as texts
 from replay.explorers.run_browser import HOPS
 from replay.explorers.run_data import RunData, look_at
 from replay.explorers.run_picture import LOOKS, RunPicture
-from replay.markup import clean
+from replay.markup import clean, difference
 
 NASTY = "<script>alert('x')</script>\n# \u202egnp.exe & \x1b[31m"
 
@@ -91,8 +92,12 @@ def test_the_list_shows_the_lineage_and_finds_texts(browser, log):
     assert browser._list.value == browser.place
     browser._list.value = improving[1]
     assert browser.place == improving[1]
+    _, added, removed = difference(program_of(log, (0, 0)), log.child(*improving[1]).program)
+    said = f"{added} lines added, {removed} removed, against the initial program."
+    assert said in browser._status.value  # what it changed is announced
     browser._kind.value = "error"
     failed = [(o.generation, o.index) for o in log.outcomes if o.evaluation.status == "error"]
+    assert f"The list shows {len(failed)} programs" in browser._status.value
     assert [place for _, place in browser._list.options if place] == failed
     browser._kind.value = "every program"
     wanted = log.children[5].program.splitlines()[-1]

@@ -7,6 +7,7 @@ from synthetic_runs import sweep_runs
 import replay
 from replay.explorers import explore_sweep
 from replay.explorers.sweep import FIGURES, Filters
+from replay.intervals import measured
 from replay.sweeps import by_configuration, main_effects
 
 
@@ -125,8 +126,12 @@ def test_runs_that_are_not_over_are_counted(frame):
     assert "60 of 120 runs completed" in made.words
     assert "30 failed" in made.words
     assert "30 pending" in made.words
+    assert "no interval, n = 2 seeds" in made.words
     made.controls["where seed"].value = ("3",)
     assert "0 of 120 runs completed, 30 pending." in made.words
+    made.close()
+    made = explore_sweep(sweep_runs(3, 10))
+    assert f"{100 * measured('mean', 10):.0f} % interval over 10 seeds" in made.words
     made.close()
 
 
