@@ -12,6 +12,15 @@
 Nothing outside this package imports ipywidgets. Public names: `__init__.pyi`.
 """
 
+import importlib.util
+
 import lazy_loader
+
+if importlib.util.find_spec("ipywidgets") is None:
+    raise ModuleNotFoundError(
+        "explorers need ipywidgets: pip install 'evo-replay[notebook]'; plain figures, "
+        "replay.plots, and pages, replay.site, do without",
+        name="ipywidgets",
+    )
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

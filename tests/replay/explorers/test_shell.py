@@ -298,3 +298,9 @@ print(sorted(set(PICTURES) & set(sys.modules)) == sorted(PICTURES), "matplotlib"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == [str(kernel)] * 2, done.stderr
+
+
+def test_without_ipywidgets_it_is_said_what_to_install() -> None:
+    code = "import sys; sys.modules['ipywidgets'] = None; import replay; replay.explore"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "pip install 'evo-replay[notebook]'" in done.stderr.splitlines()[-1]
