@@ -6,10 +6,8 @@ missing, never zero.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +19,7 @@ from evo.cost import TimeoutRule
 from evo.journal import LogError
 from evo.log import Log
 from evo.records import Header
-from replay.ahead import prepare_pictures
+from replay.ahead import prepare_pictures, uncollected
 from replay.costs import REPORTED, Calls, floats
 from replay.frames import GREEDY
 from replay.reading import LeanRun, Source, find_all, name_runs, read_run
@@ -187,7 +185,7 @@ def _collect(
 
         shown = tqdm(paths, desc="reading logs", unit="log", leave=False)
     prepare_pictures()
-    with _many_objects():
+    with uncollected():
         for path in shown:
             try:
                 parts.append(make(Calls(read_run(path, names[path]))))
@@ -211,18 +209,6 @@ def _collect(
     for frame in frames:
         frame.attrs["skipped"] = skipped
     return frames
-
-
-@contextlib.contextmanager
-def _many_objects() -> Iterator[None]:
-    """Without the collector of cycles, which would go through all of a log again and again."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from replay.ahead import uncollected
 from replay.explorers.canvas import DPI, Canvas, sentence_picture
 from replay.explorers.rest import Kept, Rest, next_steps
 from replay.explorers.screen import make_screen, show
@@ -114,8 +115,9 @@ class Explorer:
         self.widget.add_class("replay-explorer")
         self._hide()
         # The browser builds the widgets while the picture is drawn, or its library even loaded.
-        self._canvas = Canvas(subject.picture(self._page[0]))
-        self._update(coarse=True)
+        with uncollected():
+            self._canvas = Canvas(subject.picture(self._page[0]))
+            self._update(coarse=True)
         for name, control in self.controls.items():
             control.observe(lambda _, name=name: self._moved(name), names="value")
 
