@@ -375,7 +375,13 @@ class BudgetView:
                     f"{name.capitalize()}, T = {other.generations} and N = {other.children}: "
                     f"{other.fitness.last}{kind}."
                 )
-        return " ".join(text)
+        shown = [each for each in self.splits if each is not None]
+        limits = ["limits that hold in at least 95 %, of the probability"]
+        if not all(each.logged for each in shown):
+            limits.insert(0, "where 95 % of simulated means lie, of predictions")
+        if any(each.logged for each in shown) and self.outlook.interval != "no interval":
+            limits.insert(0, f"a {self.outlook.interval}, of logged means")
+        return " ".join([*text, f"In brackets: {'; '.join(limits)}."])
 
     def table(self) -> pd.DataFrame:
         """One row per split and generation."""

@@ -164,6 +164,7 @@ class _Drawn:
     """The artists of one curve: logged with a band, predicted dashed between dotted limits."""
 
     def __init__(self, ax: Axes, colour: str) -> None:
+        self._ax = ax
         self.band = ax.fill_between([], [], [], color=colour, alpha=0.18, lw=0, animated=True)
         [self.line] = ax.plot([], [], color=colour, lw=2.0, animated=True)
         [self.dashed] = ax.plot([], [], color=colour, lw=1.6, ls=(0, (4, 2)), animated=True)
@@ -186,7 +187,10 @@ class _Drawn:
             np.concatenate([curve.x[rest], gap, curve.x[rest]]),
             np.concatenate([curve.low[rest], gap, curve.high[rest]]),
         )
-        self.end.set_data(curve.x[-1:], curve.value[-1:])
+        low, high = self._ax.get_ylim()
+        below = curve.value[-1] < low  # the axis is for what most runs reach: point at it
+        self.end.set_marker("v" if below else "o")
+        self.end.set_data(curve.x[-1:], [low + 0.03 * (high - low) if below else curve.value[-1]])
         self.end.set_markerfacecolor(self.line.get_color() if not len(rest) else "none")
 
 

@@ -1,5 +1,7 @@
+import contextlib
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -167,3 +169,18 @@ def test_another_task_brings_its_own_defaults(sweep):
     assert explorer.words.startswith("other, chain")
     assert explorer.settings["calls"] <= 8
     explorer.close()
+
+
+def test_what_lies_below_the_axis_is_pointed_at_and_brackets_are_named():
+    best = np.r_[0.1, 0.2, np.linspace(0.9, 0.95, 199)] + np.arange(6)[:, None] / 1e3
+    frame = as_frame(best, children=2, seeds=range(6))
+    with contextlib.closing(explore_budget(frame, generations=1)) as explorer:
+        shown = explorer._canvas.picture._curves[0][0].end
+        assert shown.get_marker() == "v"
+        low, high = shown.axes.get_ylim()
+        assert low < shown.get_ydata()[0] < high
+        explorer.controls["generations"].value = 128
+        assert shown.get_marker() == "o"
+        words = explorer.words
+    assert re.search(r"In brackets: a \d+ % interval, of logged means; .*95 %, of the prob", words)
+    assert "predictions" not in words
