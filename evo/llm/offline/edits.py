@@ -97,7 +97,10 @@ def _operator(source: str, starts: list[int], left: ast.expr, right: ast.expr) -
 
 def _number(text: str, draws: KeyedStream) -> str:
     """Returns another literal: a whole number stays whole, near the old one or a multiple."""
-    value = ast.literal_eval(text)
+    try:
+        value: float = int(text, 0)
+    except ValueError:
+        value = float(text)
     if isinstance(value, int):
         moved = draws.pick((value + 1, value - 1, value * 2, value // 2, value + 5, value * 3 // 2))
         moved = max(moved, 0)

@@ -78,10 +78,10 @@ def find_bank(source: str) -> tuple[Bank, str] | None:
 def parse(source: str) -> ast.Module | None:
     """Parses a program; None if it is not Python."""
     with _parsing, contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        try:
-            return ast.parse(source)
-        except SystemError:  # CPython before 3.11.8: another thread's parser upsets its depth
-            return ast.parse(source)
+        for _ in range(9):  # CPython before 3.11.8: another thread's parser upsets its depth
+            with contextlib.suppress(SystemError):
+                return ast.parse(source)
+        return ast.parse(source)
     return None
 
 
