@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 
 CELL = """
 import evo, ipywidgets, replay
-handle = evo.start("mmd", generations=5000, children=2, log="keys-live.jsonl", progress=False)
+handle = evo.start("mmd", generations=5000, children=2, progress=False)
 made = [
     replay.follow(handle, every=0.3),
     replay.browse("keys"),
