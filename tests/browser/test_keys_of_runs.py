@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from pathlib import Path
 
 import pytest
 from browser import lab
@@ -28,14 +30,15 @@ ipywidgets.VBox([each.widget for each in made])
 
 
 def test_runs_are_used_by_keys_and_say_what_changed(notebooks):
-    url, folder, log = notebooks
+    url, root, log = notebooks
+    folder = Path(tempfile.mkdtemp(dir=root))  # of this attempt alone
     logs = evo.run_many(
         "circle_packing", seeds=range(3), generations=4, children=6, log_dir=folder / "keys",
         progress=False,
     )  # fmt: skip
     lab.write_notebook(folder / "keys.ipynb", [CELL])
     with lab.browser(height=1300) as (page, errors):
-        lab.open_notebook(page, url, "keys.ipynb")
+        lab.open_notebook(page, url, f"{folder.name}/keys.ipynb")
         page.get_by_text("Click on a row to open the run").wait_for()
         page.locator("select").first.focus()
         live, browser = (page.locator(".replay-explorer").nth(k) for k in range(2))
