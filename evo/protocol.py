@@ -24,7 +24,9 @@ from evo.cost import price_of_tokens
 from evo.handle import Control, read_begun
 from evo.log import Log, Logs
 from evo.plugins import meant
+from evo.policies import POLICIES
 from evo.records import Header
+from evo.rewards import find_reward
 from evo.runs.fork import changed, copies_of
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring
@@ -95,6 +97,49 @@ class Claim(_Part, frozen=True, kw_only=True):
     kind: Literal["confirmatory", "descriptive"] = "confirmatory"
 
 
+class PolicyClaim(_Part, frozen=True, kw_only=True):
+    """A statement about two allocation policies, decided by replaying one condition's runs.
+
+    Each replicate draws `arms` runs of the condition without replacement and lets both policies
+    make `pulls` pulls on them; the effect is the mean difference (`policy` less `against`) of the
+    best fitness at the end. Claims are tested in the order of the file: a secondary claim is
+    tested only if every claim before it was accepted.
+
+    Attributes:
+        name: Name of the claim.
+        text: The claim in words.
+        condition: Name of the condition whose complete runs serve as arms.
+        policy: Policy that the claim is about; a name out of `evo.policies.POLICIES`.
+        against: Policy that it is compared with.
+        arms: Number of arms K in each replicate.
+        pulls: Number of pulls of each replicate.
+        replicates: Number of replicates B.
+        seed: Seed of the draws of arms and of the policies' own draws.
+        reward: Name of the reward; see `evo.rewards.REWARDS`.
+        parameters: Parameters of the policies by policy name; the defaults apply elsewhere.
+        alternative: Direction of the test.
+        alpha: Level of the test, on the side or sides that `alternative` names.
+        role: A descriptive claim gets an interval and no verdict.
+        expected: Outcome that was expected before the first call.
+    """
+
+    name: str
+    text: str
+    condition: str
+    policy: str
+    against: str
+    arms: int
+    pulls: int
+    replicates: int
+    seed: int = 0
+    reward: str = "best_fitness"
+    parameters: dict[str, dict[str, float]] = {}
+    alternative: Literal["greater", "two-sided"] = "greater"
+    alpha: float = 0.025
+    role: Literal["primary", "secondary", "descriptive"] = "primary"
+    expected: str = ""
+
+
 class Estimate(_Part, frozen=True, kw_only=True):
     """What a call is expected to cost, and what that rests on."""
 
@@ -111,6 +156,8 @@ class Protocol(_Part, frozen=True, kw_only=True):
         tasks: Hash of each task, by name.
         options: What identifies all runs: model, sampling, limits; see `make_header`.
         measures: What is measured of a run, in words, by name.
+        claims: Statements about differences between conditions.
+        policy_claims: Statements about policies replayed over a condition's runs.
         detects: Which differences the design can detect, with which power.
         notes: What else was decided beforehand: pilots, stopping, exclusions.
         result: What came out; not part of the hash.
@@ -121,7 +168,8 @@ class Protocol(_Part, frozen=True, kw_only=True):
     tasks: dict[str, str]
     conditions: tuple[Condition, ...]
     measures: dict[str, str]
-    claims: tuple[Claim, ...]
+    claims: tuple[Claim, ...] = ()
+    policy_claims: tuple[PolicyClaim, ...] = ()
     estimate: Estimate
     detects: tuple[str, ...]
     options: dict[str, Any] = {}
@@ -138,6 +186,32 @@ class Protocol(_Part, frozen=True, kw_only=True):
                     raise ValueError(
                         f"claim {claim.name!r}: expected one of {', '.join(known)}, got {name!r}"
                     )
+        for each in self.policy_claims:
+            self._check_policy_claim(each, names)
+        if not self.claims and not self.policy_claims:
+            raise ValueError("expected at least one table in [[claims]] or [[policy_claims]]")
+
+    @staticmethod
+    def _check_policy_claim(claim: PolicyClaim, conditions: Sequence[str]) -> None:
+        about = f"policy claim {claim.name!r}"
+        if claim.condition not in conditions:
+            raise ValueError(
+                f"{about}: expected a condition out of {', '.join(conditions)}, "
+                f"got {claim.condition!r}"
+            )
+        for name in (claim.policy, claim.against, *claim.parameters):
+            if name not in POLICIES:
+                known = ", ".join(sorted(POLICIES))
+                raise ValueError(f"{about}: expected a policy out of {known}, got {name!r}")
+        find_reward(claim.reward)
+        if min(claim.arms, claim.pulls, claim.replicates) < 2 or claim.seed < 0:
+            raise ValueError(
+                f"{about}: expected at least 2 arms, pulls and replicates and a seed of 0 or more, "
+                f"got arms={claim.arms!r}, pulls={claim.pulls!r}, "
+                f"replicates={claim.replicates!r}, seed={claim.seed!r}"
+            )
+        if not 0.0 < claim.alpha < 0.5:
+            raise ValueError(f"{about}: expected alpha between 0 and 0.5, got {claim.alpha!r}")
 
     @property
     def digest(self) -> str:

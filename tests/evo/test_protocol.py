@@ -68,7 +68,60 @@ def written(folder: Path, *, model: str = "offline", text: str = SMALL) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", ["local-tsp", "local-tsp-feedback", "qwen3-8b-c512"])
+SHIPPED = {  # stated content, in the headers of logs that exist
+    "local-tsp": "7c63878029a30588c247ad64f008b0985de4804642951db8015391c0b93c883c",
+    "local-tsp-feedback": "5fcead557cb0a693be121dd0ae063d1822f995245d33ff1a3a2713643b679802",
+    "local-tsp-policies": "2a7f04408605a970496a6b64743641adadc1a899099ee8a76be337e9e29b072d",
+    "qwen3-8b-c512": "5b38fc6b89e0923df1ae119146f36c0e6f269b7cc9dd1fbe2ad2410f09f7f0ba",
+}
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_the_hash_of_a_shipped_protocol_stands(name: str) -> None:
+    assert load_protocol(name).digest == SHIPPED[name]
+
+
+POLICY_CLAIM = """
+[[policy_claims]]
+name = "bandit"
+text = "UCB1 ends higher than random pulls."
+condition = "deep"
+policy = "ucb1"
+against = "random"
+arms = 2
+pulls = 4
+replicates = 100
+"""
+
+
+def test_a_protocol_may_claim_something_about_policies(tmp_path: Path) -> None:
+    plain = load_protocol(written(tmp_path))
+    claims = load_protocol(written(tmp_path, text=SMALL + POLICY_CLAIM))
+    assert plain.policy_claims == ()
+    assert [each.policy for each in claims.policy_claims] == ["ucb1"]
+    assert claims.digest != plain.digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"deep"', '"narrow"', "a condition out of deep, broad"),
+        ('"ucb1"', '"ucb9"', "a policy out of .*ucb1.*, got 'ucb9'"),
+        ("arms = 2", "arms = 1", "at least 2 arms"),
+        ("pulls = 4", 'pulls = 4\nreward = "glory"', "a reward out of"),
+        ("pulls = 4", "pulls = 4\nalpha = 0.7", "alpha between 0 and 0.5, got 0.7"),
+        ("pulls = 4", "pulls = 4\nparameters.ucb2.c = 1.0", "got 'ucb2'"),
+    ],
+)
+def test_a_policy_claim_that_cannot_be_judged_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    text = SMALL + POLICY_CLAIM.replace(old, new)
+    with pytest.raises(ProtocolError, match=message):
+        load_protocol(written(tmp_path, text=text))
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_shipped_protocols_are_of_the_shipped_tasks(name: str) -> None:
     protocol = load_protocol(name)
     folder = ROOT / "logs" / "corpus" / name  # forks leave runs that are there
