@@ -48,9 +48,9 @@ def takes_options(
         said = {"settings": WHOLE}
         for source in sources:
             said |= descriptions(source)
-        lines = "".join(f"        {p.name}: {said[p.name]}\n" for p in more)
-        told = function.__doc__ or ""
-        function.__doc__ = re.sub(r"^        \*\*options: .*\n", lines, told, flags=re.MULTILINE)
+        lines = "".join(f"    {p.name}: {said[p.name]}\n" for p in more)
+        text = inspect.cleandoc(function.__doc__ or "")  # as Python 3.13 stores every docstring
+        function.__doc__ = re.sub(r"^    \*\*options: .*(?:\n|$)", lines, text, flags=re.MULTILINE)
         return function
 
     return decorate
