@@ -4,31 +4,24 @@ from . import parallel as parallel
 from . import policies as policies
 from . import rewards as rewards
 from . import searches as searches
-from .concurrency import ConcurrencyPlan as ConcurrencyPlan
-from .concurrency import plan_concurrency as plan_concurrency
-from .configuration import Event as Event
-from .configuration import Settings as Settings
-from .critics import Critic as Critic
-from .folder import TaskError as TaskError
-from .handle import Handle as Handle
-from .journal import LogError as LogError
-from .live import (
-    Allocation as Allocation,
-)
-from .live import (
-    allocate_live as allocate_live,
-)
-from .live import (
-    start_allocation as start_allocation,
-)
-from .log import Log as Log
-from .log import read_log as read_log
-from .records import Evaluation as Evaluation
-from .records import Limits as Limits
-from .records import Model as Model
+from .logs.journal import LogError as LogError
+from .logs.log import Log as Log
+from .logs.log import read_log as read_log
+from .logs.maintenance import compact as compact
+from .logs.maintenance import stop as stop
+from .logs.maintenance import verify as verify
+from .logs.records import Evaluation as Evaluation
+from .logs.records import Limits as Limits
+from .logs.records import Model as Model
+from .models.critics import Critic as Critic
 from .runs.agreement import Agreement as Agreement
 from .runs.agreement import check_critic as check_critic
+from .runs.concurrency import ConcurrencyPlan as ConcurrencyPlan
+from .runs.concurrency import plan_concurrency as plan_concurrency
+from .runs.configuration import Event as Event
+from .runs.configuration import Settings as Settings
 from .runs.fork import fork as fork
+from .runs.handle import Handle as Handle
 from .runs.playback import rerun as rerun
 from .runs.playback import rescore as rescore
 from .runs.verbs import (
@@ -53,21 +46,28 @@ from .runs.verbs import (
     start as start,
 )
 from .searches import SEARCHES as SEARCHES
-from .selection import (
+from .studies.allocation.driver import (
+    Allocation as Allocation,
+)
+from .studies.allocation.driver import (
+    allocate_live as allocate_live,
+)
+from .studies.allocation.driver import (
+    start_allocation as start_allocation,
+)
+from .studies.selection import SELECTORS as SELECTORS
+from .studies.selection.driver import (
     select_best as select_best,
 )
-from .selection import (
+from .studies.selection.driver import (
     start_selection as start_selection,
 )
-from .selectors import SELECTORS as SELECTORS
-from .selectors.race import Selection as Selection
-from .sweeping.driver import start_sweep as start_sweep
-from .sweeping.driver import sweep as sweep
-from .sweeping.summary import Sweep as Sweep
-from .task import Task as Task
-from .task import load_task as load_task
-from .upkeep import compact as compact
-from .upkeep import stop as stop
-from .upkeep import verify as verify
+from .studies.selection.race import Selection as Selection
+from .studies.sweep.driver import start_sweep as start_sweep
+from .studies.sweep.driver import sweep as sweep
+from .studies.sweep.summary import Sweep as Sweep
+from .tasks.folder import TaskError as TaskError
+from .tasks.task import Task as Task
+from .tasks.task import load_task as load_task
 
 __version__: str

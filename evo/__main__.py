@@ -2,6 +2,6 @@
 
 import sys
 
-from evo.cli import main
+from evo.cli.entry import main
 
 sys.exit(main())

@@ -23,9 +23,9 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 if TYPE_CHECKING:
-    from evo.llm.client import Messages
-    from evo.llm.limits import Slots
-    from evo.records import Model
+    from evo.logs.records import Model
+    from evo.models.client import Messages
+    from evo.models.limits import Slots
 
 MOST_WORKERS = 4  # unless told otherwise; fewer where there are fewer items
 Prompts = Sequence["str | Messages"]  # texts, or lists of messages
@@ -178,10 +178,10 @@ def generate_candidates(
     if callable(query):
         asked = [(model, prompt) for prompt in prompts or ()]
         return starmap(query, asked, max_workers=max_workers, **how)
-    from evo.llm.client import ModelClient
-    from evo.llm.limits import Slots
-    from evo.llm.registry import find_model, resolve_sampling
-    from evo.records import Model
+    from evo.logs.records import Model
+    from evo.models.client import ModelClient
+    from evo.models.limits import Slots
+    from evo.models.registry import find_model, resolve_sampling
 
     if not isinstance(model, str | Model):
         if query is not None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
-from evo.records import Evaluation, Evolves, TaskRecord
+from evo.logs.records import Evaluation, Evolves, TaskRecord
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search

@@ -4,64 +4,64 @@ from . import claims as claims
 from . import explorers as explorers
 from . import importers as importers
 from . import plots as plots
-from .ancestry import lineage as lineage
-from .arms import HINDSIGHT as HINDSIGHT
-from .bilinear import fit_bilinear as fit_bilinear
-from .claims import ledger as ledger
-from .contest import compete as compete
-from .depth import depth_breadth as depth_breadth
-from .depth import envelope as envelope
-from .drivers import drive as drive
-from .effects import (
-    allocation_effect as allocation_effect,
-)
-from .effects import (
-    pool_effect as pool_effect,
-)
-from .effects import (
-    pool_interval as pool_interval,
-)
-from .effects import (
-    time_to_threshold as time_to_threshold,
-)
-from .evidence import best_of as best_of
-from .evidence import protocol_claims as protocol_claims
-from .evidence import protocol_runs as protocol_runs
+from .claims.judging import judge as judge
+from .claims.paper import ledger as ledger
+from .claims.protocols import best_of as best_of
+from .claims.protocols import protocol_claims as protocol_claims
+from .claims.protocols import protocol_runs as protocol_runs
 from .explorers import browse as browse
 from .explorers import explore as explore
 from .explorers import follow as follow
-from .forecast import plan as plan
-from .frames import (
+from .importers.drivers import drive as drive
+from .logs.decode import find_logs as find_logs
+from .logs.frames import (
     cost_matrices as cost_matrices,
 )
-from .frames import (
+from .logs.frames import (
     fitness_matrix as fitness_matrix,
 )
-from .intervals import compare as compare
-from .intervals import interval as interval
-from .kernel import fit_kernel as fit_kernel
-from .logs import (
+from .logs.lineage import lineage as lineage
+from .logs.tables import (
     attempts as attempts,
 )
-from .logs import (
+from .logs.tables import (
     children as children,
 )
-from .logs import (
+from .logs.tables import (
     instances as instances,
 )
-from .logs import (
+from .logs.tables import (
     load as load,
 )
-from .logs import (
+from .logs.tables import (
     load_tables as load_tables,
 )
-from .reading import find_logs as find_logs
-from .saying import say as say
-from .shown import show as show
-from .simulation import POLICIES as POLICIES
-from .simulation import simulate as simulate
-from .simulation import simulate_many as simulate_many
-from .sweeps import load_sweep as load_sweep
-from .sweeps import select as select
-from .verdict import judge as judge
-from .website import site as site
+from .planning.bilinear import fit_bilinear as fit_bilinear
+from .planning.depth import depth_breadth as depth_breadth
+from .planning.depth import envelope as envelope
+from .planning.kernel import fit_kernel as fit_kernel
+from .planning.planner import plan as plan
+from .planning.sweeps import load_sweep as load_sweep
+from .planning.sweeps import select as select
+from .plots.output import show as show
+from .reports.sentences import say as say
+from .reports.site import site as site
+from .simulation.arms import HINDSIGHT as HINDSIGHT
+from .simulation.contest import compete as compete
+from .simulation.effects import (
+    allocation_effect as allocation_effect,
+)
+from .simulation.effects import (
+    pool_effect as pool_effect,
+)
+from .simulation.effects import (
+    pool_interval as pool_interval,
+)
+from .simulation.effects import (
+    time_to_threshold as time_to_threshold,
+)
+from .simulation.simulate import POLICIES as POLICIES
+from .simulation.simulate import simulate as simulate
+from .simulation.simulate import simulate_many as simulate_many
+from .statistics.intervals import compare as compare
+from .statistics.intervals import interval as interval

@@ -2,6 +2,6 @@
 
 import sys
 
-from replay.cli import main
+from replay.cli.entry import main
 
 sys.exit(main())

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from replay.ancestry import MOST_LINES
+from replay.logs.lineage import MOST_LINES
 
 LONGEST = 60_000
 """Characters of a text that are shown."""

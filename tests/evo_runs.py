@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 import evo
-from evo.allocation import state_digest
-from evo.records import Child, InstanceCall
+from evo.logs.records import Child, InstanceCall
+from evo.studies.allocation.loop import state_digest
 
 QUIET = {"progress": False}
 

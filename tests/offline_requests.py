@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from evo.llm.listening import Response
-from evo.llm.offline.endpoint import respond
+from evo.models.listening import Response
+from evo.models.offline.endpoint import respond
 from evo.prompt import parse_reply
-from evo.task import load_task
+from evo.tasks.task import load_task
 
 TASKS = ("cp", "mmd", "ht")
 PARENTS = {name: load_task(name).initial_program for name in TASKS}

@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from evo.journal import encode_line
-from evo.records import (
+from evo.logs.journal import encode_line
+from evo.logs.records import (
     Attempt,
     Child,
     End,
@@ -20,7 +20,7 @@ from evo.records import (
     Sampling,
     Session,
 )
-from evo.task import load_task
+from evo.tasks.task import load_task
 
 
 def sample_header(children: int = 3, seed: int = 7, *, source: str = "evo") -> Header:

@@ -15,9 +15,9 @@ import pytest
 import evo
 import replay
 from evo.prompt import PROMPT_VERSION
-from evo.protocol import load_protocol, logs_of
-from evo.rounds import ALLOCATION, read_journal
 from evo.runs.verbs import powers_of_two
+from evo.studies.allocation.journal import ALLOCATION, read_journal
+from evo.studies.protocol import load_protocol, logs_of
 
 CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"
 OFFLINE = CORPUS / "offline"

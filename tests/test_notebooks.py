@@ -61,7 +61,8 @@ def test_it_is_short(path: Path) -> None:
 
 
 ROOMS = {"evo", "evo.parallel", "evo.policies", "evo.rewards", "evo.searches", "replay"}
-ROOMS |= {"replay.claims", "replay.explorers", "replay.importers", "replay.plots", "evo.protocol"}
+ROOMS |= {"replay.claims", "replay.explorers", "replay.importers", "replay.plots"}
+ROOMS |= {"evo.studies.protocol"}
 
 
 @every

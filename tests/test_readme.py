@@ -11,7 +11,7 @@ import pytest
 
 import evo
 import replay
-from evo.llm.registry import find_model
+from evo.models.registry import find_model
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -81,9 +81,9 @@ def test_a_policy_is_a_class() -> None:
 
 
 def test_commands_and_options_in_the_table_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    from evo.cli import COMMANDS
-    from evo.cli import main as evo_main
-    from replay.cli import main as replay_main
+    from evo.cli.entry import COMMANDS
+    from evo.cli.entry import main as evo_main
+    from replay.cli.entry import main as replay_main
 
     table = README.split("## Commands", 1)[1].split("## Notebooks", 1)[0]
     rows = [row for row in table.splitlines() if row.startswith("| `")]

@@ -5,7 +5,8 @@
         arm = policy.ask(open_arms)
         policy.tell(arm, reward_of(arm))
 
-`evo.allocation.allocate` is that loop. What a policy of your own looks like: `IndexPolicy`.
+`evo.studies.allocation.loop.allocate` is that loop. What a policy of your own looks like:
+`IndexPolicy`.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from evo import parallel
-from evo.configuration import Settings, make_header, split_settings
-from evo.critics import Critic, NoScore
-from evo.records import Model
+from evo.logs.records import Model
+from evo.models.critics import Critic, NoScore
+from evo.runs.configuration import Settings, make_header, split_settings
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
-from evo.task import Task, load_task, read_instances
+from evo.tasks.task import Task, load_task, read_instances
 
 LEAST = 5
 """Right and wrong replies that an interval needs, each."""

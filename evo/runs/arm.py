@@ -18,12 +18,10 @@ from typing import TypeVar
 
 import msgspec
 
-from evo.configuration import Event, EventKind
-from evo.cost import Attempted, cost_of_calls
-from evo.journal import LogError, Writer
-from evo.llm.client import CallCancelled, EndpointError, EndpointRefused
-from evo.log import Best, Log
-from evo.records import (
+from evo.logs.cost import Attempted, cost_of_calls
+from evo.logs.journal import LogError, Writer
+from evo.logs.log import Best, Log
+from evo.logs.records import (
     Child,
     Confirmation,
     End,
@@ -36,13 +34,15 @@ from evo.records import (
     Plan,
     Tick,
 )
+from evo.models.client import CallCancelled, EndpointError, EndpointRefused
+from evo.runs.child import Maker
+from evo.runs.configuration import Event, EventKind
 from evo.runs.evaluations import confirmed, plain, program_digest, tell_of_initial
-from evo.runs.making import Maker
 from evo.runs.planning import Asked, Planner, with_fitness
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.searches.base import choose
-from evo.task import calls_of_evaluation, checks_of
+from evo.tasks.task import calls_of_evaluation, checks_of
 
 MAX_THREADS = 512
 REACHED = ("completed", "target", "patience", "budget")  # ends after which results are reported

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from evo.folder import TaskError
+from evo.logs.records import Confirmation, Evaluation, Header, Instance
 from evo.prompt import last_line
-from evo.records import Confirmation, Evaluation, Header, Instance
 from evo.sandbox import EVALUATOR_FAILED
-from evo.task import EvaluatorFailed
+from evo.tasks.folder import TaskError
+from evo.tasks.task import EvaluatorFailed
 
 Draw = Callable[..., Evaluation]
 """Evaluates one draw of a program or text, (task, program, limits, *, draw, seed)."""

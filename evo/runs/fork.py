@@ -11,7 +11,12 @@ from typing import Any
 
 import msgspec
 
-from evo.configuration import (
+from evo.logs.journal import LogError, read_bytes
+from evo.logs.log import Log, Logs, read_log
+from evo.logs.maintenance import digest_of, lines_through, require_whole
+from evo.logs.records import Fork, Header, Made, Segment
+from evo.models.registry import own_models
+from evo.runs.configuration import (
     Goal,
     Settings,
     at_least,
@@ -20,17 +25,12 @@ from evo.configuration import (
     split_goal,
     split_settings,
 )
-from evo.handle import Plan, verb
-from evo.journal import LogError, read_bytes
-from evo.llm.registry import own_models
-from evo.log import Log, Logs, read_log
-from evo.records import Fork, Header, Made, Segment
+from evo.runs.handle import Plan, verb
 from evo.runs.options import takes_options
 from evo.runs.playback import evaluated_again
 from evo.runs.session import Job
 from evo.runs.verbs import found_job, plan_jobs
-from evo.task import Task
-from evo.upkeep import digest_of, lines_through, require_whole
+from evo.tasks.task import Task
 
 Place = str | os.PathLike[str]
 

@@ -37,13 +37,21 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from evo import parallel
-from evo.critics import Known, Scorer, Triple, known_of
-from evo.llm.client import CallCancelled
-from evo.records import CriticCall, Evaluation, Header, Instance, InstanceCall, Limits, TaskRecord
+from evo.logs.records import (
+    CriticCall,
+    Evaluation,
+    Header,
+    Instance,
+    InstanceCall,
+    Limits,
+    TaskRecord,
+)
+from evo.models.client import CallCancelled
+from evo.models.critics import Known, Scorer, Triple, known_of
 from evo.runs.batches import batch_order, batch_sizes, dropped
 from evo.runs.resources import Resources
 from evo.runs.scoring import INVALID, program_source, scoring_task
-from evo.task import read_instances
+from evo.tasks.task import read_instances
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from evo.configuration import Settings, make_header
+from evo.runs.configuration import Settings, make_header
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,16 +9,16 @@ from typing import Any
 
 import msgspec
 
-from evo.journal import LogError
 from evo.keyed import KeyedStream
-from evo.llm.recorded import prompt_hash
-from evo.log import Best, Log
+from evo.logs.journal import LogError
+from evo.logs.log import Best, Log
+from evo.logs.records import Evaluation, Header, Plan, Planned
+from evo.models.recorded import prompt_hash
 from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedback, inspire
-from evo.records import Evaluation, Header, Plan, Planned
 from evo.runs.instances import text_key
 from evo.searches.base import Member, Place
 from evo.searches.registry import search_of
-from evo.task import read_instances
+from evo.tasks.task import read_instances
 
 
 @dataclass(frozen=True)

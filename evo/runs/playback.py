@@ -12,19 +12,19 @@ from pathlib import Path
 import msgspec
 
 from evo import parallel
-from evo.caps import held, with_seconds
-from evo.configuration import Settings, at_least
-from evo.critics import known_of
-from evo.journal import LogError, Writer, check_free, encode_line, write_new
-from evo.llm.recorded import RecordedModel
-from evo.log import Log, keep_value, read_log
-from evo.records import Child, Evaluation, Header, Initial, Limits, Line
+from evo.logs.caps import held, with_seconds
+from evo.logs.journal import LogError, Writer, check_free, encode_line, write_new
+from evo.logs.log import Log, keep_value, read_log
+from evo.logs.maintenance import lines_through, require_whole
+from evo.logs.records import Child, Evaluation, Header, Initial, Limits, Line
+from evo.models.critics import known_of
+from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm, choose_child
+from evo.runs.configuration import Settings, at_least
 from evo.runs.evaluations import Evaluations, plain
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.resources import open_resources
 from evo.sandbox import Evaluator
-from evo.upkeep import lines_through, require_whole
 
 TOLERANCE = 1e-9
 

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evo.cost import cost_of_attempts
-from evo.llm.limits import Load
-from evo.records import Attempt, CriticRecord, Header, Outcome
+from evo.logs.cost import cost_of_attempts
+from evo.logs.records import Attempt, CriticRecord, Header, Outcome
+from evo.models.limits import Load
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -59,7 +59,7 @@ class Tally:
         return time.monotonic() - self._began
 
     def stats(self, load: Load) -> dict[str, float]:
-        """Returns the figures by name, for the closing line of a log; see `evo.records.End`."""
+        """Returns the figures by name, for a log's closing line; see `evo.logs.records.End`."""
         with self._lock:
             failures = {f"failed_{name}": float(n) for name, n in sorted(self.failures.items())}
             seconds = self.seconds

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evo.configuration import Settings
-from evo.critics import Known, Scorer, open_caller
-from evo.handle import GRACE, Control
-from evo.llm.client import Caller, EndpointMissing, EndpointRefused
-from evo.llm.limits import Slots
-from evo.records import CriticCall, CriticRecord, Header
+from evo.logs.records import CriticCall, CriticRecord, Header
+from evo.models.client import Caller, EndpointMissing, EndpointRefused
+from evo.models.critics import Known, Scorer, open_caller
+from evo.models.limits import Slots
+from evo.runs.configuration import Settings
+from evo.runs.handle import GRACE, Control
 from evo.runs.progress import Tally
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evo.records import TaskRecord
+from evo.logs.records import TaskRecord
 
 INVALID, FAILED = -1.0, -2.0  # how the evaluator's process says that an instance has no score
 

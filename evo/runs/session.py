@@ -14,20 +14,20 @@ from typing import Literal
 import msgspec
 
 from evo import parallel
-from evo.budget import Ledger, Turns, Worst
-from evo.configuration import Goal, differences, software_versions
-from evo.cost import flops_of_tokens, price_of_tokens
-from evo.handle import read_begun
-from evo.journal import LogError, Writer, check_free
-from evo.llm.client import EndpointDown, EndpointRefused
-from evo.log import Log, read_log
-from evo.records import CriticRecord, End, EndReason, Header, Made, Session
+from evo.logs.cost import flops_of_tokens, price_of_tokens
+from evo.logs.journal import LogError, Writer, check_free
+from evo.logs.log import Log, read_log
+from evo.logs.maintenance import heed_stop
+from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
+from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm, Stopped, costs_of_log
+from evo.runs.budget import Ledger, Turns, Worst
+from evo.runs.configuration import Goal, differences, software_versions
+from evo.runs.handle import read_begun
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed, SandboxError
-from evo.task import EvaluatorFailed, calls_of_evaluation, checks_of
-from evo.upkeep import heed_stop
+from evo.tasks.task import EvaluatorFailed, calls_of_evaluation, checks_of
 
 
 @dataclass(frozen=True)

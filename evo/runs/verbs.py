@@ -7,9 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evo.budget import Ledger, check_budget
-from evo.caps import with_seconds
-from evo.configuration import (
+from evo.logs.caps import with_seconds
+from evo.logs.journal import LogError, check_free
+from evo.logs.log import Log, Logs, read_log
+from evo.logs.maintenance import require_whole
+from evo.logs.records import Evaluation, Header, Model
+from evo.models.critics import Critic
+from evo.models.registry import own_models
+from evo.runs.budget import Ledger, check_budget
+from evo.runs.configuration import (
     LOCAL,
     Goal,
     Settings,
@@ -23,20 +29,14 @@ from evo.configuration import (
     split_goal,
     split_settings,
 )
-from evo.critics import Critic
-from evo.handle import Control, Handle, Plan, begin, verb
-from evo.journal import LogError, check_free
-from evo.llm.registry import own_models
-from evo.log import Log, Logs, read_log
-from evo.records import Evaluation, Header, Model
+from evo.runs.handle import Control, Handle, Plan, begin, verb
 from evo.runs.instances import InstanceEvaluator
 from evo.runs.options import takes_options
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring
 from evo.searches import Search
 from evo.searches.registry import known_search
-from evo.task import Task, load_task
-from evo.upkeep import require_whole
+from evo.tasks.task import Task, load_task
 
 Place = str | os.PathLike[str]
 

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
-from evo.records import Evaluation, Limits, TaskRecord
+from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.evaluator import (
     Evaluator,
     EvaluatorClosed,

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from evo.caps import held, maxima
-from evo.records import Evaluation, Limits, TaskRecord
+from evo.logs.caps import held, maxima
+from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.jail import LAYERS, SWITCHED_OFF, remove_tree
 from evo.sandbox.messages import Ready, Request, Setup, receive, send
 from evo.sandbox.purity import key_of

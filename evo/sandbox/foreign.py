@@ -31,12 +31,12 @@ from typing import TypeGuard
 import msgspec
 import numpy as np
 
-from evo.folder import writes_results
-from evo.records import Evaluation, Limits, TaskRecord
+from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import ClosedError, Score, receive, send
 from evo.sandbox.outcome import describe, failed, printable
 from evo.sandbox.purity import for_subprocesses, seed_everything
+from evo.tasks.folder import writes_results
 
 _SCORE = msgspec.msgpack.Decoder(Score)
 _MOST_KEPT = 200_000  # bytes of a construction that is kept

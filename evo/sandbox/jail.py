@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from evo.records import Limits
+from evo.logs.records import Limits
 from evo.sandbox import kernel, landlock, root, seccomp
 from evo.sandbox.messages import Setup
 

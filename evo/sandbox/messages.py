@@ -7,7 +7,7 @@ import struct
 
 import msgspec
 
-from evo.records import Limits, TaskRecord
+from evo.logs.records import Limits, TaskRecord
 
 _LENGTH = struct.Struct("<Q")
 

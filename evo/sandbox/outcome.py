@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from evo.records import Evaluation, Isolation, Limits
+from evo.logs.records import Evaluation, Isolation, Limits
 from evo.sandbox import EVALUATOR_FAILED
 
 _PATH = re.compile(r"/[^\s\"':]+")  # what is matched once is never tried again: linear in the text

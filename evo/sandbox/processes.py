@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from evo.records import Evaluation, Limits
+from evo.logs.records import Evaluation, Limits
 from evo.sandbox.jail import Jail, descendants
 from evo.sandbox.outcome import Ended, failed
 

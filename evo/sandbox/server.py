@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from evo.records import Evaluation, Limits, TaskRecord
+from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, foreign, kernel, outcome
 from evo.sandbox.jail import Jail
 from evo.sandbox.messages import ClosedError, Ready, Request, Score, Setup, receive, send

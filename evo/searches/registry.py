@@ -14,8 +14,8 @@ from typing import Any, TypeGuard
 
 import msgspec
 
+from evo.logs.records import Header, SearchRecord
 from evo.plugins import meant, plugged_in
-from evo.records import Header, SearchRecord
 from evo.searches.base import Search
 from evo.searches.greedy import BestOfN, Greedy
 from evo.searches.islands import Islands
@@ -28,6 +28,9 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "islands": Islands,
 }
 """Search classes by name; `SEARCHES["mine"] = Mine` makes one's own known, here and to resume."""
+
+SHIPPED = frozenset({Greedy, BestOfN, Population, Islands})
+"""The searches of this package: their version stands for their code, so no hash is kept."""
 
 _converting = threading.Lock()
 
@@ -130,7 +133,7 @@ def record_of(search: str | Mapping[str, Any] | Search) -> SearchRecord | None:
         name=found.name,
         version=getattr(found, "version", 1),
         fields=fields_of(found),
-        source=source_hash(found),
+        source="" if type(found) in SHIPPED else source_hash(found),
     )
     return with_search(record, found)
 
@@ -142,7 +145,7 @@ def with_search(record: SearchRecord, search: Search) -> SearchRecord:
             f"search: the log was made by {record.name!r} with {record.fields!r}, "
             f"got {search.name!r} with {fields_of(search)!r}"
         )
-    if record.source and source_hash(search) not in ("", record.source):
+    if not _same_code(record, search):
         warnings.warn(
             f"the code of search {record.name!r} is not that which began the log: generations "
             "from here on may be planned otherwise",
@@ -151,6 +154,17 @@ def with_search(record: SearchRecord, search: Search) -> SearchRecord:
     record = msgspec.structs.replace(record)
     record.__dict__["search"] = search
     return record
+
+
+def _same_code(record: SearchRecord, search: Search) -> bool:
+    """Whether a search plans as the one in a log's record does.
+
+    A shipped search is known by its version, which changes when its plans do; the hash of its
+    source, which older logs hold, would change with every edit that leaves the plans alone.
+    """
+    if type(search) in SHIPPED:
+        return record.version == getattr(search, "version", 1)
+    return not record.source or source_hash(search) in ("", record.source)
 
 
 def known_search(header: Header, search: Search | None = None) -> Header:

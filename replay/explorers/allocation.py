@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from evo.policies import ALIASES, POLICIES
-from evo.rewards import REWARDS
+from evo.policies.rewards import REWARDS
 from replay.explorers.allocation_data import (
     BASELINES,
     EXPLORATION,
@@ -22,7 +22,7 @@ from replay.explorers.budget import taus
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
-from replay.style import Theme
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.policies import POLICIES
-from replay.arms import pool_of
-from replay.contest import BASELINES as BASELINES  # noqa: PLC0414 - the explorer's, too
-from replay.contest import LEAST_RUNS, Played, play, usual_tau
-from replay.effects import ThresholdTime, allocation_effect, pool_effect, time_to_threshold
-from replay.intervals import Interval
+from replay.simulation.arms import pool_of
+from replay.simulation.contest import BASELINES as BASELINES  # noqa: PLC0414 - the explorer's, too
+from replay.simulation.contest import LEAST_RUNS, Played, play, usual_tau
+from replay.simulation.effects import (
+    ThresholdTime,
+    allocation_effect,
+    pool_effect,
+    time_to_threshold,
+)
+from replay.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import style
 from replay.explorers.allocation_data import BASELINES, SHARE, AllocationView, when
+from replay.plots import style
 from replay.plots.hits import Curve, Hits, Mark, ranged
-from replay.style import PALETTE, THEMES, Theme
+from replay.plots.style import PALETTE, THEMES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

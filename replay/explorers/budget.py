@@ -23,7 +23,7 @@ from replay.explorers.budget_picture import BudgetPicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, entry, naming, slider
-from replay.style import Theme
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ class Budgets:
         """Fit what predicts splits that nobody ran, where there are any inside what was logged."""
         known, key = self.outlook(now), (now["task"], now["model"])
         if known.kernel is None and self._holes(self._parts[key]):
-            from replay.logs import children as read
+            from replay.logs.tables import children as read
 
             part, table = self._parts[key], self._children
             if table is None:

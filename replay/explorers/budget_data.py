@@ -1,9 +1,9 @@
 """Numbers of the budget explorer: what was logged of each split, and what the kernel predicts.
 
 A split (T, N) that was logged is shown by its runs. One that was not, though runs as deep and as
-broad were (`Kernel.inside`), is shown by runs that the child-outcome kernel of `replay.kernel`
-simulates: KERNELS kernels resampled over whole runs, GROUPS groups of RUNS runs each, so that its
-interval is that of what RUNS logged runs would show.
+broad were (`Kernel.inside`), is shown by runs that the child-outcome kernel of
+`replay.planning.kernel` simulates: KERNELS kernels resampled over whole runs, GROUPS groups of RUNS
+runs each, so that its interval is that of what RUNS logged runs would show.
 """
 
 from __future__ import annotations
@@ -17,19 +17,26 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.cells import FloatArray, Sweep, one_sweep
-from replay.frames import COSTS, is_stand_in
-from replay.intervals import LEAST, Interval, clopper_pearson, curve_band, interval, measured
-from replay.kernel import FEWEST, fit_kernel
+from replay.logs.frames import COSTS, is_stand_in
+from replay.planning.grid import FloatArray, Sweep, one_sweep
+from replay.planning.kernel import FEWEST, fit_kernel
 from replay.plots import hits
 from replay.plots.hits import ranged
-from replay.style import number
+from replay.plots.style import number
+from replay.statistics.intervals import (
+    LEAST,
+    Interval,
+    clopper_pearson,
+    curve_band,
+    interval,
+    measured,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from replay.kernel import Kernel
+    from replay.planning.kernel import Kernel
 
 KERNELS, GROUPS, RUNS = 10, 12, 10
 LEVEL = 0.95
@@ -308,7 +315,7 @@ def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
 
 
 def inside(sizes: NDArray[np.int64], depths: NDArray[np.int64], T: int, N: int) -> bool:
-    """Whether a split lies inside what was logged, as `replay.kernel.Kernel.inside` has it."""
+    """Whether a split lies inside what was logged, as `Kernel.inside` has it."""
     covered = (sizes >= N) & (depths >= T)
     return bool(covered.sum() >= FEWEST and sizes.min() <= N)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import style
-from replay.cells import FloatArray
 from replay.explorers.budget_data import NAMES, UNITS, BudgetView, CostAxis, Curve, Outlook, Split
+from replay.planning.grid import FloatArray
+from replay.plots import style
 from replay.plots.hits import Hits, Mark
 from replay.plots.shapes import cell_frame, draw_heat, place
-from replay.style import PALETTE, TEXT_SIZE, THEMES, Theme
+from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

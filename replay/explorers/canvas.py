@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from replay import style
+from replay.plots import style
 from replay.plots.hits import Hits, forget, hits_of, pack
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from replay.style import Theme
+    from replay.plots.style import Theme
 
 DPI = 90
 """Pixels per inch of pictures on the screen: at 144 the PNG alone takes four times as long."""

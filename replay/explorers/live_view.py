@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.cost import cost_of_calls
-from evo.journal import LogError
-from evo.log import Log, read_log
+from evo.logs.cost import cost_of_calls
+from evo.logs.journal import LogError
+from evo.logs.log import Log, read_log
 from replay.explorers.run_browser import HEARS, browse_code
 from replay.explorers.run_data import RunData, RunView, look_at, name, run_words
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Sentence, Subject
 from replay.explorers.widgets import button, choice, row
-from replay.reading import Source
-from replay.style import Theme
+from replay.logs.decode import Source
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
-    from evo.handle import Handle
-    from replay.ancestry import Place
+    from evo.runs.handle import Handle
+    from replay.logs.lineage import Place
 
 HELP = (
     "The run as its log grows, and the best construction so far. Click on a child to see it, and "
@@ -211,8 +211,8 @@ def follow(
         every: Seconds between looks at the log, at least.
         theme: Inks; `neutral` suits light and dark pages alike.
     """
-    from evo.handle import Handle
-    from evo.upkeep import stop
+    from evo.logs.maintenance import stop
+    from evo.runs.handle import Handle
 
     if isinstance(run, Handle):
         return LiveView(run.paths, lambda _: run.stop(), every=every, theme=theme)

@@ -18,7 +18,7 @@ from replay.explorers.widgets import (
     row,
     spoken,
 )
-from replay.style import Theme
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ class Picker:
 
     def open(self, path: str | os.PathLike[str] | None = None) -> None:
         """Read the runs at a path, None: in the chosen entry, and explore them."""
-        from evo.journal import LogError
+        from evo.logs.journal import LogError
         from replay import importers
 
         chosen = Path(path) if path is not None else self._where / str(self.entries.value)

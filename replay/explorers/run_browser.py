@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from evo.log import Log, read_log
-from evo.records import STATUSES
+from evo.logs.log import Log, read_log
+from evo.logs.records import STATUSES
 from replay.explorers import run_text as texts
 from replay.explorers.run_data import Hop, RunData, RunView, look_at
 from replay.explorers.run_picture import RunPicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Sentence, Settings, Subject, call
 from replay.explorers.widgets import button, choice, close_tree, control, counter, row
-from replay.reading import Source, find_logs
-from replay.style import Theme
+from replay.logs.decode import Source, find_logs
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
-    from replay.ancestry import Place
+    from replay.logs.lineage import Place
 
 HELP = (
     "Every child of a run is a point. Click one, or focus the picture: left and right go to the "

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evo.log import Log, kept_value
-from evo.records import STATUSES, Child, Evaluation
-from replay.ancestry import Place, parent_of, program_of
+from evo.logs.log import Log, kept_value
+from evo.logs.records import STATUSES, Child, Evaluation
+from replay.logs.lineage import Place, parent_of, program_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evo.records import STATUSES
-from replay import style
+from evo.logs.records import STATUSES
 from replay.explorers.run_data import Drawing, RunData, RunView
 from replay.explorers.subject import Sentence
-from replay.plots import construction
+from replay.plots import construction, style
 from replay.plots.hits import Hits, Mark
-from replay.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
+from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -7,15 +7,15 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from evo.cost import cost_of_attempts, usage_tokens
+from evo.logs.cost import cost_of_attempts, usage_tokens
 from replay import markup
-from replay.ancestry import MOST_LINES, Place, program_of
 from replay.explorers.run_data import RunView, name
 from replay.explorers.widgets import WIDE
+from replay.logs.lineage import MOST_LINES, Place, program_of
 from replay.markup import LONGEST, clean
 
 if TYPE_CHECKING:
-    from evo.records import Attempt
+    from evo.logs.records import Attempt
 
 _BLOCK = (
     "max-height:420px;overflow:auto;margin:4px 0;padding:4px;line-height:1.35;"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.log import read_log
+from evo.logs.log import read_log
 from replay import markup, plots
 from replay.explorers.canvas import WholePicture
 from replay.explorers.run_browser import browse
@@ -16,8 +16,8 @@ from replay.explorers.run_text import SHEET
 from replay.explorers.shell import Explorer
 from replay.explorers.subject import Subject
 from replay.explorers.widgets import close_previous, close_tree, name_of, page_script, spoken
-from replay.frames import is_stand_in
-from replay.style import Theme, number
+from replay.logs.frames import is_stand_in
+from replay.plots.style import Theme, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

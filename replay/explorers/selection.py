@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evo.selectors import SELECTORS
+from evo.studies.selection import SELECTORS
 from replay import plots
 from replay.explorers.canvas import WholePicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, counter, entry, name_of
-from replay.style import Theme
-from replay.sweeps import select
+from replay.planning.sweeps import select
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from evo.selectors.race import Selection
+    from evo.studies.selection.race import Selection
 
 HELP = (
     "A selector samples the configurations until it knows the best of them. Focus the slider of "

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replay.ahead import uncollected
 from replay.explorers.canvas import DPI, Canvas, sentence_picture
 from replay.explorers.rest import Kept, Rest, next_steps
 from replay.explorers.screen import make_screen, show
@@ -39,12 +38,13 @@ from replay.explorers.widgets import (
     spoken,
 )
 from replay.plots.hits import Hits, still
-from replay.style import THEMES
+from replay.plots.style import THEMES
+from replay.warmup import uncollected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from replay.style import Theme
+    from replay.plots.style import Theme
 
 
 class Explorer:
@@ -140,7 +140,7 @@ class Explorer:
         """Draw the picture in full, for paper.
 
         Args:
-            theme: See `replay.style`.
+            theme: See `replay.plots.style`.
 
         Raises:
             ValueError: There is nothing to show for these settings.
@@ -162,7 +162,7 @@ class Explorer:
         Raises:
             ValueError: The name ends in anything else.
         """
-        from replay.shown import save
+        from replay.plots.output import save
 
         with self._lock:
             self.settle()

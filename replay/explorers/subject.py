@@ -11,7 +11,7 @@ from replay.explorers.canvas import Picture
 if TYPE_CHECKING:
     import pandas as pd
 
-    from replay.style import Theme
+    from replay.plots.style import Theme
 
 Settings = dict[str, Any]
 """Values of the controls by name."""
@@ -38,7 +38,7 @@ class Subject:
     Attributes:
         name: Begins the names of saved files.
         picture: From a theme to what shows the views.
-        theme: Inks, see `replay.style`; `neutral` is the page's.
+        theme: Inks, see `replay.plots.style`; `neutral` is the page's.
         view: From settings, and whether to be quick about it, to a view. Raises ValueError, with a
             sentence for the user, where there is none.
         code: From the settings that matter to the call that gives the picture as a figure.

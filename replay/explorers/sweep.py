@@ -14,9 +14,7 @@ from replay.explorers.canvas import WholePicture
 from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, name_of, several
-from replay.plots.sweeps import seed_intervals
-from replay.style import Theme
-from replay.sweeps import (
+from replay.planning.sweeps import (
     COSTS,
     by_configuration,
     completed,
@@ -25,6 +23,8 @@ from replay.sweeps import (
     pareto_front,
     swept_fields,
 )
+from replay.plots.style import Theme
+from replay.plots.sweeps import seed_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,7 +203,7 @@ def explore_sweep(
         theme: Inks; `neutral` suits light and dark pages alike.
         **begins: Where its controls begin: figure (main effects, configurations, depth and breadth,
             or cost and fitness), measure (of main effects: fitness, n_ok, or a cost) and cost (one
-            of `replay.sweeps.COSTS`).
+            of `replay.planning.sweeps.COSTS`).
 
     Raises:
         ValueError: There is no such figure, field, value, measure or cost.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import evo
-from evo.sweeping.events import EventLog, request
-from evo.sweeping.summary import Summary, summarise
+from evo.studies.sweep.events import EventLog, request
+from evo.studies.sweep.summary import Summary, summarise
 from replay.explorers.widgets import button, close_previous, close_tree, row
 
 Swept = evo.Handle[evo.Sweep] | evo.Sweep | str | os.PathLike[str]

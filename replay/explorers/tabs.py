@@ -14,7 +14,7 @@ from replay.explorers.selection import explore_selection
 from replay.explorers.shell import Explorer
 from replay.explorers.sweep import explore_sweep
 from replay.explorers.widgets import close_previous, close_tree
-from replay.style import Theme
+from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd

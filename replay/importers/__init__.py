@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from evo.journal import encode_line, file_name, write_new
+from evo.logs.journal import encode_line, file_name, write_new
 from evo.plugins import plugged_in
-from evo.rounds import ALLOCATION, AllocationHeader, ArmRecord, Asked, Told
-from evo.task import load_task
+from evo.studies.allocation.journal import ALLOCATION, AllocationHeader, ArmRecord, Asked, Told
+from evo.tasks.task import load_task
 from replay.importers import codeevolve, openevolve, paper, shinkaevolve, table
 from replay.importers.foreign import Imported as Imported
 from replay.importers.foreign import LogFormatError as LogFormatError
@@ -166,13 +166,13 @@ def load(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFram
     Raises:
         LogError: There is nothing to read, or it is damaged.
     """
-    from replay import logs
+    from replay.logs import tables
 
     name = kind(path) if format is None else format
     if name == OWN:
-        return logs.load(path, progress=False)
+        return tables.load(path, progress=False)
     place = tempfile.mkdtemp(prefix=f"{name}-")  # where its runs are kept as compact logs
-    return logs.load(keep(read(path, format), place), progress=False)
+    return tables.load(keep(read(path, format), place), progress=False)
 
 
 def kind(path: str | os.PathLike[str]) -> str:

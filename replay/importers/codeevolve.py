@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from evo.records import Attempt, Child
+from evo.logs.records import Attempt, Child
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 from replay.importers.pickles import Stub, load

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evo.journal import LogError, encode_line, read_bytes, write_new
-from evo.records import (
+from evo.logs.journal import LogError, encode_line, read_bytes, write_new
+from evo.logs.records import (
     Attempt,
     Child,
     Evaluation,
@@ -30,7 +30,7 @@ from evo.records import (
     Status,
     TaskRecord,
 )
-from evo.task import hash_of
+from evo.tasks.task import hash_of
 
 T = TypeVar("T")
 

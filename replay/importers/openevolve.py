@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
-from evo.journal import LogError
-from evo.records import Child, Evaluation, Status
+from evo.logs.journal import LogError
+from evo.logs.records import Child, Evaluation, Status
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from evo.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
-from evo.journal import LogError, file_name, write_new
-from evo.log import Log, read_log
-from evo.records import Attempt, Child, Model, Outcome
-from evo.rounds import read_journal
+from evo.logs.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_usage
+from evo.logs.journal import LogError, file_name, write_new
+from evo.logs.log import Log, read_log
+from evo.logs.records import Attempt, Child, Model, Outcome
+from evo.studies.allocation.journal import read_journal
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 

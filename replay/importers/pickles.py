@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evo.journal import read_bytes
+from evo.logs.journal import read_bytes
 from replay.importers.foreign import LogFormatError
 
 _ERRORS = (ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from evo.records import Child, Status
+from evo.logs.records import Child, Status
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 

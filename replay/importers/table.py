@@ -27,8 +27,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from evo.journal import LogError, raw_pieces
-from evo.records import Child, Model, Status
+from evo.logs.journal import LogError, raw_pieces
+from evo.logs.records import Child, Model, Status
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 

@@ -2,8 +2,8 @@
 
 Two shapes, `lines` and `estimates`, serve any table; the others draw what this package computes.
 Each figure says what its intervals are and on how many runs it rests. It draws on `ax`, or on a
-figure of its own, in one of the themes of `replay.style`, and returns the Axes. `facets` draws the
-same for several names side by side.
+figure of its own, in one of the themes of `replay.plots.style`, and returns the Axes. `facets`
+draws the same for several names side by side.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from replay.plots.grid import (
     slices,
     value_of_knowing,
 )
+from replay.plots.output import save, show
 from replay.plots.policies import (
     policy_curves,
     pool_vs_allocation,
@@ -27,14 +28,13 @@ from replay.plots.policies import (
 )
 from replay.plots.runs import COSTS, Cost, construction, pulls, trajectories, worth
 from replay.plots.shapes import estimates, facets, lines
+from replay.plots.style import FITNESS, Theme, subplots
 from replay.plots.sweeps import (
     cost_and_fitness,
     depth_breadth_slice,
     main_effects,
     parallel_coordinates,
 )
-from replay.shown import save, show
-from replay.style import FITNESS, Theme, subplots
 
 __all__ = [
     "COSTS",

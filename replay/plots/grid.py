@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay import style
-from replay.plots import hits
+from replay.plots import hits, style
 from replay.plots.hits import ranged
 from replay.plots.shapes import cell_frame, cramped, draw_heat, lines, place
-from replay.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
+from replay.plots.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals, look, number
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from replay.bilinear import BilinearFit
-    from replay.depth import DepthBreadth, Envelope
-    from replay.forecast import Plan
-    from replay.kernel import Kernel
+    from replay.planning.bilinear import BilinearFit
+    from replay.planning.depth import DepthBreadth, Envelope
+    from replay.planning.kernel import Kernel
+    from replay.planning.planner import Plan
 
 NO_FORECAST = "No forecast: beyond what the pilot saw, or several arms."
 LIKELY = 0.1

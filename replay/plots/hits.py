@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay.style import figure_of
+from replay.plots.style import figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

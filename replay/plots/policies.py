@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replay import style
-from replay.plots import hits
+from replay.plots import hits, style
 from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
-from replay.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals
+from replay.plots.style import FITNESS, PALETTE, THEMES, Theme, counted, intervals
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from evo.selectors.race import Selection
+    from evo.studies.selection.race import Selection
 
 EFFECTS = {"pool": "pool: random less single run", "allocation": "allocation: policy less random"}
 VERDICTS = {"holds": "#0B7A53", "fails": "#B3430A", "undetermined": "#5B6470"}

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from replay import style
-from replay.frames import is_stand_in
-from replay.intervals import curve_band
-from replay.plots import hits
-from replay.style import PALETTE, THEMES, FloatArray, Ink, Theme, look
+from replay.logs.frames import is_stand_in
+from replay.plots import hits, style
+from replay.plots.style import PALETTE, THEMES, FloatArray, Ink, Theme, look
+from replay.statistics.intervals import curve_band
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replay import style
-from replay.plots import hits
+from replay.plots import hits, style
 from replay.plots.hits import ranged
-from replay.style import THEMES, FloatArray, Theme, number
+from replay.plots.style import THEMES, FloatArray, Theme, number
 
 if TYPE_CHECKING:
     import pandas as pd

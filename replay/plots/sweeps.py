@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay import style, sweeps
-from replay.intervals import LEAST, measured
-from replay.plots import hits
+from replay.planning import sweeps
+from replay.planning.sweeps import COSTS, by_configuration, completed, pareto_front, swept_fields
+from replay.plots import hits, style
 from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
-from replay.style import FITNESS, PALETTE, THEMES, Theme, number
-from replay.sweeps import COSTS, by_configuration, completed, pareto_front, swept_fields
+from replay.plots.style import FITNESS, PALETTE, THEMES, Theme, number
+from replay.statistics.intervals import LEAST, measured
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from replay.cells import Cells, Sweep, cells
-from replay.claims import ALPHA, envelope_test, halves, regime_test
-from replay.effects import pool_interval
-from replay.pools import Pools
-from replay.simulation import simulate_many
+from replay.claims.paper import ALPHA, envelope_test, halves, regime_test
+from replay.planning.grid import Cells, Sweep, cells
+from replay.simulation.effects import pool_interval
+from replay.simulation.pools import Pools
+from replay.simulation.simulate import simulate_many
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]

@@ -23,15 +23,15 @@ import httpx2
 import msgspec
 import openai
 
-from evo.llm.client import ModelClient
-from evo.llm.gate import Gate
-from evo.llm.limits import Slots
-from evo.llm.listening import Listener, Request, Response
-from evo.llm.registry import find_model, resolve_sampling
-from evo.llm.server import OfflineServer
+from evo.gate.gate import Gate
+from evo.gate.server import OfflineServer
+from evo.logs.records import Model
+from evo.models.client import ModelClient
+from evo.models.limits import Slots
+from evo.models.listening import Listener, Request, Response
+from evo.models.registry import find_model, resolve_sampling
 from evo.prompt import build_messages
-from evo.records import Model
-from evo.task import load_task
+from evo.tasks.task import load_task
 
 CALLS, WARM = 400, 20
 TASK = load_task("cp")

@@ -1,4 +1,4 @@
-"""Coverage of every kind of interval by simulation; `--write` makes `replay/coverage.csv`.
+"""Coverage of every kind of interval by simulation; `--write` makes coverage.csv again.
 
 Each trial draws n runs from a known distribution and asks whether the interval holds the truth.
 Shares have 5, 20 and 50 % successes in the columns of the three distributions; of pools n is the
@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import replay.intervals
-from replay.effects import pool_interval
-from replay.intervals import interval, welch_half
+import replay.statistics.intervals
+from replay.simulation.effects import pool_interval
+from replay.statistics.intervals import interval, welch_half
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -81,7 +81,7 @@ def main() -> None:
     """Print, and write if asked to, one row per kind, level and n."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--write", action="store_true", help="replace replay/coverage.csv")
+    parser.add_argument("--write", action="store_true", help="replace coverage.csv")
     options = parser.parse_args()
     rows = []
     for kind in KINDS:
@@ -93,7 +93,7 @@ def main() -> None:
                     rows.append((kind, f"{level:g}", n, *(f"{share:.3f}" for share in found)))
                     print(*rows[-1], flush=True)
     if options.write:
-        place = Path(replay.intervals.__file__).with_name("coverage.csv")
+        place = Path(replay.statistics.intervals.__file__).with_name("coverage.csv")
         with place.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("kind", "level", "n", *DISTRIBUTIONS))

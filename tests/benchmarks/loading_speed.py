@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from samples import sample_lines
 
 import replay
-from evo.journal import encode_line
-from evo.records import Child, Header
+from evo.logs.journal import encode_line
+from evo.logs.records import Child, Header
 
 RUNS, GENERATIONS, CHILDREN = 100, 63, 16
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import evo
-from evo.configuration import Goal, Settings, make_header
-from evo.journal import raw_pieces
+from evo.logs.journal import raw_pieces
+from evo.runs.configuration import Goal, Settings, make_header
 from evo.runs.session import Job
 from evo.runs.verbs import plan_jobs
 

@@ -16,11 +16,11 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parent))
 from paper_ledger import sources
 
-from replay.cells import cells, one_sweep
-from replay.depth import RULES, fixed_split
-from replay.forecast import Choice, choose_split, simulate_choice
-from replay.intervals import interval
-from replay.kernel import fit_kernel
+from replay.planning.depth import RULES, fixed_split
+from replay.planning.grid import cells, one_sweep
+from replay.planning.kernel import fit_kernel
+from replay.planning.planner import Choice, choose_split, simulate_choice
+from replay.statistics.intervals import interval
 
 PILOT = {1: 8, 4: 2}
 """Generations by N of each seed of the pilot: 16 calls."""
@@ -36,7 +36,7 @@ def backtest(
     pilots: int = 20,
     kernels: int = 24,
 ) -> pd.DataFrame:
-    """Regret of the plan and of `replay.depth.RULES`, for many pilots of a few seeds each.
+    """Regret of the plan and of `replay.planning.depth.RULES`, for many pilots of a few seeds each.
 
     Returns:
         One row per task, model, pilot, budget (calls) and rule: generations, children, value (mean

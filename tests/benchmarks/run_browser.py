@@ -28,8 +28,8 @@ import msgspec  # noqa: E402
 from samples import sample_header, sample_lines  # noqa: E402
 
 import replay  # noqa: E402
-from evo.journal import encode_line  # noqa: E402
-from evo.records import Child, Evaluation, Generation, Header, Line  # noqa: E402
+from evo.logs.journal import encode_line  # noqa: E402
+from evo.logs.records import Child, Evaluation, Generation, Header, Line  # noqa: E402
 
 
 def synthetic(generations: int, children: int) -> bytes:

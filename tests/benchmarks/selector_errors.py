@@ -21,8 +21,8 @@ import numpy as np
 
 import replay
 from evo.policies import Draws
-from evo.selectors import SELECTORS, Terms, find_selector
-from evo.selectors.race import LoggedSamples, race
+from evo.studies.selection import SELECTORS, Terms, find_selector
+from evo.studies.selection.race import LoggedSamples, race
 
 ARMS, SIZE, PIECE = 8, 2000, 125
 

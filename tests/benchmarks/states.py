@@ -20,7 +20,7 @@ import numpy as np
 
 import evo
 import replay
-from replay.kernel import Kernel, fit_kernel
+from replay.planning.kernel import Kernel, fit_kernel
 
 DRAWS, FEWEST = 4000, 5
 

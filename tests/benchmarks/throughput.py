@@ -22,12 +22,12 @@ from pathlib import Path
 import httpx2
 
 import evo
-from evo.configuration import Goal, Settings, make_header
-from evo.handle import Control
-from evo.llm.client import ModelClient
-from evo.llm.limits import Slots
-from evo.llm.server import Latency
-from evo.records import Evaluation
+from evo.gate.server import Latency
+from evo.logs.records import Evaluation
+from evo.models.client import ModelClient
+from evo.models.limits import Slots
+from evo.runs.configuration import Goal, Settings, make_header
+from evo.runs.handle import Control
 from evo.runs.resources import Resources
 from evo.runs.session import Job, bring
 

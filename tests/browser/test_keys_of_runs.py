@@ -12,7 +12,7 @@ from browser.test_keys import go
 from browser.test_runs import named
 
 import evo
-from replay.ancestry import program_of
+from replay.logs.lineage import program_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("chromium")]
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evo import parallel
-from evo.llm.limits import Slots
+from evo.models.limits import Slots
 
 
 def inverse(x: float) -> float:

@@ -46,7 +46,7 @@ def test_what_another_package_adds_is_found_by_name(tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import evo, replay\n"
-        "from evo.llm.registry import find_model\n"
+        "from evo.models.registry import find_model\n"
         "from evo.policies import find_policy\n"
         "from replay.importers import read\n"
         "print(evo.load_task('their_task').name, find_model('theirs').id,\n"

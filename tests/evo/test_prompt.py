@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evo
-from evo.llm.recorded import prompt_hash
-from evo.log import read_log
+from evo.logs.log import read_log
+from evo.logs.records import Evaluation, Instance
+from evo.models.recorded import prompt_hash
 from evo.prompt import Shown, Tried, build_messages, feedback, inspire, parse_reply
-from evo.records import Evaluation, Instance
-from evo.task import load_task, read_instances
+from evo.tasks.task import load_task, read_instances
 
 PROGRAM = "def f():\n    return 1\n"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from samples import make_log_bytes, sample_child, sample_lines
 
-from evo.journal import encode_line
-from evo.records import Evaluation, Generation, Initial, Line
+from evo.logs.journal import encode_line
+from evo.logs.records import Evaluation, Generation, Initial, Line
 
 
 def write(path: Path, *lines: Line) -> Path:

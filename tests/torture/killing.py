@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evo.llm.server import OfflineServer
+from evo.gate.server import OfflineServer
 
 SERVED = """
 ["served"]
@@ -43,7 +43,7 @@ def serve_as_model(server: OfflineServer, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def _command(arguments: list[str], environment: dict[str, str], output: str) -> None:
-    from evo.cli import main
+    from evo.cli.entry import main
 
     os.environ.clear()
     os.environ.update(environment)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from samples import make_log_bytes
 
-from evo.cli import main as evo_main
-from replay.cli import main as replay_main
+from evo.cli.entry import main as evo_main
+from replay.cli.entry import main as replay_main
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,10 @@ import pytest
 from endpoints import Endpoint, say
 
 import evo
-from evo.llm.client import Call, EndpointError, ModelClient, find_endpoint
-from evo.llm.limits import Slots
-from evo.llm.registry import ModelError, own_model, resolve_sampling
-from evo.records import Model
+from evo.logs.records import Model
+from evo.models.client import Call, EndpointError, ModelClient, find_endpoint
+from evo.models.limits import Slots
+from evo.models.registry import ModelError, own_model, resolve_sampling
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("OPENAI_BASE_URL", "LLM_API_BASE", "LLM_API_KEY", "EVO_MODELS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr("evo.llm.registry.USER_FILE", tmp_path / "absent.toml")
+    monkeypatch.setattr("evo.models.registry.USER_FILE", tmp_path / "absent.toml")
 
 
 def ask(server: Server, **options: Any) -> Call:

@@ -102,7 +102,7 @@ def test_a_whole_run_as_root_in_a_container_without_namespaces(tmp_path: Path) -
 BOUNDS = """
 import json, sys
 from toy import make_task
-from evo.records import Limits
+from evo.logs.records import Limits
 from evo.sandbox import Evaluator
 TOP = '''
 import os, signal, time

@@ -14,7 +14,7 @@ import pytest
 from killing import finish, kill_after, seen_by, serve_as_model
 
 import evo
-from evo.llm.server import OfflineServer
+from evo.gate.server import OfflineServer
 from evo.runs.instances import instance_seed
 
 pytestmark = pytest.mark.slow

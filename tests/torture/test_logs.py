@@ -21,13 +21,13 @@ from endpoints import together
 from samples import make_log_bytes, sample_header, write_sample
 
 import evo
-from evo.cli import main
-from evo.configuration import make_header
-from evo.journal import LogError, Writer, encode_line, file_name, write_new
-from evo.log import read_log
-from evo.records import Child, End, Line, Model, SearchRecord
-from evo.task import hash_of
-from evo.upkeep import require_whole, salvage_log, verify
+from evo.cli.entry import main
+from evo.logs.journal import LogError, Writer, encode_line, file_name, write_new
+from evo.logs.log import read_log
+from evo.logs.maintenance import require_whole, salvage_log, verify
+from evo.logs.records import Child, End, Line, Model, SearchRecord
+from evo.runs.configuration import make_header
+from evo.tasks.task import hash_of
 
 pytestmark = pytest.mark.slow
 
@@ -263,7 +263,7 @@ def test_reading_a_hostile_log_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "flat.jsonl"
     path.write_bytes(make_log_bytes() + b'{"crc":"' + b"x" * (30 << 20))
     code = (
-        "import resource, sys; from evo.log import read_log; import numpy\n"
+        "import resource, sys; from evo.logs.log import read_log; import numpy\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; read_log(sys.argv[1])\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )

@@ -18,8 +18,8 @@ from killing import seen_by, serve_as_model
 from toy import LIMITS, make_task
 
 import evo
-from evo.cli import main
-from evo.llm.server import OfflineServer
+from evo.cli.entry import main
+from evo.gate.server import OfflineServer
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.sandbox.cluster import ClusterEvaluator, open_evaluator
 
@@ -147,7 +147,7 @@ def test_a_worker_killed_mid_run_loses_nothing(
         time.sleep(0.05)
 
 
-def place(child: evo.records.Child) -> tuple[int, int]:  # type: ignore[name-defined]
+def place(child: evo.logs.records.Child) -> tuple[int, int]:  # type: ignore[name-defined]
     return child.generation, child.index
 
 

@@ -16,7 +16,7 @@ from endpoints import together
 from toy import HURRY, LIMITS, SCORE, Remnants, make_task
 
 from evo import sandbox
-from evo.records import Evaluation, Limits
+from evo.logs.records import Evaluation, Limits
 from evo.sandbox import Evaluator, EvaluatorClosed, SandboxError
 from evo.sandbox import evaluator as driver
 from evo.sandbox.messages import Ready
@@ -233,7 +233,7 @@ def test_a_driver_that_is_killed_leaves_nothing(remnants: Remnants, tmp_path: Pa
         f"""
 import sys
 sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).resolve().parents[3])!r}]
-from evo.records import Evaluation, Limits
+from evo.logs.records import Evaluation, Limits
 from evo.sandbox import Evaluator, evaluator
 from toy import make_task
 evaluator._PARENT = {driver._PARENT!r}

@@ -9,9 +9,9 @@ from textwrap import dedent
 import pytest
 from toy import LIMITS, make_task
 
-from evo.records import Evaluation, Limits, TaskRecord
+from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import Evaluator
-from evo.task import load_task
+from evo.tasks.task import load_task
 
 PROGRAM = "VALUE = 0.5\ndef answer():\n    return VALUE\n"
 LOAD = """

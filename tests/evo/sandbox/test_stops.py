@@ -8,10 +8,10 @@ import pytest
 from evo_runs import write_task
 
 import evo
-from evo.llm.client import ModelClient
+from evo.models.client import ModelClient
 from evo.sandbox import SandboxError
 from evo.sandbox import evaluator as driver
-from evo.task import EvaluatorFailed
+from evo.tasks.task import EvaluatorFailed
 
 QUIET = {"progress": False, "max_concurrent": 1}
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from evo.records import Limits, TaskRecord
+from evo.logs.records import Limits, TaskRecord
 
 SCORE = """
 import numpy as np

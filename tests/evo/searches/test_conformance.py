@@ -10,9 +10,9 @@ from killing import kill_after
 from tree import Tree
 
 import evo
-from evo.cli import main
-from evo.configuration import Goal, make_header
-from evo.handle import Control
+from evo.cli.entry import main
+from evo.runs.configuration import Goal, make_header
+from evo.runs.handle import Control
 from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Job, bring
 from evo.searches import SEARCHES, BestOfN, Greedy, Islands, Population, Request, Search
@@ -65,7 +65,7 @@ def runs(
     }
 
 
-def header_of(task: Path, name: str, **options: Any) -> evo.records.Header:
+def header_of(task: Path, name: str, **options: Any) -> evo.logs.records.Header:
     given = {"children": N, "seed": 3, **TELLS, **options}
     return make_header(task, search=SEARCHED[name], **given)
 

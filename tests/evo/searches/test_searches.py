@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evo.keyed import KeyedStream
-from evo.records import SearchRecord
+from evo.logs.records import SearchRecord
 from evo.searches import (
     SEARCHES,
     BestOfN,

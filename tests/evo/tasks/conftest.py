@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-TASKS = Path(__file__).parents[3] / "evo" / "tasks"
+TASKS = Path(__file__).parents[3] / "evo" / "tasks" / "shipped"
 
 
 class ShippedTask:

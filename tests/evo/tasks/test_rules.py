@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evo.task import TaskError, load_task
+from evo.tasks.task import TaskError, load_task
 
-TASKS = Path(__file__).parents[3] / "evo" / "tasks"
+TASKS = Path(__file__).parents[3] / "evo" / "tasks" / "shipped"
 RULES = ("tsp_construct", "online_bin_packing", "circle_grid")
 REFERENCES = {  # by the name in task.toml
     "tsp_construct": {

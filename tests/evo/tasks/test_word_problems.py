@@ -3,8 +3,8 @@
 import pytest
 
 import evo
-from evo.llm.offline.problems import read_problem
-from evo.task import load_task, read_instances
+from evo.models.offline.problems import read_problem
+from evo.tasks.task import load_task, read_instances
 
 TASK = load_task("wp")
 BEST = (

@@ -3,10 +3,10 @@ import pytest
 from synthetic_runs import as_frame, chain_runs
 
 import replay
-from replay.effects import time_to_threshold
 from replay.explorers import explore_allocation
 from replay.explorers.allocation import COARSE
 from replay.explorers.allocation_data import Pools
+from replay.simulation.effects import time_to_threshold
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from samples import make_log_bytes
 
 import evo
 import replay
-from evo.cost import cost_of_calls
-from evo.journal import encode_line
-from evo.upkeep import stop_file
+from evo.logs.cost import cost_of_calls
+from evo.logs.journal import encode_line
+from evo.logs.maintenance import stop_file
 
 
 def wait_until(condition, seconds=60):

@@ -9,14 +9,14 @@ from samples import sample_child, sample_header, sample_lines, write_sample
 
 import evo
 import replay
-from evo.log import keep_value, read_log
-from evo.records import STATUSES, Child, Evaluation, Generation
-from evo.upkeep import compact
-from replay.ancestry import program_of
+from evo.logs.log import keep_value, read_log
+from evo.logs.maintenance import compact
+from evo.logs.records import STATUSES, Child, Evaluation, Generation
 from replay.explorers import run_text as texts
 from replay.explorers.run_browser import HOPS
 from replay.explorers.run_data import RunData, look_at
 from replay.explorers.run_picture import LOOKS, RunPicture
+from replay.logs.lineage import program_of
 from replay.markup import clean, difference
 
 NASTY = "<script>alert('x')</script>\n# \u202egnp.exe & \x1b[31m"

@@ -4,7 +4,7 @@ import pytest
 from synthetic_runs import sweep_runs
 
 import replay
-from evo.selectors import SELECTORS
+from evo.studies.selection import SELECTORS
 from replay.explorers import explore_selection
 from replay.explorers.selection import Race
 

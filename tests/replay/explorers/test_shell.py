@@ -284,7 +284,7 @@ def test_at_rest_the_next_steps_of_a_slider_are_computed(explorer, monkeypatch):
 def test_an_idle_kernel_imports_what_pictures_need_and_nothing_else_does(kernel):
     code = f"""
 import asyncio, sys
-from replay.ahead import PICTURES, prepare_pictures
+from replay.warmup import PICTURES, prepare_pictures
 if {kernel}:
     sys.modules["ipykernel"] = sys
 async def idle():

@@ -7,8 +7,8 @@ from synthetic_runs import sweep_runs
 import replay
 from replay.explorers import explore_sweep
 from replay.explorers.sweep import FIGURES, Filters
-from replay.intervals import measured
-from replay.sweeps import by_configuration, main_effects
+from replay.planning.sweeps import by_configuration, main_effects
+from replay.statistics.intervals import measured
 
 
 @pytest.fixture(scope="module")

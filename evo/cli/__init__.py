@@ -1,0 +1,3 @@
+"""The command `evo`."""
+
+from evo.cli.entry import main as main

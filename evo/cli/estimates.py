@@ -1,0 +1,73 @@
+"""What work may cost, said before its first call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evo.logs.records import Header
+    from evo.studies.sweep.design import Design
+    from evo.studies.sweep.fields import Configuration
+
+FEWEST = 5
+"""Runs below which no interval is shown, see `replay.interval`."""
+
+
+def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
+    """Returns what runs, header and T of each, may cost together, in one line; retries on top."""
+    from evo.logs.cost import price_of_tokens
+    from evo.runs.session import worst_of
+
+    count, calls, tokens, dollars = 0, 0.0, 0.0, 0.0
+    for header, generations in runs:
+        most = header.sampling.max_tokens
+        own, count = worst_of(header, generations, retries=0).left(0)["calls"], count + 1
+        completion = math.nan if most is None else own * most
+        calls, tokens = calls + own, tokens + completion
+        priced = price_of_tokens(0.0, 0.0, completion, model=header.model)
+        dollars += priced if header.model.is_llm else math.nan  # the stand-in's are invented
+    said = f"{count} {'run' if count == 1 else 'runs'}, at most {calls:,.0f} calls"
+    if not math.isnan(tokens):
+        paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"
+        said += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
+    if isinstance(budget, Mapping) and budget:
+        limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
+        said += f"; the budget ends it at {limits}"
+    return said
+
+
+def outlook_of_sweep(design: Design, budget: object = None) -> str:
+    """Returns the same of a sweep; of one that is no grid, at its costliest single values."""
+    from evo.studies.sweep.space import SpaceError
+
+    try:
+        made = [design.configure(values) for values in design.parsed_space().grid()]
+    except (SpaceError, ValueError, TypeError):
+        made = design.tried_values()
+    planned = design.build_strategy().planned
+    if design.strategy != "grid" or len(made) != planned:
+        costliest = max(made, key=lambda each: each.header.children * each.generations)
+        made = [costliest] * planned
+    runs = [run for each in made for run in runs_of(each)]
+    return outlook(runs * len(design.seeds), budget)
+
+
+def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
+    """Returns header and T of a configuration's run; an allocation's rounds as if one arm's."""
+    others = configuration.pool.get("arms", 1) - 1
+    first = (configuration.header, configuration.generations)
+    return [first, *[(configuration.header, 0)] * others]
+
+
+def too_few(seeds: int, calls_a_seed: int, budget: object) -> str | None:
+    """Returns a warning where fewer runs of each split fit in than an interval needs."""
+    limit = budget.get("calls") if isinstance(budget, Mapping) else None
+    runs = seeds if limit is None else min(seeds, int(limit // calls_a_seed))
+    if runs >= FEWEST:
+        return None
+    return (
+        f"note: {runs} whole runs of each split fit in: too few to tell splits apart, since "
+        f"intervals begin at {FEWEST} runs ({FEWEST * calls_a_seed:,} calls)"
+    )

@@ -1,0 +1,235 @@
+"""Commands that look at logs, check them and copy them; none runs a program unless it says so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from evo.cli.options import Flag, LogPaths, Output
+from evo.cli.tables import FAILURE, number, table, writable
+from evo.logs.journal import ENDINGS
+
+if TYPE_CHECKING:
+    from evo.runs.progress import Tally
+
+QUANTILES = (0.5, 0.9, 0.99)
+HEADS = (
+    *("log", "calls", "attempts", "failed attempts", "cached", "tokens", "dollars"),
+    *("latency p50", "p90", "p99", "s/generation"),
+    *("calls/s", "slots used", "queued s", "limited s"),
+)
+SESSION = {
+    "calls_per_second": ".3g",
+    "utilisation": ".1%",
+    "queued_seconds": ".1f",
+    "limited_seconds": ".1f",
+}
+
+
+def show(logs: LogPaths) -> int:
+    """Shows what logs hold, generation by generation."""
+    from evo.logs.log import read_log, summarise
+
+    for path in logs:
+        log = read_log(path)
+        print(f"{path}\n{summarise(log)}")
+        if log.sessions:
+            print(f"sandbox: {', '.join(log.sessions[-1].protections) or 'no protection active'}")
+        for end in log.ends[-1:]:
+            print(f"last session: {end.reason}{': ' + end.message if end.message else ''}")
+        rows = []
+        for each in log.generations:
+            members = [out for out in log.outcomes if out.generation == each.generation]
+            ok = sum(out.evaluation.status == "ok" for out in members)
+            best = number(each.best_fitness, ".6f", "none")
+            seconds = number(each.seconds, ".2f", "unknown")
+            improved = "yes" if each.improved else ""
+            counts = (ok, len(members) - ok, len(each.repeats))
+            rows.append((each.generation, best, improved, *counts, seconds))
+        heads = ("generation", "best fitness", "improved", "ok", "failed", "repeats", "seconds")
+        print(table(rows, heads))
+        print(", ".join(f"{n} {status}" for status, n in sorted(log.status_counts.items())))
+    return 0
+
+
+def stats(logs: LogPaths) -> int:
+    """Shows what the calls of logs, or folders of logs, came to."""
+    from evo.logs.log import read_log
+    from evo.logs.records import CriticCall
+    from evo.runs.progress import Tally
+
+    found = [read_log(path) for path in find_logs(logs)]
+    rows, latencies, seconds = [], list[float](), list[float]()
+    total = Tally()
+    for log in found:
+        tally, own = Tally(), list[float]()
+        for call in log.calls:
+            asked = log.header.critic if isinstance(call, CriticCall) else None
+            for each in (tally, total):
+                each.add(call.attempts, asked or log.header)
+            own += [a.latency for a in call.attempts if a.latency is not None and not a.cached]
+        times = [g.seconds for g in log.generations if g.seconds is not None]
+        said = log.ends[-1].stats if log.ends else {}
+        session = (number(said.get(name), form) for name, form in SESSION.items())
+        rows.append((log.path, *_figures(tally, own, times), *session))
+        latencies += own
+        seconds += times
+    if len(found) > 1:
+        rows.append(("total", *_figures(total, latencies, seconds), *[""] * len(SESSION)))
+    print(table(rows, HEADS))
+    print(
+        "calls/s, slots used, queued and limited: of the last session, all its runs together; "
+        "tokens and dollars: of the attempts that state their usage"
+    )
+    return 0
+
+
+def find_logs(paths: Sequence[str]) -> list[str]:
+    """Returns the logs that paths mean: logs themselves, and those in folders, or below them."""
+    from evo.studies.allocation.journal import ALLOCATION
+    from evo.studies.selection.base import AGENT
+    from evo.studies.sweep.events import EVENTS
+
+    found: list[str] = []
+    for path in paths:
+        place = Path(path)
+        if place.name == ALLOCATION:
+            place = place.parent
+        if not place.is_dir():
+            found.append(path)
+            continue
+        for inside in (place.glob, place.rglob):
+            files = [file for file in inside("*.jsonl*") if file.name.endswith(ENDINGS)]
+            logs = [str(f) for f in files if f.name not in {ALLOCATION, AGENT, EVENTS}]
+            if logs:
+                break
+        else:
+            raise ValueError(f"{path}: expected a log or a folder of logs, found no *.jsonl in it")
+        found += sorted(logs)
+    return found
+
+
+def _figures(tally: Tally, latencies: list[float], seconds: list[float]) -> tuple[object, ...]:
+    from numpy import quantile
+
+    failures = " ".join(f"{n}x{name}" for name, n in sorted(tally.failures.items()))
+    slow = quantile(latencies, QUANTILES, method="inverted_cdf").tolist() if latencies else []
+    return (
+        tally.calls,
+        tally.attempts,
+        failures,
+        tally.cached,
+        f"{tally.tokens:,.0f}",
+        number(tally.dollars, ".4f"),
+        *([f"{each:.2f}" for each in slow] or [""] * len(QUANTILES)),
+        f"{sum(seconds) / len(seconds):.2f}" if seconds else "",
+    )
+
+
+def best(
+    log: Annotated[str, Parameter(name="LOG")], *, output: Output = None, value: Flag = False
+) -> int:
+    """Writes out the best program of a log.
+
+    Args:
+        log: The log.
+        output: File to write; by default standard output.
+        value: Run the program once more, jailed, and keep its construction beside the log, so
+            that pictures can show it.
+    """
+    from evo.logs.journal import LogError
+    from evo.logs.log import read_log
+
+    found = read_log(log).best
+    if found.program is None:
+        raise LogError(f"{log}: a compact log holds no programs")
+    if value:
+        from evo.runs.playback import keep_best_value
+
+        print(f"{keep_best_value(log)}: the construction of its best program", file=sys.stderr)
+    if output:
+        writable(output).write_text(found.program, encoding="utf-8")
+    elif not value:
+        sys.stdout.write(found.program)
+    where = f"generation {found.generation}, child {found.index}"
+    print(f"{where}: fitness {found.evaluation.fitness}", file=sys.stderr)
+    return 0
+
+
+def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> int:
+    """Checks every line of logs; exit code 1 if one is not sound.
+
+    Args:
+        logs: Logs, journals of allocations among them.
+        salvage: Copy every sound line of one log to a new one, and say what is missing.
+        output: Path of the new log, with --salvage.
+    """
+    from evo.logs.journal import LogError
+    from evo.logs.maintenance import salvage_log
+    from evo.logs.maintenance import verify as check
+    from evo.studies.allocation.journal import ALLOCATION, read_journal
+
+    if salvage or output:
+        if not (salvage and output and len(logs) == 1):
+            raise ValueError("--salvage goes with one log and -o NEW, such as -o sound.jsonl")
+        for missing in salvage_log(logs[0], output):
+            print(f"{logs[0]}: {missing}", file=sys.stderr)
+        print(f"{output}: every sound line of {logs[0]}")
+        return 0
+    sound = True
+    for path in map(Path, logs):
+        if not path.exists():
+            raise ValueError(f"{path}: no such file")
+        try:
+            if path.name == ALLOCATION:
+                print(f"{path}: sound, {len(read_journal(path).told)} rounds")
+                continue
+            verification = check(path)
+        except LogError as error:
+            print(error, file=sys.stderr)
+            sound = False
+            continue
+        for fault in verification.faults:
+            print(fault, file=sys.stderr)
+            sound = False
+        if not verification.faults:
+            print(f"{path}: sound, {verification.log.reader.lines} lines; {verification.task}")
+    return 0 if sound else FAILURE
+
+
+def compact(log: Annotated[str, Parameter(name="LOG")], *, output: Output = None) -> int:
+    """Copies a log without replies and programs.
+
+    Args:
+        log: The log.
+        output: New file; by default beside it, .compact.jsonl.gz.
+    """
+    from evo.logs.maintenance import compact as copy
+
+    path = Path(log)
+    stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
+    made = copy(path, output or path.with_name(f"{stem}.compact.jsonl.gz"))
+    before, after = path.stat().st_size, made.path.stat().st_size
+    print(f"{made.path}: {after:,} bytes, {after / before:.0%} of {path}")
+    return 0
+
+
+def rerun(logs: LogPaths, *, workers: int | None = None) -> int:
+    """Plays logs again with themselves as the model; programs run jailed.
+
+    Args:
+        logs: Logs that are not compact.
+        workers: Evaluations at a time.
+    """
+    from evo.runs.playback import rerun as play
+
+    same = True
+    for path in logs:
+        outcome = play(path, workers=workers)
+        print(outcome)
+        same = same and outcome.same
+    return 0 if same else FAILURE

@@ -1,0 +1,144 @@
+"""Commands that serve a model, and that measure an endpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from evo.cli.options import Count, Limits, Port
+from evo.cli.tables import FAILURE
+
+if TYPE_CHECKING:
+    from evo.gate.server import Latency
+
+
+def serve(
+    *,
+    model: str = "offline",
+    host: str = "127.0.0.1",
+    port: Port = 8000,
+    budget: Limits = None,
+    requests_per_minute: Annotated[Count, Parameter(name="--rpm")] = None,
+    tokens_per_minute: Annotated[Count, Parameter(name="--tpm")] = None,
+    log: Path | None = None,
+    cache: Path | None = None,
+    timeout: float = 600.0,
+    request_log: Path | None = None,
+    faults: str | None = None,
+    latency: str | None = None,
+) -> int:
+    """Serves a model for other tools, counted and limited; by default the offline one (no LLM).
+
+    Args:
+        model: One of `evo models`.
+        host: Address to listen at; others than this machine's own are open to the network.
+        port: TCP port; 0: a free one.
+        budget: Such as calls=512, tokens=1e6 or dollars=2; then a 429 that is final.
+        requests_per_minute: Requests per minute before a 429.
+        tokens_per_minute: Tokens per minute before a 429.
+        log: File of all calls, which goes on if it exists; a budget makes one below logs/local.
+        cache: File of answers: the k-th time that a client sends a body it gets the k-th answer.
+        timeout: Seconds for a whole request to the model's endpoint.
+        request_log: The offline model's file for a JSON line per request.
+        faults: The offline model's, such as rate_limit:0.1,server_error:0.05.
+        latency: The offline model's lognormal seconds, MEDIAN,SIGMA such as 2,1.
+    """
+    from evo.gate.gate import Gate
+    from evo.gate.server import OfflineServer
+    from evo.models.offline import OFFLINE_MODELS
+    from evo.models.registry import find_model
+
+    found, simulated = find_model(model), (request_log, faults, latency)
+    offline = found.name in OFFLINE_MODELS and found.base_url is None
+    if not offline and simulated != (None, None, None):
+        raise ValueError("--request-log, --faults and --latency go with the offline model alone")
+    counted = (budget, requests_per_minute, tokens_per_minute, log, cache)
+    plain = offline and model == "offline" and not any(counted)
+    inner = functools.partial(
+        OfflineServer, latency=_latency(latency), faults=faults, request_log=request_log
+    )
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as opened:
+        server: OfflineServer | Gate
+        if plain:
+            server = inner(host, port)
+        else:
+            if simulated != (None, None, None):
+                url = opened.enter_context(inner()).url
+                found = msgspec.structs.replace(found, base_url=url)
+            server = Gate(
+                found,
+                host=host,
+                port=port,
+                budget={"calls": budget} if isinstance(budget, int) else budget,
+                requests_per_minute=requests_per_minute,
+                tokens_per_minute=tokens_per_minute,
+                log=log,
+                cache=cache,
+                timeout=timeout,
+            )
+        opened.enter_context(server)
+        what = "the offline model (not an LLM)" if offline else f"the model {found.name}"
+        print(f"{server.url} is {what}; Ctrl-C ends it", flush=True)
+        if isinstance(server, Gate) and server.log is not None:
+            print(f"log: {server.log}", flush=True)
+        threading.Event().wait()
+    return 0
+
+
+def _latency(text: str | None) -> Latency | None:
+    from evo.gate.server import Latency
+
+    if text is None:
+        return None
+    try:
+        median, sigma = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--latency: expected MEDIAN,SIGMA such as 2,1, got {text!r}") from None
+    return Latency(median, sigma)
+
+
+def bench(
+    *,
+    model: str,
+    endpoint: str | None = None,
+    calls: int = 16,
+    max_tokens: int = 256,
+    timeout: float = 600.0,
+) -> int:
+    """Finds an endpoint's best number of calls in flight.
+
+    Args:
+        model: Of the endpoint, or one of `evo models`.
+        endpoint: Base URL of an endpoint to try.
+        calls: At each concurrency; also the highest one.
+        max_tokens: Of a reply.
+        timeout: Of a call, seconds.
+    """
+    from evo.models.benchmarking import knee, named_model, probe
+
+    tried, steps = named_model(model, endpoint), [1 << k for k in range(calls.bit_length())]
+    print(
+        f"At most {calls * len(steps)} calls to {tried.name}: {calls} each with "
+        f"{', '.join(map(str, steps))} in flight, of at most {max_tokens:,} completion tokens.",
+        flush=True,
+    )
+    levels = []
+    for level in probe(tried, calls=calls, max_tokens=max_tokens, timeout=timeout):
+        levels.append(level)
+        print(
+            f"{level.concurrency:3} in flight: {level.rate:.2f} calls/s, {level.tokens:.0f} "
+            f"tokens/s, median latency {level.latency:.2f} s, {level.limited} x 429, "
+            f"{calls - level.replies - level.limited} failed",
+            flush=True,
+        )
+    if not any(level.replies for level in levels):
+        print("no call was answered, so nothing is known of its best concurrency")
+        return FAILURE
+    print(f"--max-concurrent {knee(levels)}")
+    return 0

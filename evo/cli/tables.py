@@ -1,0 +1,84 @@
+"""What commands print, and how they end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evo.logs.log import Log
+
+MISTAKE = 2  # exit code of a mistake in the arguments or the input
+FAILURE = 1  # exit code where the work itself failed
+_MAX_LENGTH = 64 << 20  # characters of a program or a table that is given
+
+
+def table(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:
+    """Returns a plain table; columns whose cells are all numbers are aligned to the right."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(heads, *texts, strict=True)]
+    numeric = [
+        all(re.fullmatch(r"[-+\d.,e%]*|nan|none", row[i]) for row in texts)
+        for i in range(len(heads))
+    ]
+    lines = [list(heads), *texts]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def number(value: float | None, form: str = "g", unknown: str = "") -> str:
+    """Returns a number as text, or what stands for None."""
+    return unknown if value is None else format(value, form)
+
+
+def print_logs(logs: Sequence[Log]) -> None:
+    """Prints one line per log."""
+    rows = []
+    for log in logs:
+        counts = log.status_counts
+        rows.append(
+            (
+                "unknown" if log.header.seed < 0 else log.header.seed,
+                len(log.generations),
+                f"{log.trajectory[0]:.5f}",
+                f"{log.trajectory[-1]:.5f}",
+                counts.get("ok", 0),
+                len(log.outcomes) - counts.get("ok", 0),
+                number(log.seconds, ".1f", "unknown"),
+                log.path,
+            )
+        )
+    heads = ("seed", "T", "initial", "best fitness", "ok", "failed", "seconds", "log")
+    print(table(rows, heads))
+    if any(not log.header.model.is_llm for log in logs):
+        print("The offline model is a random rewriter, not an LLM.")
+
+
+def writable(path: Path) -> Path:
+    """Returns the path of a file to write, once its folder is there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot write there: {error.strerror}") from None
+    if path.is_dir():
+        raise ValueError(f"{path}: Is a directory")
+    return path
+
+
+def read_text(path: Path) -> str:
+    """Returns a file's text, without a byte order mark."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(_MAX_LENGTH + 1)
+        if len(text) > _MAX_LENGTH:
+            raise ValueError(f"expected at most {_MAX_LENGTH:,} characters")
+        return text
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: cannot read it: {error}") from None

@@ -1,0 +1,1 @@
+"""The gate: an endpoint that counts, limits, caches and logs the calls of other tools."""

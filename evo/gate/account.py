@@ -1,0 +1,233 @@
+"""What passes a gate: counted when it is sent, against a budget and rates, in a log.
+
+An intent is logged before its request is forwarded, its outcome once known; so after a kill intents
+without an outcome count at their worst case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from evo.logs.cost import flops_of_tokens, is_turned_away, price_of_tokens, usage_tokens
+from evo.logs.journal import LogError, Writer, go_on
+from evo.logs.records import Attempt, Model, Record
+from evo.models.limits import MINUTE, Lease, Rates
+from evo.runs.budget import BudgetError, Ledger
+
+UNITS = ("calls", "tokens", "flops", "dollars")
+MOMENT = 1.0  # seconds after which a request may be tried again that waits for those under way
+
+
+class Opened(Record, frozen=True, kw_only=True, tag_field="kind", tag="gate"):
+    """First line: the model before which the gate stands, and when it began."""
+
+    schema: int = 1
+    model: Model
+    began: float
+
+
+class Sent(Record, frozen=True, kw_only=True, tag_field="kind", tag="sent"):
+    """A request is about to be forwarded; `worst` leaves out the units that have no bound."""
+
+    number: int
+    at: float
+    client: str
+    body: str
+    worst: dict[str, float]
+
+
+class Settled(Record, frozen=True, kw_only=True, tag_field="kind", tag="settled"):
+    """What became of a request."""
+
+    number: int
+    at: float
+    attempt: Attempt
+
+
+class Kept(Record, frozen=True, kw_only=True, tag_field="kind", tag="cached"):
+    """A request was answered from the cache, at no cost."""
+
+    at: float
+    client: str
+    body: str
+
+
+GateLine = Opened | Sent | Settled | Kept
+"""Every kind of line in the log of a gate."""
+
+_decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
+
+
+class Refused(Exception):  # noqa: N818
+    """A request is not forwarded: for good, or for some seconds of waiting."""
+
+    def __init__(self, words: str, wait: float | None = None) -> None:
+        super().__init__(words)
+        self.wait = wait
+
+
+class Account:
+    """The requests of one gate, to a model at its prices; thread-safe.
+
+    `bounded` tells whether a request has to have a bound of tokens, `repeats` how often each client
+    sent each body.
+    """
+
+    def __init__(
+        self, model: Model, limits: Mapping[str, float], rpm: int | None, tpm: int | None
+    ) -> None:
+        for unit in limits.keys() - set(UNITS):
+            raise BudgetError(f"budget: a gate counts in {', '.join(UNITS)}, got {unit!r}")
+        self._model, self._ledger = model, Ledger(limits)
+        self._rates = Rates(sys.maxsize, rpm=rpm, tpm=tpm)
+        self.bounded = bool(limits.keys() - {"calls"}) or tpm is not None
+        self._under_way: dict[int, tuple[Sent, Lease]] = {}
+        self._next = 0
+        self._lacking: str | None = None  # the unit that a request was refused for
+        self._writer: Writer | None = None
+        self._lock = threading.Lock()
+        self.repeats: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """By unit, requests under way at their worst; NaN where unknown."""
+        with self._lock:
+            return {unit: sum(self._amounts(unit)) for unit in UNITS}
+
+    @property
+    def used_up(self) -> str | None:
+        """The unit of the budget that does not suffice any more; None while all do."""
+        most = self._ledger.limits.get("calls", math.inf)
+        return "calls" if self.spent["calls"] + 1 > most else self._lacking
+
+    @property
+    def in_flight(self) -> int:
+        """Requests under way."""
+        return len(self._under_way)
+
+    def open_log(self, path: Path, opened: contextlib.ExitStack) -> None:
+        """Begins a log, or goes on with one of the same model: its requests count."""
+        header = Opened(model=self._model, began=time.time())
+        writer, records = go_on(path, _decoder, opened, what="log of a gate", begin=header)
+        sent: dict[int, Sent] = {}
+        ended: list[tuple[float, Sent, Attempt | None]] = []
+        for record in records:
+            if isinstance(record, Opened) and record.model.name != self._model.name:
+                raise LogError(
+                    f"{path}: holds the calls of model {record.model.name!r}, not of "
+                    f"{self._model.name!r}; name another log"
+                )
+            if isinstance(record, Sent):
+                sent[record.number] = record
+            elif isinstance(record, Settled) and (intent := sent.pop(record.number, None)):
+                ended.append((record.at, intent, record.attempt))
+            if isinstance(record, Sent | Kept):
+                self.repeats[record.client, record.body] += 1
+        wall, now = time.time(), time.monotonic()
+        ended += [(wall, intent, None) for intent in sent.values()]
+        for at, intent, attempt in sorted(ended, key=lambda each: each[0]):
+            cost, age = self._cost(intent, attempt), max(0.0, wall - at)
+            self._ledger.settle(cost)
+            self._next = max(self._next, intent.number + 1)
+            if age < MINUTE and (attempt is None or attempt.sent):
+                lease = Lease(_whole(cost["tokens"]))
+                self._rates.admit(lease, now=now - age)
+                self._rates.release(lease, now=now - age)
+        self._writer = writer
+
+    def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
+        """Counts and logs a request that is forwarded next.
+
+        `Refused`: there is no room for its worst case; `OSError`: what cannot be logged.
+        """
+        with self._lock:
+            self._check_budget(worst)
+            now = time.monotonic()
+            known = {unit: amount for unit, amount in worst.items() if math.isfinite(amount)}
+            lease = Lease(_whole(known.get("tokens", 0.0)))
+            if wait := self._rates.wait(lease.tokens, now=now):
+                wait = wait if math.isfinite(wait) else MOMENT
+                raise Refused(f"over this gate's limit a minute; retry in {wait:.2f} s", wait)
+            sent = Sent(number=self._next, at=time.time(), client=client, body=body, worst=known)
+            if self._writer is not None:
+                self._writer.append(sent)
+            self._next += 1
+            self._under_way[sent.number] = (sent, lease)
+            self._rates.admit(lease, now=now)
+        return sent
+
+    def settle(self, sent: Sent, attempt: Attempt) -> None:
+        """Counts what became of a request; what cannot be logged a later session takes at worst."""
+        with self._lock, contextlib.suppress(OSError):
+            _, lease = self._under_way.pop(sent.number)
+            cost = self._cost(sent, attempt)
+            self._ledger.settle(cost)
+            lease.settle(_whole(cost["tokens"]))
+            self._rates.release(lease, now=time.monotonic())
+            if self._writer is not None:
+                self._writer.append(Settled(number=sent.number, at=time.time(), attempt=attempt))
+
+    def keep(self, client: str, body: str) -> None:
+        """Logs a request that was answered from the cache."""
+        if self._writer is not None:
+            self._writer.append(Kept(at=time.time(), client=client, body=body))
+
+    def repeat(self, client: str, body: str, by: int = 1) -> int:
+        """Returns how often a client sent a body before, and counts this time, or takes it back."""
+        with self._lock:
+            self.repeats[client, body] += by
+            return self.repeats[client, body] - by
+
+    def _check_budget(self, worst: Mapping[str, float]) -> None:
+        """Raises Refused unless even the worst case stays within every limit; the lock is held."""
+        for unit, limit in self._ledger.limits.items():
+            settled, reserved = self._amounts(unit)
+            if unit == "calls":  # those under way are spent already
+                settled, reserved = settled + reserved, 0.0
+            if settled + worst[unit] > limit:
+                self._lacking = unit if unit != "calls" else self._lacking
+                raise Refused(
+                    f"the budget of this gate is used up: {settled:.10g} of {limit:.10g} {unit} "
+                    f"are spent, and this request may take {worst[unit]:.10g}",
+                )
+            if settled + reserved + worst[unit] > limit:
+                words = f"requests under way may take the {unit} that are left; retry in a moment"
+                raise Refused(words, MOMENT)
+
+    def _amounts(self, unit: str) -> tuple[float, float]:
+        """Returns what is settled, and what requests under way may cost; the lock is held."""
+        reserved = (sent.worst.get(unit, math.nan) for sent, _ in self._under_way.values())
+        return self._ledger.total.get(unit, 0.0), math.fsum(reserved)
+
+    def _cost(self, sent: Sent, attempt: Attempt | None) -> dict[str, float]:
+        """What a request cost by unit, at its worst where the endpoint did not say."""
+        if attempt is not None and (not attempt.sent or is_turned_away(attempt)):
+            return dict.fromkeys(UNITS, 0.0) | {"calls": float(attempt.sent)}
+        used = usage_tokens(attempt.usage) if attempt is not None else None
+        if used is None:
+            return {unit: sent.worst.get(unit, math.nan) for unit in UNITS}
+        return cost_of_tokens(used, self._model)
+
+
+def _whole(tokens: float) -> int:
+    return math.ceil(tokens) if math.isfinite(tokens) else 0
+
+
+def cost_of_tokens(tokens: tuple[float, float, float], model: Model) -> dict[str, float]:
+    """Returns what prompt, cached and completion tokens cost by unit; NaN: without a price."""
+    prompt, cached, completion = tokens
+    return {
+        "calls": 1.0,
+        "tokens": prompt + completion,
+        "flops": flops_of_tokens(prompt, cached, completion, model=model),
+        "dollars": price_of_tokens(prompt, cached, completion, model=model),
+    }

@@ -1,0 +1,1 @@
+"""Engines: other tools that evolve programs, each started behind the gate."""

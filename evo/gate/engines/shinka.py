@@ -1,0 +1,74 @@
+"""ShinkaEvolve: a proposal takes one call or several; embeddings are off."""
+
+from __future__ import annotations
+
+import json
+
+from evo.gate.engines.job import Job, Tool, in_block
+
+_EVALUATE = """\
+import argparse
+import json
+from pathlib import Path
+
+from judging import judge
+
+
+def main(program_path, results_dir):
+    found = judge(program_path)
+    correct = found["status"] == "ok"
+    metrics = {"combined_score": found["fitness"] if correct else 0.0, "public": {}, "private": {}}
+    folder = Path(results_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    said = None if correct else f"{found['status']}: {found['error']}"
+    (folder / "correct.json").write_text(json.dumps({"correct": correct, "error": said}))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program_path", default="initial.py")
+    parser.add_argument("--results_dir", default="results")
+    main(**vars(parser.parse_args()))
+"""
+
+_RUN = """\
+import json
+import random
+from pathlib import Path
+
+import numpy
+from shinka.core import EvolutionConfig, ShinkaEvolveRunner
+from shinka.database import DatabaseConfig
+from shinka.launch import LocalJobConfig
+
+settings = json.loads(Path("settings.json").read_text())
+random.seed(settings["seed"])
+numpy.random.seed(settings["seed"])
+ShinkaEvolveRunner(
+    evo_config=EvolutionConfig(**settings["evolution"]),
+    job_config=LocalJobConfig(eval_program_path="evaluate.py"),
+    db_config=DatabaseConfig(db_path="programs.sqlite"),
+).run()
+"""
+
+
+def prepare(job: Job) -> list[str]:
+    """Writes program, evaluator and a script; returns the arguments of its Python."""
+    evolution = {
+        "num_generations": job.calls + 1,  # the gate ends it: a generation takes a call or more
+        "llm_models": [f"local/{job.model}@{job.endpoint}"],
+        "embedding_model": None,
+        "init_program_path": "initial.py",
+        "task_sys_msg": job.task.statement,
+        "results_dir": "out",
+    }
+    settings = {"seed": job.seed, "evolution": evolution}
+    (job.folder / "initial.py").write_text(in_block(job.task.initial_program))
+    (job.folder / "evaluate.py").write_text(_EVALUATE)
+    (job.folder / "settings.json").write_text(json.dumps(settings, indent=1))
+    (job.folder / "run.py").write_text(_RUN)
+    return ["run.py"]
+
+
+TOOL = Tool("shinka-evolve", "shinka", "shinkaevolve", prepare)

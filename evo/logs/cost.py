@@ -1,0 +1,252 @@
+"""From the usage that endpoints report to tokens, FLOPs and dollars.
+
+FLOPs of an attempt are 2 * active parameters * (prompt - cached + completion) tokens, summed over
+the attempts of a call (arXiv 2605.29268). Attempts without usage (timeouts, answers whose
+endpoint says nothing) were computed but not counted; a rule decides what they are taken for:
+
+- `worst_case`: max_tokens of output;
+- `bounded`: the median completion of the run's length-limited attempts;
+- `exclude`: nothing, so that the sum is a lower bound.
+
+The rules speak of output alone, as the paper does. What is unknown is None (NaN in arrays), and
+so is every sum it is part of; it is never zero.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+
+from evo.logs.records import Attempt, CriticCall, Header, Model, Sampling
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = TypeVar("Numbers", float, NDArray[np.float64])
+
+TimeoutRule = Literal["worst_case", "exclude", "bounded"]
+TIMEOUT_RULES: tuple[TimeoutRule, ...] = ("worst_case", "exclude", "bounded")
+
+_GATEWAY_TIMEOUTS = frozenset({408, 504, 524})
+
+
+class Attempted(Protocol):
+    """What costs are added up of: a child, a call of an evaluation, a reply."""
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]: ...  # noqa: D102
+
+
+class Tokens(NamedTuple):
+    """Token counts of one attempt; `cached` of the prompt's tokens came from a prompt cache."""
+
+    prompt: int
+    cached: int
+    completion: int
+
+
+def usage_tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
+    """Reads an endpoint's usage, in either dialect; None unless it states prompt and completion.
+
+    An endpoint that says nothing of a cache has none.
+    """
+    if usage is None:
+        return None
+    prompt = _count(usage.get("prompt_tokens", usage.get("input_tokens")))
+    completion = _count(usage.get("completion_tokens", usage.get("output_tokens")))
+    if prompt is None or completion is None:
+        return None
+    details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
+    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    return Tokens(prompt, min(cached or 0, prompt), completion)
+
+
+def _count(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value < math.inf else None
+
+
+def lacks_usage(attempt: Attempt) -> bool:
+    """Whether an attempt was computed, or may have been, but nothing is known of its tokens.
+
+    So are timeouts of every kind, those of a gateway included, broken connections, and answers
+    without usage; not so what never reached the endpoint or was turned away by it.
+    """
+    if attempt.cached or not attempt.sent or usage_tokens(attempt.usage) is not None:
+        return False
+    return not is_turned_away(attempt)
+
+
+class Answered(Protocol):
+    """What `is_turned_away` looks at, as in `Attempt`."""
+
+    @property
+    def status(self) -> str: ...  # noqa: D102
+
+    @property
+    def http_status(self) -> int | None: ...  # noqa: D102
+
+
+def is_turned_away(attempt: Answered) -> bool:
+    """Whether the endpoint answered an attempt with an error and so computed nothing for it."""
+    code = attempt.http_status
+    failed = attempt.status == "error" and code is not None and code >= 400
+    return failed and code not in _GATEWAY_TIMEOUTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What some calls cost under one rule; costs add up, and None is unknown.
+
+    Calls are children asked for and instances that evaluations asked, attempts their HTTP requests;
+    the rule stands in for those `without_usage`. Prompt tokens include cached ones, completion
+    tokens what the rule assumes; seconds are latency summed over attempts.
+    """
+
+    calls: int = 0
+    attempts: int = 0
+    without_usage: int = 0
+    prompt_tokens: float | None = 0.0
+    cached_tokens: float | None = 0.0
+    completion_tokens: float | None = 0.0
+    flops: float | None = 0.0
+    dollars: float | None = 0.0
+    seconds: float | None = 0.0
+
+    def by_unit(self, seconds: float | None) -> dict[str, float]:
+        """Returns what budgets are counted in, NaN where unknown; the wall time is given."""
+        known = {"calls": float(self.calls), "tokens": self.tokens, "flops": self.flops}
+        known |= {"dollars": self.dollars, "seconds": seconds}
+        return {unit: math.nan if value is None else value for unit, value in known.items()}
+
+    def __add__(self, other: Cost) -> Cost:
+        its = vars(other)
+        sums: dict[str, Any] = {name: _plus(mine, its[name]) for name, mine in vars(self).items()}
+        return Cost(**sums)
+
+    @property
+    def tokens(self) -> float | None:
+        """Prompt and completion tokens together."""
+        return _plus(self.prompt_tokens, self.completion_tokens)
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """Cached share of the prompt tokens, in [0, 1]; None: unknown or no prompt."""
+        if not self.prompt_tokens or self.cached_tokens is None:
+            return None
+        return self.cached_tokens / self.prompt_tokens
+
+
+def _plus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+def cost_of_attempts(
+    attempts: Iterable[Attempt],
+    model: Model,
+    sampling: Sampling,
+    *,
+    rule: TimeoutRule = "worst_case",
+    bounded_completion: float | None = None,
+) -> Cost:
+    """Returns the cost of one call; the sampling's `max_tokens` is what `worst_case` assumes.
+
+    Under `exclude` an answer without usage makes the tokens unknown: it is known to have had some.
+    """
+    attempts = tuple(attempts)
+    counted = [usage_tokens(attempt.usage) for attempt in attempts if not attempt.cached]
+    known = [tokens for tokens in counted if tokens is not None]
+    prompt, cached, completion = (
+        math.fsum(each) for each in zip(*(known or [Tokens(0, 0, 0)]), strict=True)
+    )
+    if lacking := [attempt for attempt in attempts if lacks_usage(attempt)]:
+        completion += len(lacking) * assumed_completion(
+            rule, max_tokens=sampling.max_tokens, bounded_completion=bounded_completion
+        )
+        if rule == "exclude" and any(attempt.status == "ok" for attempt in lacking):
+            prompt = cached = completion = math.nan
+    flops = dollars = 0.0
+    if lacking or known:
+        flops = flops_of_tokens(prompt, cached, completion, model=model)
+        dollars = price_of_tokens(prompt, cached, completion, model=model)
+    seconds = math.fsum(math.nan if a.latency is None else a.latency for a in attempts)
+    amounts = {
+        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion,
+        "flops": flops, "dollars": dollars, "seconds": seconds,
+    }  # fmt: skip
+    return Cost(
+        calls=1,
+        attempts=len(attempts),
+        without_usage=len(lacking),
+        **{name: None if math.isnan(amount) else amount for name, amount in amounts.items()},
+    )
+
+
+def cost_of_children(
+    children: Iterable[Attempted],
+    model: Model,
+    sampling: Sampling,
+    *,
+    rule: TimeoutRule = "worst_case",
+    bounded_completion: float | None = None,
+) -> Cost:
+    """Returns the cost of a generation or a run; arguments as for `cost_of_attempts`."""
+    calls = [child.attempts for child in children]
+    median = bounded_completion
+    if rule == "bounded" and median is None:
+        median = median_limited_completion(attempt for call in calls for attempt in call)
+    how: dict[str, Any] = {"rule": rule, "bounded_completion": median}
+    return sum((cost_of_attempts(call, model, sampling, **how) for call in calls), Cost())
+
+
+def cost_of_calls(calls: Iterable[Attempted], header: Header) -> Cost:
+    """Returns what some calls of a run cost, those of its critic at the critic's own prices."""
+    total = Cost()
+    for call in calls:
+        of = (header.critic if isinstance(call, CriticCall) else None) or header
+        total += cost_of_attempts(call.attempts, of.model, of.sampling)
+    return total
+
+
+def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:
+    """Returns the median completion tokens of length-limited attempts; None without any."""
+    limited = [
+        tokens.completion
+        for attempt in attempts
+        if attempt.finish_reason == "length" and (tokens := usage_tokens(attempt.usage))
+    ]
+    return float(statistics.median(limited)) if limited else None
+
+
+def assumed_completion(
+    rule: TimeoutRule, *, max_tokens: int | None, bounded_completion: float | None = None
+) -> float:
+    """Returns the completion tokens of an attempt without usage under a rule; NaN: unknown."""
+    taken = {"worst_case": max_tokens, "exclude": 0.0, "bounded": bounded_completion}
+    if rule not in taken:
+        raise ValueError(f"timeout rule must be one of {', '.join(TIMEOUT_RULES)}, got {rule!r}")
+    tokens = taken[rule]
+    return math.nan if tokens is None else float(tokens)
+
+
+def flops_of_tokens(
+    prompt: Numbers, cached: Numbers, completion: Numbers, *, model: Model
+) -> Numbers:
+    """Returns 2 * active parameters * (prompt - cached + completion); NaN if these are unknown."""
+    active = math.nan if model.active_parameters is None else model.active_parameters
+    return 2.0 * active * (prompt - cached + completion)
+
+
+def price_of_tokens(
+    prompt: Numbers, cached: Numbers, completion: Numbers, *, model: Model
+) -> Numbers:
+    """Returns dollars at the model's prices; NaN if it has none. Arguments as above."""
+    paid = math.nan if model.input_price is None else model.input_price
+    cheap = paid if model.cached_price is None else model.cached_price
+    output = math.nan if model.output_price is None else model.output_price
+    return ((prompt - cached) * paid + cached * cheap + completion * output) / 1e6

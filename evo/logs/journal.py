@@ -1,0 +1,422 @@
+"""One checked append-only file: what a run, an allocation or a sweep did, one JSON record a line.
+
+Every line begins with a CRC-32 of the rest, `{"crc":"1c291ca3","kind":"header",...}`. Lines are
+only ever appended. A reader forgives a torn last line, which is what a killed writer leaves, and
+nothing else. What is read is capped, see `evo.logs.caps`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import os
+import re
+import secrets
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from shlex import quote
+from typing import Generic, Self, TypeVar
+
+import msgspec
+
+from evo.logs.caps import above, cap
+from evo.logs.records import SCHEMA
+
+PREFIX = b'{"crc":"'
+BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the checksum and `",`
+ENDINGS = (".jsonl", ".jsonl.gz")
+_GZIP = b"\x1f\x8b"
+_PIECE = 4 << 20  # bytes that are read at a time
+_FREE = 16 << 20  # decompressed bytes that no ratio is asked of
+_LONG = 1 << 20  # bytes of a line beyond which its elements are counted
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_encoder = msgspec.json.Encoder()
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class LogError(ValueError):
+    """A log cannot be read or written; the message names file and line."""
+
+
+class LogBusyError(LogError):
+    """Another process is writing this log."""
+
+
+def encode_line(record: msgspec.Struct) -> bytes:
+    """The record as one line, checksum and newline included."""
+    body = _encoder.encode(record)[1:]
+    return b'%s%08x",%s\n' % (PREFIX, zlib.crc32(body), body)
+
+
+def check_line(line: bytes) -> str | None:
+    """What is wrong with the line's checksum, or None."""
+    if not line.startswith(PREFIX) or line[BODY - 2 : BODY] != b'",':
+        return 'expected a line that begins with {"crc":"<8 hex digits>", got ' + repr(line[:40])
+    if line[len(PREFIX) : BODY - 2] != b"%08x" % zlib.crc32(memoryview(line)[BODY:]):
+        return "the checksum does not match: the line was changed after it was written"
+    return None
+
+
+def check_size(line: bytes) -> str | None:
+    """Why a line is too much to be decoded, or None."""
+    if len(line) > cap("EVO_MAX_LINE_MB") << 20:
+        return above("EVO_MAX_LINE_MB")
+    bare = _STRINGS.sub(b"", line)
+    if sum(map(bare.count, (b"[", b"{", b","))) > cap("EVO_MAX_ELEMENTS"):
+        return above("EVO_MAX_ELEMENTS")
+    return None
+
+
+def file_name(text: str, *, longest: int = 120) -> str:
+    """A name that was read anywhere as a part of a path: no separator, no dots in front."""
+    plain = re.sub(r"[^\w.+-]", "-", text)[:longest].lstrip(".")
+    return plain or "unnamed"
+
+
+def unused(folder: Path, stem: str, ending: str = "") -> Path:
+    """A path in the folder that does not exist: STEM, else STEM-2, STEM-3, ..."""
+    taken = set(os.listdir(folder)) if folder.is_dir() else set()
+    names = (f"{stem}{ending}", *(f"{stem}-{count}{ending}" for count in range(2, 100_000)))
+    return next(folder / n for n in names if n not in taken and f"{n}.gz" not in taken)
+
+
+class _First(msgspec.Struct):
+    """What a first line of any version says of itself."""
+
+    kind: object = None
+    schema: object = 1
+    format: object = None
+
+
+_first_decoder = msgspec.json.Decoder(_First)
+
+
+class Reader(Generic[R]):
+    """Reads a file from the beginning on, and later what was added.
+
+        reader = Reader(path, msgspec.json.Decoder(Event), what="log of events")
+        for event in reader.follow():
+            ...
+
+    `first` is the type of the first line's record, and of no other. So far `lines` whole lines of
+    `length` bytes were read, the last from `start` on; `torn`: something stands behind them, which
+    a killed writer left.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        decoder: msgspec.json.Decoder[R],
+        *,
+        first: type | None = None,
+        what: str = "log of evo",
+    ) -> None:
+        self.path = path
+        self.start = self.length = self.lines = 0
+        self.torn = False
+        self._decoder, self._first, self._what = decoder, first, what
+
+    def follow(self) -> Iterator[R]:
+        """Yields the records that were added since the last look; at first, all.
+
+        `LogError`: a line is damaged, or the file is none of this kind, gone, or another one.
+        """
+        size = self.length
+        for piece in read_pieces(self.path, start=self.length):
+            size += len(piece)
+            yield from self._take(piece)
+        self.torn = size > self.length
+        if self._first is not None and not self.lines:
+            raise self.fault(f"not a {self._what}: expected a header line", line=1)
+
+    def _take(self, data: bytes) -> Iterator[R]:
+        """Yields the records of what stands behind the lines read so far; a torn end is left."""
+        decode, first = self._decoder.decode, self._first
+        for line in data.split(b"\n")[:-1]:
+            fault = check_line(line) or (check_size(line) if len(line) > _LONG else None)
+            if fault and not self.lines and not line.startswith(PREFIX):
+                raise self.fault(
+                    f"not a {self._what}: {fault}; logs of other tools are read with "
+                    "`replay import FORMAT PATH`"
+                )
+            if fault:
+                raise self.fault(fault)
+            if not self.lines and first is not None:
+                self._check_schema(line)
+            try:
+                record = decode(line)
+            except (msgspec.DecodeError, ValueError, RecursionError) as error:
+                raise self.fault(f"not a record of a {self._what}: {error}") from None
+            if first is not None and (self.lines == 0) != isinstance(record, first):
+                kind = type(record).__name__.lower()
+                raise self.fault(f"expected one header, on line 1; got a {kind} here")
+            self.start = self.length
+            self.length += len(line) + 1
+            self.lines += 1
+            yield record
+
+    def fault(self, words: str, *, line: int | None = None) -> LogError:
+        """The error of a line, by default of the next one."""
+        return LogError(f"{self.path}:{line or self.lines + 1}: {words}")
+
+    def _check_schema(self, line: bytes) -> None:
+        """Refuses a first line of another kind of file, or of a version that is unknown."""
+        try:
+            found = _first_decoder.decode(line)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return
+        if found.kind == "allocation" and self._what == "log of evo":
+            raise self.fault(
+                "the journal of an allocation, not the log of a run; the logs of its arms stand "
+                "beside it"
+            )
+        if found.format is not None or found.schema not in range(1, SCHEMA + 1):
+            number = found.schema if found.format is None else found.format
+            raise self.fault(
+                f"log schema {number!r} is unknown to this version, which knows 1 to {SCHEMA}; "
+                "if it is newer, upgrade evo-replay"
+            )
+
+
+def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
+    """Yields a file's content behind `start` in pieces of whole lines; a torn end comes last.
+
+    So a log of many children is read without ever being in memory as a whole.
+    """
+    longest = cap("EVO_MAX_LINE_MB") << 20
+    rest = b""
+    for more in raw_pieces(path, start):
+        whole, newline, torn = more.rpartition(b"\n")
+        if newline:
+            yield rest + whole + newline
+            rest = torn
+        else:
+            rest += more
+        if len(rest) > longest:
+            raise LogError(f"{path}: {above('EVO_MAX_LINE_MB')}")
+    yield rest
+
+
+def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
+    """Yields a file's content behind `start` in pieces of any length, decompressed."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            packed = file.read(2) == _GZIP
+            if not packed and size < start:
+                raise LogError(f"{path}: shorter than before: another log took its place")
+            file.seek(0 if packed else start)
+            blocks = iter(lambda: file.read(_PIECE), b"")
+            if not packed:
+                yield from blocks
+            elif not start:  # compressed logs are finished: nothing is ever added
+                yield from _decompressed(path, blocks, size)
+    except IsADirectoryError:
+        raise LogError(f"{path}: a folder, no log; name the logs in it, *.jsonl") from None
+    except OSError as error:
+        raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
+
+
+def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yields what gzip holds, never much of it at a time."""
+    most = cap("EVO_MAX_LOG_MB") << 20
+    dense = max(_FREE, size * cap("EVO_MAX_RATIO"))
+    unpack, total = zlib.decompressobj(31), 0
+    try:
+        for block in blocks:
+            left = block
+            while left:
+                if unpack.eof:  # a further member
+                    unpack = zlib.decompressobj(31)
+                piece = unpack.decompress(left, _PIECE)
+                left = unpack.unused_data.lstrip(b"\0") if unpack.eof else unpack.unconsumed_tail
+                total += len(piece)
+                if total > most or total > dense:
+                    variable = "EVO_MAX_LOG_MB" if total > most else "EVO_MAX_RATIO"
+                    raise LogError(f"{path}: {above(variable)}")
+                yield piece
+    except zlib.error as error:
+        raise LogError(f"{path}: damaged gzip file: {error}") from None
+    if not unpack.eof:
+        raise LogError(f"{path}: damaged gzip file: it ends too early")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The decompressed content of a file; `LogError` if it cannot be read or is beyond its cap."""
+    if path.is_file() and path.stat().st_size > cap("EVO_MAX_LOG_MB") << 20:
+        raise LogError(f"{path}: {above('EVO_MAX_LOG_MB')}")
+    return b"".join(raw_pieces(path, 0))
+
+
+def check_free(path: Path, *, finished: bool = False) -> None:
+    """Makes the folder of a new file, which may be compressed only if it is written `finished`."""
+    if path.suffix == ".gz" and not finished:
+        raise LogError(
+            f"{path}: a log is compressed once it is finished (gzip, `evo compact`); begin it as "
+            f"{path.with_suffix('')}"
+        )
+    if path.exists():
+        again = f"evo resume {quote(str(path))}"
+        raise LogError(f"{path}: exists already; choose another path or `{again}`")
+    check_folder(path.parent)
+
+
+def check_folder(path: Path) -> None:
+    """Makes a folder unless it exists; `LogError` where it cannot be made or written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
+    if not os.access(path, os.W_OK):
+        raise LogError(f"{path}: cannot write there: Permission denied")
+
+
+def write_new(target: Path, data: bytes) -> None:
+    """Writes a new file, whole or not at all, compressed if its name ends in `.gz`."""
+    check_free(target, finished=True)
+    if target.suffix == ".gz":
+        data = gzip.compress(data, compresslevel=9, mtime=0)
+    os.close(_publish(target, data))
+
+
+def _publish(path: Path, data: bytes) -> int:
+    """Makes a file that has its content and its writer's lock as soon as it has its name."""
+    hidden = path.with_name(f".new-{secrets.token_hex(8)}")
+    try:
+        with ExitStack() as undo:
+            descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            undo.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(descriptor, left) :]
+                os.fsync(descriptor)
+                os.link(hidden, path)
+            finally:
+                os.unlink(hidden)
+            undo.pop_all()
+            return descriptor
+    except FileExistsError:
+        raise LogError(f"{path}: exists already; choose another path") from None
+    except OSError as error:
+        raise LogError(f"{path}: cannot write there: {error.strerror}") from None
+
+
+class Writer:
+    """Appends lines to a file; safe to use from several threads.
+
+    A lock on the file keeps other processes from writing it; it ends with the process. A write
+    that fails half-way, on a full disk, is cut back before anything else is appended.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._length = os.fstat(descriptor).st_size  # bytes of what was written whole
+        self._sound = True  # whether nothing stands behind them
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(cls, path: Path, *first: msgspec.Struct) -> Self:
+        """Begins a new file; its first lines are written at once, so a kill leaves all or none."""
+        check_free(path)
+        return cls(path, _publish(path, b"".join(map(encode_line, first))))
+
+    @classmethod
+    def claim(cls, path: Path, *, wait: bool = False) -> Self:
+        """Opens a file for writing; `cut` says where to go on. `LogBusyError`: another one writes.
+
+        With `wait` it is made if need be, and other writers, who hold it for a moment, waited for.
+        """
+        if path.suffix == ".gz":
+            raise LogError(f"{path}: a compressed log cannot go on; decompress it first (gunzip)")
+        try:
+            descriptor = os.open(path, os.O_RDWR | (os.O_CREAT if wait else 0), 0o666)
+        except OSError as error:
+            raise LogError(f"{path}: cannot open the log: {error.strerror}") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            os.close(descriptor)
+            raise LogBusyError(
+                f"{path}: another process is writing this log; wait for it or stop it"
+            ) from None
+        return cls(path, descriptor)
+
+    def cut(self, length: int) -> None:
+        """Drops what follows the first `length` bytes and goes on from there."""
+        with self._lock:
+            os.ftruncate(self._descriptor, length)
+            self._length, self._sound = length, True
+
+    def append(self, *records: msgspec.Struct) -> None:
+        """Writes records, which have left this process then; of an OSError nothing stays."""
+        lines = b"".join(encode_line(record) for record in records)
+        with self._lock:
+            try:
+                if not self._sound:  # cutting it back had failed, too
+                    os.ftruncate(self._descriptor, self._length)
+                self._sound, left = False, memoryview(lines)
+                while left:
+                    at = self._length + len(lines) - len(left)
+                    left = left[os.pwrite(self._descriptor, left, at) :]
+                self._length, self._sound = self._length + len(lines), True
+            except OSError as error:
+                words = f"{error.strerror}; no part of the line stays, so the log can go on"
+                raise OSError(error.errno, words, str(self.path)) from None
+            finally:
+                if not self._sound:
+                    with suppress(OSError):
+                        os.ftruncate(self._descriptor, self._length)
+                        self._sound = True
+
+    def sync(self) -> None:
+        """Asks the operating system to put everything on the disk."""
+        with self._lock:
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Syncs and closes the file, which also gives up its lock."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor >= 0:
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def go_on(
+    path: Path,
+    decoder: msgspec.json.Decoder[R],
+    stack: ExitStack,
+    *,
+    what: str,
+    begin: R | None = None,
+    wait: bool = False,
+) -> tuple[Writer, list[R]]:
+    """Opens a file that is to go on, without its torn end, or begins it with its header.
+
+    Returns the writer, which the stack closes, and what the file holds.
+    """
+    if begin is not None and not path.exists():
+        return stack.enter_context(Writer.create(path, begin)), [begin]
+    with ExitStack() as undo:
+        writer = undo.enter_context(Writer.claim(path, wait=wait))
+        first = None if begin is None else type(begin)
+        reader = Reader(path, decoder, first=first, what=what)
+        records = list(reader.follow())
+        writer.cut(reader.length)
+        stack.push(undo.pop_all())
+        return writer, records

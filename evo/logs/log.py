@@ -1,0 +1,395 @@
+"""One run's log, read and written.
+
+A log is a file of `evo.logs.journal` whose lines are the records of `evo.logs.records.Line`.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import html
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evo.logs.caps import cap
+from evo.logs.cost import usage_tokens
+from evo.logs.journal import LogError, Reader, read_pieces, write_new
+from evo.logs.records import (
+    Aside,
+    Child,
+    Confirmation,
+    CriticCall,
+    End,
+    Evaluation,
+    Generation,
+    Header,
+    Initial,
+    InstanceCall,
+    Line,
+    Outcome,
+    Plan,
+    Reply,
+    Session,
+    Tick,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TOLERANCE = 1e-9  # of fitnesses that count as equal
+
+LeanLine = Header | Initial | Plan | Outcome | Generation | End | Aside
+"""`Line`, a child without its texts."""
+
+_lean_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
+line_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+def log_reader(path: Path) -> Reader[LeanLine]:
+    """Returns what reads a run's log, without the children's texts."""
+    return Reader(path, _lean_decoder, first=Header)
+
+
+@dataclass(frozen=True)
+class Best:
+    """A program (None in a compact log) with its evaluation, place and, where kept, its value."""
+
+    program: str | None
+    evaluation: Evaluation
+    generation: int
+    index: int
+    value: Any = None
+
+
+class Log:
+    """What a log file held when it was read.
+
+    Attributes:
+        path: The file.
+        header: Configuration of the run.
+        sessions: One per process that wrote it.
+        initial: Evaluation of the initial program; None before it was logged.
+        plans: By generation, where its search planned more than greedy's.
+        confirmations: By generation, of rivals that were tried on fresh draws.
+        outcomes: Children without their texts, by generation and index, including those of a
+            generation under way.
+        instance_calls: Calls that evaluations made, by generation, program and index; of a call
+            that was repeated after a failure, each in the order made.
+        critic_calls: Calls of the critic, likewise.
+        replies: By generation, index and draft: of children that are still to be evaluated, and
+            drafts that were not chosen.
+        generations: Complete generations, in order.
+        ends: Orderly ends of sessions.
+        ended: Whether the last session has come to its orderly end.
+        reader: Says how far it was read: `length` in bytes, `lines`, and whether the end is `torn`.
+    """
+
+    header: Header
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.sessions: list[Session] = []
+        self.initial: Initial | None = None
+        self.plans: dict[int, Plan] = {}
+        self.confirmations: dict[int, Confirmation] = {}
+        self.generations: list[Generation] = []
+        self.ends: list[End] = []
+        self.outcomes: list[Outcome] = []
+        self.instance_calls: list[InstanceCall] = []
+        self.critic_calls: list[CriticCall] = []
+        self.replies: dict[tuple[int, int, int], Reply] = {}
+        self.ended = False
+        self._tick: Tick | None = None
+        self.reader = log_reader(path)
+        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Reads what was appended since, and nothing again; returns whether there was anything."""
+        before = self.reader.lines
+        for record in self.reader.follow():
+            match record:
+                case Header():
+                    self.header = record
+                case Initial():
+                    self.initial = record
+                case Confirmation():
+                    self.confirmations[record.generation] = record
+                case Plan():
+                    self.plans[record.generation] = record
+                case CriticCall():
+                    self.critic_calls.append(record)
+                case InstanceCall():
+                    self.instance_calls.append(record)
+                case Reply():
+                    self.replies[record.generation, record.index, record.draft] = record
+                case Tick():
+                    self._tick = record
+                case Generation():
+                    self.generations.append(record)
+                case Session():
+                    self.sessions.append(record)
+                    self.ended = False
+                case End():
+                    self.ends.append(record)
+                    self.ended = True
+                case Outcome() as outcome:
+                    key = (outcome.generation, outcome.index)
+                    if key in self._places:
+                        raise LogError(f"{self.path}: child {key} was logged twice")
+                    self._places[key] = (self.reader.start, self.reader.length - 1)
+                    self.replies.pop((*key, outcome.draft), None)
+                    self.outcomes.append(outcome)
+        self.outcomes.sort(key=lambda outcome: (outcome.generation, outcome.index))
+        for calls in (self.instance_calls, self.critic_calls):
+            calls.sort(key=lambda call: (call.generation, call.program, call.index))
+        if self.reader.lines > before:
+            self.__dict__.pop("children", None)
+        return self.reader.lines > before
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def child(self, generation: int, index: int) -> Child:
+        """One child with its texts, read at its place in the file; `KeyError` if it has none."""
+        start, stop = self._places[generation, index]
+        if self.path.suffix == ".gz":
+            return self._children([(start, stop)])[0]
+        with self.path.open("rb") as file:
+            file.seek(start)
+            record = line_decoder.decode(file.read(stop - start))
+        assert isinstance(record, Child)
+        return record
+
+    def find(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Child]:
+        """Children with their texts by generation and index, read in one go; or `KeyError`."""
+        found = self._children(sorted(self._places[place] for place in set(wanted)))
+        return {(child.generation, child.index): child for child in found}
+
+    @functools.cached_property
+    def children(self) -> list[Child]:
+        """Children with their texts, from generation 1 on, by generation and index."""
+        found = self._children(sorted(self._places.values()))
+        return sorted(found, key=lambda child: (child.generation, child.index))
+
+    def _children(self, places: Sequence[tuple[int, int]]) -> list[Child]:
+        """Reads children at their places, which are in the order of the file."""
+        found: list[Child] = []
+        at = 0
+        for piece in read_pieces(self.path):
+            while len(found) < len(places) and places[len(found)][1] <= at + len(piece):
+                first, last = places[len(found)]
+                record = line_decoder.decode(piece[first - at : last - at])
+                assert isinstance(record, Child)
+                found.append(record)
+            at += len(piece)
+        return found
+
+    @property
+    def calls(self) -> list[Outcome | InstanceCall | Reply]:
+        """Every call that this run made: of children, drafts included, of evaluations and critics.
+
+        A fork's log holds others besides, which are inherited.
+        """
+        every: list[Outcome | InstanceCall | Reply] = [*self.outcomes, *self.instance_calls]
+        every += [*self.critic_calls, *self.replies.values()]
+        return [call for call in every if not call.inherited]
+
+    def inherits(self, generation: int) -> bool:
+        """Whether a generation was made, and paid for, by the run that this one left."""
+        if generation == 0:
+            return self.initial is not None and self.initial.inherited
+        return self.generations[generation - 1].inherited
+
+    @property
+    def trajectory(self) -> NDArray[np.float64]:
+        """Best fitness after each complete generation, shape (T + 1,); NaN while nothing is ok."""
+        import numpy as np
+
+        first = self.initial.evaluation.fitness if self.initial else None
+        values = [first, *(generation.best_fitness for generation in self.generations)]
+        return np.array([np.nan if value is None else value for value in values])
+
+    @property
+    def parent(self) -> Best:
+        """The program that the next generation is asked to rewrite; `LogError` before any is."""
+        return self._program(*(self.generations[-1].best if self.generations else (0, 0)))
+
+    @property
+    def best(self) -> Best:
+        """The program of highest fitness in the complete generations.
+
+        It is the parent, unless under `min_improvement` a better child was not better enough. Of
+        fitnesses within 1e-9 the first one counts. `LogError` before there is one.
+        """
+        if self.header.confirm:  # what was rejected was better by luck
+            return self.parent
+        parent = self.generations[-1].best if self.generations else (0, 0)
+        stated = self.generations[-1].best_fitness if self.generations else math.inf
+        fits = {
+            (o.generation, o.index): o.evaluation.fitness
+            for o in self.outcomes
+            if o.generation <= len(self.generations) and o.evaluation.fitness is not None
+        }
+        top = max(fits.values(), default=-math.inf)
+        if stated is None or top <= stated + TOLERANCE:
+            return self._program(*parent)
+        return self._program(*next(k for k, f in fits.items() if f >= top - TOLERANCE))
+
+    def _program(self, generation: int, index: int) -> Best:
+        if self.initial is None:
+            raise LogError(f"{self.path}: holds no evaluation yet; `evo resume` continues it")
+        if (generation, index) == (0, 0):
+            task = self.header.task
+            program = task.files.get(task.program_file)
+            return Best(program, self.initial.evaluation, 0, 0, self.initial.value)
+        child = self.child(generation, index)
+        value = child.value
+        if value is None and child.program is not None:
+            value = kept_value(self.path, child.program)
+        return Best(child.program, child.evaluation, generation, index, value)
+
+    @property
+    def goal(self) -> int:
+        """T, the goal of the last session; the number of complete generations if it had none."""
+        stated = self.sessions[-1].generations if self.sessions else None
+        return len(self.generations) if stated is None else stated
+
+    @property
+    def finished(self) -> bool:
+        """Whether the goal was reached."""
+        return len(self.generations) >= self.goal
+
+    @property
+    def seconds(self) -> float | None:
+        """Wall time of the complete generations that are its own; None unless all are known."""
+        own = [each.seconds for each in self.generations if not each.inherited]
+        known = [seconds for seconds in own if seconds is not None]
+        return sum(known) if len(known) == len(own) else None
+
+    @property
+    def seconds_under_way(self) -> float:
+        """Wall time that went into the generation under way so far, to a second or so."""
+        tick = self._tick
+        return tick.seconds if tick and tick.generation > len(self.generations) else 0.0
+
+    @property
+    def status_counts(self) -> dict[str, int]:
+        """Number of children by status."""
+        return dict(Counter(outcome.evaluation.status or "unknown" for outcome in self.outcomes))
+
+    def __repr__(self) -> str:
+        return f"<Log {self.path}: {summarise(self)}>"
+
+    def _repr_html_(self) -> str:
+        return (
+            f"<div><b>{html.escape(self.path.name)}</b><br>{html.escape(summarise(self))}<br>"
+            f"{sparkline(self.trajectory.tolist())}</div>"
+        )
+
+
+def summarise(log: Log) -> str:
+    """Returns one line of words: task, model, progress, fitness, calls, tokens, time."""
+    header = log.header
+    model = header.model.name + ("" if header.model.is_llm else " (not an LLM)")
+    seed = "unknown" if header.seed < 0 else header.seed  # of an import
+    best = log.trajectory[-1]
+    tokens = [usage_tokens(attempt.usage) for call in log.calls for attempt in call.attempts]
+    prompt = sum(t.prompt or 0 for t in tokens if t)
+    completion = sum(t.completion or 0 for t in tokens if t)
+    seconds = "unknown time" if log.seconds is None else f"{log.seconds:.1f} s"
+    state = "" if log.finished else ", unfinished"
+    asked = f"{len(log.instance_calls):,} calls on instances, " if log.instance_calls else ""
+    dropped = log.status_counts.get("partial", 0)
+    left = f" ({dropped} dropped on a batch: no fitness, in no analysis of it)" if dropped else ""
+    stats = log.ends[-1].stats if log.ends else {}
+    checked = ""
+    if "check_low" in stats:
+        checked = (
+            f", on {stats['check_instances']:.0f} check instances {stats['check_gain']:+.3f} over "
+            f"the initial text (at least {stats['check_low']:+.3f}; "
+            f"{stats['check_detectable']:.3f} would be found four times in five)"
+        )
+    return (
+        f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
+        f"N={header.children}{state}: best fitness {best:.6g}, "
+        f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "
+        f"{asked}{prompt:,} + {completion:,} tokens, {seconds}{checked}"
+    )
+
+
+class Logs(list[Log]):
+    """Logs of several runs; a table with pictures in Jupyter."""
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(summarise(log))}</td>"
+            f"<td>{sparkline(log.trajectory.tolist(), 160, 30)}</td></tr>"
+            for log in self
+        )
+        return f"<table>{rows}</table>"
+
+
+def sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:
+    """Returns a small SVG of a trajectory that needs no plotting library."""
+    known = [(x, y) for x, y in enumerate(values) if not math.isnan(y)]
+    if len(known) < 2:
+        return ""
+    low, high = min(y for _, y in known), max(y for _, y in known)
+    across, up = width / (len(values) - 1), (height - 4) / ((high - low) or 1.0)
+    points = " ".join(f"{x * across:.1f},{height - 2 - (y - low) * up:.1f}" for x, y in known)
+    return (
+        f'<svg viewBox="0 0 {width} {height}" style="width:{width}px;max-width:none" role="img" '
+        f'aria-label="best fitness by generation, from {low:.4g} to {high:.4g}">'
+        f'<polyline points="{points}" fill="none" stroke="#0072B2" stroke-width="2"/></svg>'
+    )
+
+
+def read_log(path: str | os.PathLike[str]) -> Log:
+    """Reads a log (`.jsonl` or `.jsonl.gz`), checking every line.
+
+    Raises:
+        LogError: The file is missing, damaged or no log; names file and line.
+    """
+    return Log(Path(path))
+
+
+class _Kept(msgspec.Struct):
+    """A construction beside a log that holds none."""
+
+    program: str  # SHA-256, hex
+    value: Any
+
+
+_kept_decoder = msgspec.json.Decoder(_Kept)
+
+
+def keep_value(path: Path, program: str, value: Any) -> Path:
+    """Keeps a program's construction beside a log, as `evo best --value` does; returns the file."""
+    target = path.with_name(f"{path.name}.value.json")
+    target.unlink(missing_ok=True)
+    write_new(target, msgspec.json.encode(_Kept(_digest(program), value)))
+    return target
+
+
+def kept_value(path: Path, program: str) -> Any:
+    """The construction that is kept beside a log; None if it is not this program's."""
+    with suppress(OSError, ValueError, RecursionError):
+        data = path.with_name(f"{path.name}.value.json").read_bytes()
+        if data.count(b",") <= cap("EVO_MAX_VALUE"):
+            kept = _kept_decoder.decode(data)
+            return kept.value if kept.program == _digest(program) else None
+    return None
+
+
+def _digest(program: str) -> str:
+    return hashlib.sha256(program.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,361 @@
+"""Look after logs: check, mend or copy one, and ask for the end of its session."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import statistics
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.logs.caps import above, cap
+from evo.logs.journal import (
+    PREFIX,
+    LogError,
+    check_line,
+    check_size,
+    encode_line,
+    raw_pieces,
+    write_new,
+)
+from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
+from evo.logs.records import Child, Confirmation, Header, Initial, Made, Outcome, Record
+from evo.runs.handle import Wish
+from evo.tasks.folder import TaskError
+from evo.tasks.task import SHIPPED, hash_of, load_task
+
+POLL = 0.2  # seconds between looks for a wish to stop
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found, in words: `faults`, and whether its task is the installed one."""
+
+    log: Log
+    faults: tuple[str, ...]
+    task: str
+
+
+def verify(path: str | os.PathLike[str]) -> Verification:
+    """Checks a log's checksums, that its lines agree with each other, and its task's hash.
+
+    Raises:
+        LogError: A line is damaged; names file and line.
+    """
+    log = read_log(path)
+    named = [f"{log.path}: {fault}" for fault in _faults(log)]
+    if log.reader.torn:
+        named.append(str(log.reader.fault("the last line is torn; `evo resume` mends that")))
+    return Verification(log, tuple(named), _installed(log.header))
+
+
+def require_whole(log: Log) -> None:
+    """Raises LogError if lines are missing from a log or disagree; a torn end is forgiven.
+
+    Every verb that runs what a log embeds asks this first.
+    """
+    for fault in _faults(log):
+        raise LogError(f"{log.path}: {fault}")
+
+
+def _installed(header: Header) -> str:
+    name = header.task.name
+    try:
+        installed = load_task(name).record if (SHIPPED / name / "task.toml").is_file() else None
+    except (TaskError, OSError, ValueError):
+        installed = None
+    if installed is None:
+        return f"its task {name!r} is none of the installed ones"
+    same = "equals" if installed.hash == header.task.hash else "differs from"
+    return f"its task {same} the installed {name}"
+
+
+def _faults(log: Log) -> Iterator[str]:
+    """Yields how the lines of a log disagree, in words."""
+    header = log.header
+    for each in (header, *(segment.header for segment in header.segments)):
+        fields = each.search.fields if each.search else {}
+        most = max(each.children * each.drafts, each.inspirations, *_numbers(fields))
+        if most > cap("EVO_MAX_CHILDREN"):
+            yield above("EVO_MAX_CHILDREN")
+        if max(each.draws, each.confirm) > cap("EVO_MAX_DRAWS"):
+            yield above("EVO_MAX_DRAWS")
+    if header.source.startswith("evo"):
+        task = header.task
+        if hash_of(task) != task.hash:
+            yield (
+                "its task's files were changed after it was written: they do not have the stated "
+                f"hash {task.hash[:12]!r}"
+            )
+        for file in {task.program_file, task.evaluator_file} - {"", *task.files}:
+            yield f"its task has no file {file!r}, which the header names"
+    by_generation: dict[int, dict[int, Outcome]] = {}
+    for outcome in log.outcomes:
+        by_generation.setdefault(outcome.generation, {})[outcome.index] = outcome
+    if [g.generation for g in log.generations] != list(range(1, len(log.generations) + 1)):
+        yield "the generations are not numbered 1, 2, 3, ..."
+    best = log.initial.evaluation.fitness if log.initial else None
+    for generation in log.generations:
+        members = by_generation.get(generation.generation, {})
+        if sorted(members) != list(range(min(header.children, len(members) + 1))):
+            yield (
+                f"generation {generation.generation} is complete but has children "
+                f"{sorted(members)}, expected {header.children} of them"
+            )
+        fitnesses = [o.evaluation.fitness for o in members.values() if o.evaluation.status == "ok"]
+        top = max((f for f in (best, *fitnesses) if f is not None), default=None)
+        stated = generation.best_fitness
+        slack = header.min_improvement
+        tried = log.confirmations.get(generation.generation)
+        if tried is not None and (fresh := _fresh_mean(tried, best)) is not None:
+            top, slack = fresh, TOLERANCE
+        if (top is None) != (stated is None) or (
+            top is not None and stated is not None and not top - 2 * slack <= stated <= top
+        ):
+            yield (
+                f"generation {generation.generation} states best fitness {stated!r}, but its "
+                f"children and parent give {top!r}"
+            )
+        made, index = generation.best
+        if generation.best != (0, 0) and index not in by_generation.get(made, {}):
+            yield f"generation {generation.generation} names as best {generation.best}, not logged"
+        best = stated
+    yield from _wrong_means(log)
+    yield from _wrong_plans(log)
+    yield from _wrong_inheritance(log)
+    if extra := [g for g in by_generation if g > len(log.generations) + 1]:
+        yield f"children of generations {extra} whose predecessors are not complete"
+
+
+def _numbers(fields: Mapping[str, object]) -> Iterator[float]:
+    """The numbers among a search's fields, however deep: each may be a count of work to do."""
+    for value in fields.values():
+        if isinstance(value, int | float):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _numbers(value)
+
+
+def _fresh_mean(tried: Confirmation, before: float | None) -> float | None:
+    """Fitness of what stands after a confirmation; `before` where a draw failed."""
+    values = tried.rival if tried.accepted else tried.parent
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else before
+
+
+def _wrong_means(log: Log) -> Iterator[str]:
+    """Yields where a fitness is not the mean over its instances."""
+    evaluated = [
+        (f"child {o.index} of generation {o.generation}", o.evaluation) for o in log.outcomes
+    ]
+    if log.initial:
+        evaluated.append(("the initial program", log.initial.evaluation))
+    for who, evaluation in evaluated:
+        scores = [each.score or 0.0 for each in evaluation.instances]
+        if evaluation.fitness is None or not scores or log.header.source != "evo":
+            continue
+        mean = sum(scores) / len(scores)
+        if abs(mean - evaluation.fitness) > TOLERANCE:
+            yield (
+                f"{who} has fitness {evaluation.fitness!r}, but the mean over its instances "
+                f"is {mean!r}"
+            )
+
+
+def _wrong_plans(log: Log) -> Iterator[str]:
+    """Yields where children are not what their generation's plan asks for."""
+    for number, plan in log.plans.items():
+        if len(plan.requests) != log.header.children:
+            yield f"the plan of generation {number} has {len(plan.requests)} requests"
+    for child in log.outcomes:
+        at = log.plans.get(child.generation)
+        asked = at.requests[child.index : child.index + 1] if at else ()
+        if any((a.parents, a.operator) != (child.parents, child.operator) for a in asked):
+            yield f"child {child.index} of generation {child.generation} is not what was planned"
+
+
+def _wrong_inheritance(log: Log) -> Iterator[str]:
+    """Yields where what is inherited is not what the fork's header says."""
+    fork = log.header.fork
+    inherited = [o.generation for o in log.outcomes if o.inherited]
+    if inherited and (fork is None or max(inherited) > fork.at):
+        yield f"generation {max(inherited)} is marked as inherited, which is after any fork"
+    elif fork and log.initial and log.initial.inherited and log.header.source == "evo":
+        if any(each.header.fork for each in fork.segments):
+            yield "its segments are forks themselves"
+        if (
+            not log.header.compact
+            and digest_of(lines_through(log, fork.at, log.children)) != fork.through
+        ):
+            yield f"what it inherits through generation {fork.at} is not what it left"
+
+
+def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Writes every sound line of a damaged log to a new one; returns in words what was lost.
+
+    `LogError`: not even its header is sound, or the target exists or cannot be written.
+    """
+    kept, lost = _salvage(Path(path))
+    if not kept or not isinstance(line_decoder.decode(kept[0]), Header):
+        raise LogError(f"{path}: its first line, the header, is damaged: nothing can be salvaged")
+    sound: dict[str, bytes] = {}
+    for number, line in enumerate(kept):
+        name, record = f"line {number}", line_decoder.decode(line)
+        if isinstance(record, Child):
+            name = f"child {(record.generation, record.index)}"
+        elif isinstance(record, Header):
+            name = "a header"
+        if name in sound:
+            lost.append(f"{name} again")
+        else:
+            sound[name] = line
+    write_new(Path(target), b"".join(sound.values()))
+    return (*lost, *_faults(read_log(target)))
+
+
+def _salvage(path: Path) -> tuple[list[bytes], list[str]]:
+    """Every sound line of a damaged log, and what is gone, in words.
+
+    A line that follows half another one on the same line, as an old version left it on a full
+    disk, is sound from where it begins.
+    """
+    kept: list[bytes] = []
+    lost: list[str] = []
+    data = b""
+    pieces = raw_pieces(path, 0)
+    try:
+        for piece in pieces:
+            data += piece
+    except LogError as error:
+        if not data:
+            raise
+        lost.append(str(error).removeprefix(f"{path}: "))
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        at = 0
+        while at >= 0 and _unsound(line[at:]):
+            at = line.find(PREFIX, at + 1)
+        if at >= 0 and number < len(lines):
+            kept.append(line[at:] + b"\n")
+        if at and line:
+            lost.append(f"line {number}: {len(line) if at < 0 else at:,} bytes are damaged")
+        elif line and number == len(lines):
+            lost.append(f"line {number}: the last line is torn")
+    return kept, lost
+
+
+def _unsound(line: bytes) -> bool:
+    if check_line(line) or check_size(line):
+        return True
+    try:
+        line_decoder.decode(line)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return True
+    return False
+
+
+def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log:
+    """Writes a copy of a log without replies and programs, which still replays.
+
+    Args:
+        path: A log.
+        target: New file; `.jsonl.gz` compresses, with the same bytes for the same log.
+
+    Raises:
+        LogError: The log cannot be read, or the target exists or cannot be written.
+    """
+    log, target = read_log(path), Path(target)
+    bare = [Child(**{n: getattr(o, n) for n in Outcome.__struct_fields__}) for o in log.outcomes]
+    lines: list[Record] = [msgspec.structs.replace(log.header, compact=True)]
+    lines += [*log.sessions, *log.ends]
+    for line in lines_through(log, len(log.generations) + 1, bare):
+        texts = {"reply", "reasoning"} & set(line.__struct_fields__)
+        lines.append(msgspec.structs.replace(line, **dict.fromkeys(texts)))
+    write_new(target, b"".join(map(encode_line, lines)))
+    return read_log(target)
+
+
+def lines_through(log: Log, at: int, children: Sequence[Child]) -> list[Made]:
+    """Returns what a log holds of the generations through `at`, in order; children as given."""
+    lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
+    initial = [log.initial] if log.initial else []
+    parts: list[Iterable[Any]] = [log.plans.values(), log.instance_calls, log.critic_calls, initial]
+    parts += [log.replies.values(), children, log.confirmations.values(), log.generations]
+    for record in itertools.chain(*parts):
+        generation = 0 if isinstance(record, Initial) else record.generation
+        if generation <= at:
+            lines[generation].append(record)
+    return [line for group in lines.values() for line in group]
+
+
+def digest_of(lines: Iterable[Made]) -> str:
+    """Returns SHA-256 (hex) of lines, whether or not they are inherited."""
+    own = (msgspec.structs.replace(line, inherited=False) for line in lines)
+    return hashlib.sha256(b"".join(map(encode_line, own))).hexdigest()
+
+
+def stop_file(path: Path, wish: Wish = "stop") -> Path:
+    """The file whose presence asks the session that writes a log to stop, or to pause."""
+    return path.with_name(f"{path.name}.{wish}")
+
+
+def stop(path: str | os.PathLike[str], wish: Wish = "stop") -> None:
+    """Asks the process that writes a log to stop, resumably, within a second.
+
+    It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
+    runs of that session, or arms of that allocation, stop; without a session the request lapses
+    when the next one begins.
+
+    Args:
+        path: Log of a run or of an arm, an allocation.jsonl, or the events.jsonl of a sweep.
+        wish: `pause`: calls under way may finish, however long they take; sweeps heed it.
+
+    Raises:
+        LogError: There is no such log.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise LogError(f"{path}: no such log")
+    with path.open("rb") as file:
+        if file.read(len(PREFIX)) != PREFIX:
+            raise LogError(f"{path}: not a log that anything is writing; nothing was asked to stop")
+    stop_file(path, wish).touch()
+
+
+@contextmanager
+def heed_stop(
+    paths: Iterable[Path], act: Callable[[], object], wish: Wish = "stop"
+) -> Iterator[None]:
+    """Calls `act`, in another thread, once `stop` asks for the wish at one of the logs.
+
+    While the `with` block lasts, and at most once; wishes of before are forgotten.
+    """
+    files = [stop_file(path, wish) for path in paths]
+
+    def forget() -> None:
+        for file in files:
+            file.unlink(missing_ok=True)
+
+    def watch() -> None:
+        while not over.wait(POLL):
+            if any(file.exists() for file in files):
+                act()
+                return
+
+    forget()
+    over = threading.Event()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        forget()

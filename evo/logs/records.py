@@ -1,0 +1,451 @@
+"""Frozen records of everything a log holds.
+
+Each line of a log is one of the records in `Line`, told apart by their field `kind`. Records are
+plain values: they know nothing of files, endpoints or processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import msgspec
+
+SCHEMA = 2
+"""Number of the log schema that this version writes; a header without a number is of schema 1."""
+
+Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout", "partial"]
+"""How a child ended; only `ok` has a fitness. `no_reply`: no answer after all attempts;
+`no_program`: the reply holds no complete program; `invalid`: what the program returned is no legal
+construction; `error`: it raised, crashed or broke a limit other than time; `timeout`: of time;
+`partial`: it was tried on some instances only, because it could not catch up."""
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+Isolation = Literal["separate", "shared"]
+"""`separate`: the evaluator scores a returned value in a process that never saw the program.
+`shared`: the evaluator imports the program itself, both in the same sandbox."""
+
+Evolves = Literal["python", "text"]
+"""What evolves on a task: a Python program or any other text."""
+
+EndReason = Literal[
+    "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused"
+]
+"""Why a session of a run ended: a goal was reached, the budget spent, a user stopped it, the
+endpoint was down, or every child of a generation failed for the same permanent reason."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Base of all records: immutable, compared by value, defaults left out of the log."""
+
+
+class Attempt(Record, frozen=True, kw_only=True):
+    """One HTTP request of a call; `usage` and `finish_reason` are the endpoint's, verbatim.
+
+    `timeout`: the client gave up waiting; `latency` in seconds is without queueing, None where an
+    import does not say; `cached`: it cost nothing; not `sent`: there was no connection.
+    """
+
+    status: Literal["ok", "timeout", "error"]
+    latency: float | None
+    usage: dict[str, Any] | None = None
+    finish_reason: str | None = None
+    http_status: int | None = None
+    error: str | None = None
+    cached: bool = False
+    sent: bool = True
+
+
+class Instance(Record, frozen=True, kw_only=True):
+    """Outcome on one instance of a data set; a `score`, in [0, 1], counts as 0 where it is None."""
+
+    id: str
+    status: Status
+    score: float | None = None
+
+
+class Evaluation(Record, frozen=True, kw_only=True):
+    """What an evaluator found about one program.
+
+    Attributes:
+        status: The fitness is None unless this is `ok`; None: an import does not say.
+        fitness: Higher is better, 1.0 is the best published construction; the mean over `draws`.
+        metrics: Named finite numbers besides the fitness, for instance `objective`.
+        error: Why it is not `ok`, with captured output; or a warning if it is.
+        seconds: Wall time; None where an imported log does not say.
+        value: What the program returned, as nested lists, on request for pictures; never in a log.
+    """
+
+    status: Status | None
+    fitness: float | None = None
+    metrics: dict[str, float] = {}
+    error: str | None = None
+    seconds: float | None = 0.0
+    instances: tuple[Instance, ...] = ()
+    draws: int = 1
+    fitness_sd: float | None = None
+    value: Any = None
+
+    def __post_init__(self) -> None:
+        if (self.status == "ok") != (self.fitness is not None):
+            raise ValueError(
+                f"an evaluation has a fitness if and only if its status is 'ok', "
+                f"got status {self.status!r} and fitness {self.fitness!r}"
+            )
+
+
+class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits of one evaluation; part of what its outcome depends on.
+
+    Attributes:
+        seconds: Wall time (and CPU time) of the program, seconds.
+        memory_mb: Address space of each process of the program, MiB.
+        processes: Processes and threads that may be alive at once.
+        files_mb: Size of the working folder and of any one file in it, MiB.
+        value_mb: Size of the returned value once encoded, MiB.
+        output_kb: Captured stdout and stderr, KiB each; the rest is dropped.
+    """
+
+    seconds: float = 60.0
+    memory_mb: int = 2048
+    processes: int = 64
+    files_mb: int = 64
+    value_mb: int = 8
+    output_kb: int = 16
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
+
+
+class TaskRecord(Record, frozen=True, kw_only=True):
+    """A task as a log embeds it, so that any machine can rerun and rescore the log.
+
+    `hash` is the SHA-256 (hex) over all below; `files` are text by relative path, `encoded` others
+    in base64, too large ones `omitted`; else as the keys of task.toml, see
+    `evo.tasks.folder.TaskConfig`.
+    """
+
+    name: str
+    hash: str
+    files: dict[str, str]
+    program_file: str
+    evaluator_file: str
+    statement: str
+    encoded: dict[str, str] = {}
+    evolves: Evolves = "python"
+    isolation: Isolation = "separate"
+    entry: tuple[str, ...] = ()
+    picture: str = ""
+    omitted: tuple[str, ...] = ()
+    instances_file: str = ""
+    harness_file: str = ""
+    private: tuple[str, ...] = ()
+    score: Literal["evaluator", "critic"] = "evaluator"
+    critic: str = ""
+    rubric: str = ""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether an evaluation asks the model: a text is tried on the instances of a data set."""
+        return bool(self.instances_file) and self.evolves == "text"
+
+
+class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a model; unknown stays None.
+
+    Attributes:
+        id: The name that the endpoint knows it by; None: the same.
+        active_parameters: Parameters used per token, for FLOPs (a count, not billions).
+        context: Context window, tokens.
+        input_price: Dollars per million prompt tokens; `cached_price` None: the same.
+        temperature: Default of the sampling settings, as are the next two.
+        base_url: Endpoint; None: from the environment, as is the key without `key_variable`.
+        extra_body: Further fields of the request, for instance to switch thinking on.
+    """
+
+    name: str
+    id: str | None = None
+    active_parameters: int | None = None
+    context: int | None = None
+    input_price: float | None = None
+    cached_price: float | None = None
+    output_price: float | None = None
+    temperature: float = 0.6
+    top_p: float = 0.95
+    max_tokens: int = 8192
+    base_url: str | None = None
+    key_variable: str | None = None
+    extra_body: dict[str, Any] = {}
+    version: str | None = None
+    is_llm: bool = True
+
+
+class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the model samples; part of a run's identity. None only where an import does not know."""
+
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int | None
+
+
+class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that scores triples by a rubric; `version` is that of the prompt's wording."""
+
+    model: Model
+    sampling: Sampling
+    rubric: str
+    version: int = 1
+
+
+class SearchRecord(
+    Record, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, gc=True
+):
+    """A search as a header keeps it; `source` is the hash (hex) of its source."""
+
+    name: str
+    version: int = 1
+    fields: dict[str, Any] = {}
+    source: str = ""
+
+
+class Segment(Record, frozen=True, kw_only=True):
+    """What a fork's generations from `first` on were made under; its task is without files."""
+
+    first: int
+    header: Header
+
+
+class Fork(Record, frozen=True, kw_only=True):
+    """Where a run left another one: `at` is the last generation that both share.
+
+    Copy 0 keeps the other's seed. SHA-256 (hex): `parent` of the other's header, `through` of what
+    its log holds through that generation, `root` of the header of the run where it began.
+    """
+
+    at: int
+    copy: int
+    parent: str
+    through: str
+    root: str
+    segments: tuple[Segment, ...]
+
+
+class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
+    """First line of a log: what identifies the run; see `make_header`. T is a goal, not here.
+
+    Attributes:
+        search: Which programs children rewrite; None: greedy.
+        batches: Instances of the first batch on which children are tried; 0: on all at once.
+        protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
+        fork: Where it left another run; everything else here is of the generations after.
+        source: Which tool wrote the original of an imported log, of which `lost` is missing.
+        mixed: First generation that may hold programs of other runs; None: none does.
+    """
+
+    schema: int = 1
+    task: TaskRecord
+    model: Model
+    sampling: Sampling
+    children: int
+    seed: int
+    min_improvement: float = 1e-9
+    limits: Limits = Limits()
+    prompt_version: int = 1
+    search: SearchRecord | None = None
+    statement: str | None = None
+    feedback: bool = False
+    inspirations: int = 0
+    drafts: int = 1
+    critic: CriticRecord | None = None
+    batches: int = 0
+    draws: int = 1
+    confirm: int = 0
+    spending: bool = False
+    protocol: str = ""
+    condition: str = ""
+    fork: Fork | None = None
+    versions: dict[str, str] = {}
+    compact: bool = False
+    source: str = "evo"
+    lost: str | None = None
+    mixed: int | None = None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What generations before the fork were made under; empty where there is none."""
+        return self.fork.segments if self.fork else ()
+
+    def under(self, generation: int) -> Header:
+        """Returns what a generation is made under: this, or a segment of before the fork."""
+        found = [each.header for each in self.segments if each.first <= generation]
+        if self.fork is None or generation > self.fork.at or not found:
+            return self
+        return msgspec.structs.replace(found[-1], task=self.task)
+
+
+class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"):
+    """A process began to write this log, with a goal; `model` None: the header's."""
+
+    generations: int | None
+    started: str
+    max_concurrent: int
+    protections: tuple[str, ...] = ()
+    versions: dict[str, str] = {}
+    platform: str = ""
+    model: Model | None = None
+    target: float | None = None
+    patience: int | None = None
+
+
+class Made(Record, frozen=True, kw_only=True):
+    """What a fork's log holds of the run that it left is `inherited`: it was paid for there."""
+
+    inherited: bool = False
+
+
+class Initial(Made, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
+    """Generation 0: the evaluation of the initial program, and its `Child.value`."""
+
+    evaluation: Evaluation
+    value: Any = None
+
+
+class Planned(Record, frozen=True, kw_only=True):
+    """What one child is asked to be: programs to rewrite, and others to show, by place."""
+
+    parents: tuple[tuple[int, int], ...]
+    operator: str = "rewrite"
+    inspirations: tuple[tuple[int, int], ...] = ()
+
+
+class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
+    """What a generation's children are asked to be, by index; logged before its first call."""
+
+    generation: int
+    requests: tuple[Planned, ...]
+
+
+class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
+    """One child without its texts: what analysis reads from a log.
+
+    `seed` is its own, below 2**31, `prompt_hash` the SHA-256 (hex) of its messages, `attempts` all
+    HTTP requests in order, `parents` as in `Planned` (empty in schema 1: the best before it),
+    `draft` which of its drafts was evaluated, `island` where another tool's run made it.
+    """
+
+    generation: int
+    index: int
+    seed: int
+    prompt_hash: str
+    attempts: tuple[Attempt, ...]
+    evaluation: Evaluation
+    parents: tuple[tuple[int, int], ...] = ()
+    operator: str = "rewrite"
+    draft: int = 0
+    island: int | None = None
+
+
+class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
+    """One rewrite and what became of it; without a reply in a compact log.
+
+    `reasoning` is what the endpoint gave apart from the reply, `prompt` each message of an import,
+    `value` what a child better than its parent returned, up to a size, on a task that draws it.
+    """
+
+    reply: str | None = None
+    reasoning: str | None = None
+    program: str | None = None
+    prompt: tuple[tuple[str, str], ...] = ()
+    value: Any = None
+
+
+class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):
+    """A call that an evaluation made: the model was asked one instance of the task's data set.
+
+    `generation` is the first one with a child of this text, `program` the first 16 hex digits of
+    the text's SHA-256, `index` the place of the instance in the data set, from 0.
+    """
+
+    generation: int
+    program: str
+    index: int
+    attempts: tuple[Attempt, ...]
+    reply: str | None = None
+
+
+class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag="critic_call"):
+    """A call of the critic; `program` is a hash over it and the triple, its score in [0, 1]."""
+
+    score: float | None = None
+
+
+class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
+    """A call for a child, logged before an evaluation that makes calls itself, or a draft."""
+
+    generation: int
+    index: int
+    attempts: tuple[Attempt, ...]
+    reply: str | None = None
+    reasoning: str | None = None
+    draft: int = 0
+
+
+class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
+    """How many seconds a generation has taken so far, lest a kill forgets it; one a second."""
+
+    generation: int
+    seconds: float
+
+
+class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confirmation"):
+    """A child that was better than its parent, tried against it on fresh draws.
+
+    Both met the draws from `draw` on; `parent` and `rival` are their fitness by draw, None where it
+    failed; `bound` is the lower limit of the mean difference at error rate `alpha`.
+    """
+
+    generation: int
+    index: int
+    draw: int
+    parent: tuple[float | None, ...]
+    rival: tuple[float | None, ...]
+    alpha: float
+    bound: float | None
+    accepted: bool
+
+
+class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
+    """A generation is complete, with the best program so far, generation 0 included.
+
+    `best` is its (generation, index); `seconds` are wall time of all sessions on it; `repeats`
+    names (index, generation, index) of children whose program had been seen, and where: it was
+    evaluated once. `recalled` is of earlier versions' logs.
+    """
+
+    generation: int
+    best_fitness: float | None
+    best: tuple[int, int]
+    improved: bool
+    seconds: float | None
+    repeats: tuple[tuple[int, int, int], ...] = ()
+    recalled: tuple[int, ...] = ()
+
+
+class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
+    """A session ended in an orderly way.
+
+    `stats`, by name: `generations` made by this run; of the whole session so far, its other runs
+    included, calls, attempts, tokens, dollars, seconds and how the slots were used.
+    """
+
+    reason: EndReason
+    message: str | None = None
+    stats: dict[str, float] = {}
+
+
+Aside = Session | InstanceCall | CriticCall | Reply | Confirmation | Tick
+Line = Header | Initial | Plan | Child | Generation | End | Aside
+"""Every kind of line in a log."""

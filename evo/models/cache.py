@@ -1,0 +1,167 @@
+"""A response cache: the same request, seed included, is paid for once.
+
+One SQLite file serves any number of runs, threads and processes of one machine (its write-ahead
+log does not work over a network's file system). It holds replies and usage, by a hash of the
+request; no prompt, no address and no key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+import warnings
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.models.client import Call, CallCancelled, Messages, ModelClient
+
+MAX_BYTES = 1 << 30  # of the file; beyond it the replies not used for longest are dropped
+_BUSY_SECONDS = 30.0  # another process may be writing
+_SCHEMA = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+PRAGMA journal_size_limit = 8388608;
+CREATE TABLE IF NOT EXISTS replies (
+    key BLOB PRIMARY KEY, used REAL NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS replies_by_use ON replies (used);
+"""
+_TOO_LARGE = """
+SELECT 1 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+WHERE (page_count - freelist_count) * page_size > ? AND EXISTS (SELECT 1 FROM replies)
+"""
+_DROP_A_TENTH = """
+DELETE FROM replies WHERE key IN (SELECT key FROM replies ORDER BY used
+    LIMIT (SELECT (count(*) + 9) / 10 FROM replies))
+"""
+
+_decoder = msgspec.json.Decoder(Call)  # made here: many threads at once would crash
+
+
+class ResponseCache:
+    """Replies by request; see the module. All methods may be called from any thread.
+
+        with contextlib.closing(ResponseCache.open(Path("cache.sqlite"))) as cache:
+            CachedClient(client, cache).call(messages, seed=7)
+
+    Whatever goes wrong with an open file is a warning and a miss, never an error of the run; what
+    a damaged row holds is never believed.
+    """
+
+    def __init__(self, path: Path, file: sqlite3.Connection, max_bytes: int) -> None:
+        self._path, self._max_bytes = path, max_bytes
+        self._lock = threading.Lock()
+        self._file: sqlite3.Connection | None = file
+        self._warned = False
+
+    @classmethod
+    def open(cls, path: Path, *, max_bytes: int = MAX_BYTES) -> ResponseCache:
+        """Opens a cache or makes one; ValueError if the file is something else, which stays."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        except sqlite3.Error as error:
+            raise OSError(f"{path}: cannot be used as a response cache: {error}") from error
+        try:
+            names = {row[0] for row in file.execute("SELECT tbl_name FROM sqlite_master")}
+            if names <= {"replies"}:
+                file.executescript(_SCHEMA)
+                return cls(path, file, max_bytes)
+            reason = "a database of something else"
+        except sqlite3.Error as error:
+            reason = f"damaged, or a file of another kind ({error})"
+        file.close()
+        raise ValueError(
+            f"{path}: no response cache of evo, but {reason}; it is left as it is: name another "
+            "file, or delete it"
+        )
+
+    def get(self, key: bytes) -> bytes | None:
+        """Returns what is kept under a key; None for nothing, or a damaged row."""
+        rows = self._run("SELECT content, checksum FROM replies WHERE key = ?", key)
+        content, checksum = rows[0] if rows else (None, None)
+        if not isinstance(content, bytes) or zlib.crc32(key + content) != checksum:
+            return None
+        self._run("UPDATE replies SET used = ? WHERE key = ?", time.time(), key)
+        return content
+
+    def put(self, key: bytes, content: bytes) -> None:
+        """Keeps something under a key, and drops what was used longest ago until the rest fits."""
+        row = (key, time.time(), content, zlib.crc32(key + content))
+        self._run("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", *row)
+        while self._run(_TOO_LARGE, self._max_bytes) and self._run(_DROP_A_TENTH) is not None:
+            pass
+
+    def close(self) -> None:
+        """Closes the file; from now on nothing is found or kept."""
+        with self._lock:
+            file, self._file = self._file, None
+            if file is not None:
+                file.close()
+
+    def _run(self, statement: str, *values: object) -> list[Any] | None:
+        """Has one thread use the file; None if that fails, which is no matter of the run."""
+        with self._lock:
+            try:
+                return self._file.execute(statement, values).fetchall() if self._file else None
+            except sqlite3.Error as error:
+                if not self._warned:
+                    self._warned = True
+                    warnings.warn(
+                        f"the response cache {self._path} cannot be used ({error}); the run goes "
+                        "on without what it cannot read or write",
+                        stacklevel=2,
+                    )
+                return None
+
+
+class CachedClient:
+    """A client whose answered calls are kept in a cache and not made again; a `Caller`.
+
+    A hit asks for no slot. Of equal calls at the same time one is made and the others wait for it.
+    """
+
+    def __init__(self, client: ModelClient, cache: ResponseCache) -> None:
+        self.model, self.sampling = client.model, client.sampling
+        self._client, self._cache = client, cache
+        self._under_way: dict[bytes, threading.Event] = {}
+        self._cancelled = False
+
+    def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
+        """Asks for one reply, of the cache first; see `ModelClient.call`."""
+        key = self._client.request_key(messages, seed)
+        done = threading.Event()
+        while (other := self._under_way.setdefault(key, done)) is not done:
+            other.wait()
+        try:
+            if self._cancelled:
+                raise CallCancelled("the call was cancelled")
+            with contextlib.suppress(msgspec.DecodeError):  # nothing, or of another version
+                kept = _decoder.decode(self._cache.get(key) or b"")
+                # No time and no failure of this run.
+                attempt = msgspec.structs.replace(kept.attempts[-1], cached=True, latency=0.0)
+                return replace(kept, attempts=(attempt,))
+            call = self._client.call(messages, seed=seed, generation=generation, index=index)
+            if call.reply is not None:
+                self._cache.put(key, msgspec.json.encode(call))
+            return call
+        finally:
+            del self._under_way[key]
+            done.set()
+
+    def cancel(self) -> None:
+        """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
+        self._cancelled = True
+        self._client.cancel()
+
+    def close(self) -> None:
+        """Closes idle connections and the cache."""
+        self._client.close()
+        self._cache.close()

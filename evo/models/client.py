@@ -1,0 +1,371 @@
+"""The client of an OpenAI-compatible endpoint: messages in, one reply and every attempt out.
+
+It goes over the official `openai` library with that library's retries switched off, so that
+every HTTP request is one recorded attempt. The offline model is reached through the same
+library by a transport in this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import ipaddress
+import os
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from evo.logs.cost import is_turned_away, usage_tokens
+from evo.logs.records import Attempt, Model, Sampling
+from evo.models.answer import Answer, read_answer, read_failure
+from evo.models.limits import Lease, SlotCancelled, Slots
+from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+    from evo.models.network import Flight
+
+Messages = Sequence[Mapping[str, object]]
+"""Messages of a chat completion, each with `role` and `content`."""
+
+OPENAI_URL = "https://api.openai.com/v1"
+LONGEST_ERROR = 500  # characters of an endpoint's words that are kept
+LONGEST_BACK_OFF = 30.0
+LONGEST_RETRY_AFTER = 120.0
+TOKENS_PER_CHARACTER = 0.35  # of a prompt; code and English have fewer
+_ADVICE = {
+    401: "check the key",
+    402: "check the account",
+    403: "check the rights of the key",
+    404: "does it serve a model named {!r}, and is the base URL right (it usually ends in /v1)?",
+    429: "check the account",
+}
+
+
+class EndpointError(Exception):
+    """The endpoint cannot serve this run; the run can go on once that is mended."""
+
+
+class EndpointDown(EndpointError):  # noqa: N818
+    """The endpoint does not answer."""
+
+
+class EndpointRefused(EndpointError):  # noqa: N818
+    """The endpoint refuses the key, the model or the account: trying again changes nothing."""
+
+
+class EndpointMissing(EndpointError, ValueError):  # noqa: N818
+    """No endpoint, or no key for it, is configured."""
+
+
+class CallCancelled(Exception):  # noqa: N818
+    """The call was aborted by `cancel`."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What became of one child's request to the model; no reply, or `rejected` for good: why."""
+
+    attempts: tuple[Attempt, ...]
+    reply: str | None = None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    rejected: str | None = None
+
+
+class Caller(Protocol):
+    """Answers calls: an endpoint, or a log that plays the endpoint."""
+
+    model: Model
+    sampling: Sampling
+
+    def call(self, messages: Messages, *, seed: int, generation: int, index: int) -> Call:
+        """Asks for one reply; `generation` and `index` say for which child."""
+
+    def cancel(self) -> None:
+        """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
+
+    def close(self) -> None:
+        """Lets go of connections."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is and the key it wants; the key is in no repr."""
+
+    base_url: str
+    key: str = field(repr=False)
+
+    def hide(self, words: bytes) -> bytes:
+        """Returns an endpoint's words without the key, which some quote."""
+        key = self.key.encode()
+        for secret in () if key == b"none" else (key, key.replace(b"/", b"\\/")):
+            words = words.replace(secret, b"[key]")
+        return words
+
+    def without_key(self, attempt: Attempt) -> Attempt:
+        """Returns an attempt as a record may hold it: an error on one line, not endless."""
+        if attempt.error is None:
+            return attempt
+        line = " ".join(self.hide(attempt.error.encode("utf-8", "replace")).decode().split())
+        line = line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]} ..."
+        return msgspec.structs.replace(attempt, error=line)
+
+
+def find_endpoint(model: Model) -> Endpoint:
+    """Returns where a model is, from the model itself and the environment.
+
+    A base URL and a key of the environment belong together, so that a key is never sent to a host
+    that it is not meant for: `OPENAI_BASE_URL` with `OPENAI_API_KEY`, else `LLM_API_BASE` with
+    `LLM_API_KEY`, else `OPENAI_API_KEY` alone with OpenAI itself. Local hosts need no key.
+    EndpointMissing: there is no base URL, or no key for a host that is not local.
+    """
+    base_url, variables = model.base_url, ["OPENAI_API_KEY", "LLM_API_KEY"]
+    if model.name in OFFLINE_MODELS and base_url is None:
+        return Endpoint(OFFLINE_URL, "none")
+    if base_url is None:
+        named = (("OPENAI_BASE_URL", "OPENAI_API_KEY"), ("LLM_API_BASE", "LLM_API_KEY"))
+        if known := [(os.environ[url], key) for url, key in named if os.environ.get(url)]:
+            base_url, variables = known[0][0], [known[0][1]]
+        elif os.environ.get("OPENAI_API_KEY"):
+            base_url = OPENAI_URL
+    if model.key_variable is not None:
+        variables = [model.key_variable]
+    if not base_url:
+        raise EndpointMissing(
+            f"no endpoint is known for the model {model.name!r}: set OPENAI_BASE_URL and "
+            "OPENAI_API_KEY, or LLM_API_BASE and LLM_API_KEY, or give the model a base_url; "
+            "the model 'offline' needs none of these"
+        )
+    if not (host := _host(base_url)):
+        raise EndpointMissing(
+            f"the base URL of an endpoint looks like https://host/v1, got {base_url!r}"
+        )
+    for name in filter(os.environ.get, variables):
+        key = os.environ[name].strip()
+        if not (key.isascii() and key.isprintable()):
+            raise EndpointMissing(f"{name}: expected a key on one line of plain characters")
+        return Endpoint(base_url, key or "none")
+    if not _is_local(host):
+        raise EndpointMissing(
+            f"no key for the model {model.name!r} at {base_url}: set {' or '.join(variables)}"
+        )
+    return Endpoint(base_url, "none")
+
+
+def _host(base_url: str) -> str:
+    """Returns the host of an address; empty if it is none."""
+    with contextlib.suppress(ValueError):  # such as a port above 65535
+        parts = urlsplit(base_url)
+        if parts.scheme in ("http", "https") and parts.port != 0 and base_url.isprintable():
+            return parts.hostname or ""
+    return ""
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host is on this machine or in a private network."""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".localhost", ".internal"))
+
+
+class ModelClient:
+    """Calls one model at its endpoint; many threads may share it.
+
+        client = ModelClient(find_model("offline"), sampling, slots=Slots(20))
+        client.call([{"role": "user", "content": "..."}], seed=7).reply
+
+    Nothing is opened before the first call. The slots are asked before each attempt, and given back
+    while a call backs off; `timeout` is for the whole of one attempt, `back_off` the upper bound of
+    the first pause, seconds, which doubles with every attempt; a `transport` replaces the network.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        sampling: Sampling,
+        *,
+        slots: Slots,
+        timeout: float = 600.0,
+        retries: int = 5,
+        back_off: float = 1.0,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        if not 0 < timeout < float("inf"):
+            raise ValueError(f"timeout must be positive and finite, got {timeout!r} seconds")
+        if retries < 0:
+            raise ValueError(f"retries must be at least 0, got {retries!r}")
+        self.model, self.sampling = model, sampling
+        self._endpoint = find_endpoint(model)
+        self._slots, self._transport = slots, transport
+        self._timeout, self._retries, self._back_off = timeout, retries, back_off
+        self._cancelled, self._lock = threading.Event(), threading.Lock()
+        self._client: openai.OpenAI | None = None
+        self._flights: set[Flight] = set()
+        self._density = TOKENS_PER_CHARACTER
+        self._alive = False  # whether this endpoint ever gave a proper answer
+
+    def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
+        """Asks for one reply, over as many attempts as it takes; older generations come first.
+
+        `EndpointDown`: no attempt got through, or none of this client ever got an answer;
+        `EndpointRefused`: the key, the model or the account; `CallCancelled`: see `cancel`.
+        """
+        body = self._body(messages, seed)
+        characters = sum(len(str(message.get("content"))) for message in messages)
+        attempts: list[Attempt] = []
+        for number in range(self._retries + 1):
+            try:
+                with self._slots.slot(
+                    (generation, index),
+                    owner=self,
+                    endpoint=self._endpoint.base_url,
+                    tokens=int(characters * self._density) + (self.sampling.max_tokens or 0),
+                ) as lease:
+                    answer = self._attempt(body)
+                    self._settle(lease, answer, characters)
+            except SlotCancelled as error:
+                raise CallCancelled(str(error)) from None
+            attempt = answer.attempt
+            attempts.append(attempt)
+            if answer.verdict == "answered":
+                self._alive = True
+                return Call(tuple(attempts), answer.reply, answer.reasoning, attempt.finish_reason)
+            if answer.verdict == "refused":
+                advice = _ADVICE.get(attempt.http_status or 0, "check the base URL")
+                advice = advice.format(self.model.id or self.model.name)
+                where = self._endpoint.base_url
+                raise EndpointRefused(f"the endpoint {where} refuses: {attempt.error}; {advice}")
+            if answer.verdict == "rejected":
+                return Call(tuple(attempts), rejected=attempt.error)
+            if number < self._retries:
+                self._pause(seed, number, answer.retry_after)
+        if self._is_down(attempts):
+            raise EndpointDown(
+                f"the endpoint {self._endpoint.base_url} does not answer: {len(attempts)} "
+                f"attempts, the last ended in {attempts[-1].error!r}; is it running, and is the "
+                "base URL right (it usually ends in /v1)?"
+            )
+        return Call(tuple(attempts))
+
+    def request_key(self, messages: Messages, seed: int) -> bytes:
+        """Returns SHA-256 of what a reply depends on: address, model and the whole request."""
+        where = self._endpoint.base_url.rstrip("/")
+        request = (where, self.model.version, self._body(messages, seed))
+        return hashlib.sha256(msgspec.json.encode(request, order="sorted")).digest()
+
+    def cancel(self) -> None:
+        """Aborts all calls, those under way and later ones, which raise `CallCancelled`."""
+        self._cancelled.set()
+        self._slots.cancel(self)
+        with self._lock:
+            flights = list(self._flights)
+        for flight in flights:
+            flight.cancel()
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _attempt(self, body: dict[str, Any]) -> Answer:
+        """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
+        import httpx2
+        import openai
+
+        from evo.models.network import Flight
+
+        client = self._open()
+        flight = Flight(self._timeout)
+        with self._lock:
+            self._flights.add(flight)
+        if self._cancelled.is_set():  # after the flight is known, so that none slips through
+            flight.cancel()
+        started = time.monotonic()
+        try:
+            with flight:
+                response = client.post("/chat/completions", cast_to=httpx2.Response, body=body)
+            answer = read_answer(response, time.monotonic() - started)
+        except openai.APIStatusError as error:
+            answer = read_answer(error.response, time.monotonic() - started)
+        except Exception as error:  # the one endpoint attempt: whatever it was is recorded
+            known = isinstance(error, openai.APIConnectionError) and error.__cause__
+            answer = read_failure(known or error, time.monotonic() - started)
+        finally:
+            with self._lock:
+                self._flights.discard(flight)
+        if flight.cancelled and answer.verdict != "answered":
+            raise CallCancelled("the call was cancelled")
+        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
+
+    def _open(self) -> openai.OpenAI:
+        """Returns the client of the `openai` library, which the first call makes."""
+        import openai
+
+        from evo.models.network import http_client, patience
+
+        with self._lock:
+            if self._client is None:
+                url, seconds = self._endpoint.base_url, self._timeout
+                self._client = openai.OpenAI(
+                    api_key=self._endpoint.key,
+                    base_url=url,
+                    max_retries=0,
+                    timeout=patience(seconds),
+                    http_client=http_client(url, seconds=seconds, transport=self._transport),
+                )
+            return self._client
+
+    def _body(self, messages: Messages, seed: int) -> dict[str, Any]:
+        """Returns the request. A field of `extra_body` replaces ours; None leaves it out."""
+        # OpenAI takes `max_tokens` for its older models only, most other endpoints take it alone.
+        to_openai = self._endpoint.base_url.startswith(OPENAI_URL)
+        body = {
+            "model": self.model.id or self.model.name,
+            "messages": messages,
+            "seed": seed,
+            "temperature": self.sampling.temperature,
+            "top_p": self.sampling.top_p,
+            "max_completion_tokens" if to_openai else "max_tokens": self.sampling.max_tokens,
+        } | self.model.extra_body
+        return {name: value for name, value in body.items() if value is not None}
+
+    def _settle(self, lease: Lease, answer: Answer, characters: int) -> None:
+        """Tells the slots what the endpoint said, and learns how long its tokens are."""
+        tokens = usage_tokens(answer.attempt.usage)
+        used = tokens.prompt + tokens.completion if tokens else None
+        if tokens and characters:
+            self._density = max(self._density, tokens.prompt / characters)
+        lease.settle(
+            0 if is_turned_away(answer.attempt) else used,
+            answered=answer.verdict == "answered",
+            turned_away=answer.attempt.http_status == 429,
+            pause=min(answer.retry_after or 0.0, LONGEST_RETRY_AFTER),
+        )
+
+    def _pause(self, seed: int, number: int, asked: float | None) -> None:
+        """Waits before the next attempt, as asked or with jitter keyed by (seed, number)."""
+        jitter = random.Random(f"{seed}/{number}").random()
+        if asked is None:
+            seconds = jitter * min(LONGEST_BACK_OFF, self._back_off * 2**number)
+        else:  # a little later than asked, so that not all come back at once
+            seconds = min(asked, LONGEST_RETRY_AFTER) * (1 + 0.1 * jitter)
+        if self._cancelled.wait(seconds):
+            raise CallCancelled("the call was cancelled")
+
+    def _is_down(self, attempts: Sequence[Attempt]) -> bool:
+        """Whether no other call would do better; an endpoint that is slow or busy is not down."""
+        if any(a.status == "timeout" or a.http_status in (408, 429) for a in attempts):
+            return False
+        return not self._alive or all(a.http_status is None for a in attempts)

@@ -1,0 +1,92 @@
+"""The offline model itself: from a request to a reply.
+
+What a request asks for is told from the last user message:
+
+- a line that begins with `Problem:` and no code block: an arithmetic word problem to solve;
+- a code block: a program or a text to rewrite;
+- neither: a reply that says what this model is.
+
+A rewrite depends on the parent's text, the seed and the temperature alone. Without a seed the
+whole prompt takes the seed's place. It is not an LLM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evo.keyed import KeyedStream
+from evo.models.offline import OFFLINE_MODELS, OFFLINE_VERSION, second
+from evo.models.offline.bank import WORDS
+from evo.models.offline.edits import edit
+from evo.models.offline.failures import draw_failure, spoil
+from evo.models.offline.formats import Parent, find_parent, frame, reply_format
+from evo.models.offline.problems import find_problem, solve
+from evo.models.offline.program import find_bank, read_chain, write_chain
+from evo.models.offline.rewrite import choose_operation, rewrite
+from evo.models.offline.texts import rewrite_text
+
+_PLAIN = (
+    "This is the offline model, a seeded rewriter of programs and not an LLM. The message "
+    "has neither a code block to rewrite nor a line 'Problem: ...' to solve."
+)
+
+
+def answer(
+    model: str, messages: Sequence[tuple[str, str]], seed: int | None, temperature: float
+) -> tuple[str, str]:
+    """Returns the reply to (role, text) messages and its finish reason, without limit of tokens."""
+    prompt = next((text for role, text in reversed(messages) if role == "user"), "")
+    system = "\n".join(text for role, text in messages if role in {"system", "developer"})
+    key = seed if seed is not None else [list(message) for message in messages]
+    later = OFFLINE_MODELS[model] != OFFLINE_VERSION
+    if later and (triple := second.read_triple(system, prompt)) is not None:
+        return second.score_triple(triple, seed=seed), "stop"
+    parent, careful = find_parent(prompt), False
+    if parent is None:
+        problem = find_problem(prompt)
+        said = _PLAIN if problem is None else solve(problem, system, seed=seed)
+        return second.without_digits(said, system) if later else said, "stop"
+    if later:
+        parent, careful = second.prepare(parent, prompt, key)
+    draws = KeyedStream(OFFLINE_MODELS[model], parent.text.strip(), key)
+    return _rewrite(parent, f"{system}\n{prompt}", draws, temperature, careful)
+
+
+def _rewrite(
+    parent: Parent, asked: str, draws: KeyedStream, temperature: float, careful: bool
+) -> tuple[str, str]:
+    """Rewrites a parent, or fails to unless it is careful."""
+    python = parent.language == "python"
+    failure = draw_failure(draws, temperature=temperature)
+    if careful or (not python and failure not in ("prose", "truncated")):
+        failure = "none"
+    if failure == "prose":
+        return draws.pick(WORDS.prose), "stop"
+    if python:
+        child, words = _rewrite_program(parent.text, draws, boldness=temperature / 0.6)
+        if failure not in ("none", "truncated"):
+            child = spoil(child, failure, draws)
+    else:
+        child, words = rewrite_text(parent.text, draws)
+        child += "\n"
+    reply = frame(parent, child, words, wanted=reply_format(asked), draws=draws)
+    if failure == "truncated":
+        opened = max(reply.rfind("```", 0, len(reply) - 6), 0)
+        return reply[: draws.integer(opened + 12, max(len(reply) - 8, opened + 12))], "length"
+    return reply, "stop"
+
+
+def _rewrite_program(source: str, draws: KeyedStream, *, boldness: float) -> tuple[str, str]:
+    """Rewrites a program; of unknown tasks and broken ones it edits the parent only."""
+    found = find_bank(source)
+    if found is None:
+        return (source, "I keep the program.") if draws.chance(0.08) else edit(source, draws)
+    bank, entry = found
+    chain = read_chain(source)
+    operation = choose_operation(chain, bank, draws, boldness=boldness)
+    if operation == "copy":
+        return source, "I keep the program."
+    if chain is None or operation == "edit":
+        return edit(source, draws, but=entry if chain is not None and chain.native else "")
+    new, words = rewrite(chain, bank, operation, draws)
+    return write_chain(new, bank), words

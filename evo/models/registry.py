@@ -1,0 +1,184 @@
+"""What is known of models, by name: the shipped table, and a user's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from evo.logs.records import Header, Model, Sampling
+from evo.plugins import meant, plugged_in
+
+FILE_VARIABLE = "EVO_MODELS"
+USER_FILE = Path("~/.config/evo/models.toml")
+_LEAST = {"input_price": 0, "cached_price": 0, "output_price": 0}  # dollars
+_LEAST |= {"active_parameters": 1, "context": 1}
+_POINTING = ("base_url", "key_variable", "id", "extra_body")  # where calls go, and what they hold
+
+
+class ModelError(ValueError):
+    """An unknown model, or a mistake in what is said of one."""
+
+
+def load_models() -> dict[str, Model]:
+    """Returns all known models by name: shipped, of installed packages, and the user's own.
+
+    The latter are in the file that `EVO_MODELS` names, else in `~/.config/evo/models.toml`.
+    """
+    models = dict(_shipped())
+    for name, model in plugged_in("evo.models").items():
+        if not isinstance(model, Model):
+            raise ModelError(f"entry point {name!r} of evo.models: not a Model: {model!r}")
+        models[model.name] = model
+    path = Path(os.environ.get(FILE_VARIABLE) or USER_FILE).expanduser()
+    if os.environ.get(FILE_VARIABLE) or path.is_file():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"cannot read the file of models {str(path)!r}: {error}") from None
+        models |= _parse(text, str(path))
+    return models
+
+
+def find_model(model: str | Model) -> Model:
+    """Returns the model of a name, a Model as it is; ModelError says how to add an unknown one."""
+    if isinstance(model, Model):
+        return model
+    known = load_models()
+    if model in known:
+        return known[model]
+    raise ModelError(
+        f"unknown model {model!r}{meant(model, known)}\n"
+        f"known: {', '.join(known)}\n"
+        f"To add it, put this into {USER_FILE} (or a file that {FILE_VARIABLE} names):\n"
+        f'    ["{model}"]\n'
+        '    base_url = "http://host:8000/v1"    # left out: from OPENAI_BASE_URL\n'
+        f"or pass evo.Model(name={model!r}, base_url=...)"
+    )
+
+
+def own_model(logged: Model, path: object, given: str | Model | None = None) -> Model:
+    """Returns the user's own model that the calls of a log may go to.
+
+    What a log says of endpoint, key, id and extra fields is information: a call goes where the
+    user's registry (or `given`), the environment or a flag points; a log that says otherwise, or
+    names a model that the user has not, is a ModelError.
+    """
+    if given is not None:
+        return find_model(given)
+    own = load_models().get(logged.name)
+    states = {n: v for n in _POINTING if (v := getattr(logged, n)) is not None}
+    command = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(logged.name)}"
+    if own is None:
+        raise ModelError(
+            f"{path}: its model {logged.name!r} ({_said(states)}) is none of yours, and a log does "
+            f"not say where calls go: add [{json.dumps(logged.name)}] to {USER_FILE} and go on "
+            f"with `{command}`, or name another of `evo models`"
+        )
+    yours = {n: getattr(own, n) for n in _POINTING} | {"id": own.id or own.name}
+    if any(yours[name] != value for name, value in states.items()):
+        raise ModelError(
+            f"{path}: its model {logged.name!r} says {_said(states)}, yours says {_said(yours)}; "
+            f"a log does not say where calls go: `{command}` goes on with yours"
+        )
+    return own
+
+
+def own_models(header: Header, path: object, given: str | Model | None = None) -> Header:
+    """Returns a log's header with the user's own models, a critic's too; see `own_model`."""
+    own = msgspec.structs.replace(header, model=own_model(header.model, path, given))
+    if (critic := header.critic) is None:
+        return own
+    try:
+        scores = own_model(critic.model, path)
+    except ModelError:
+        raise ModelError(
+            f"{path}: the model of its critic, {critic.model.name!r}, is not as yours of "
+            f"that name; a log does not say where calls go: add or change it in {USER_FILE}"
+        ) from None
+    return msgspec.structs.replace(own, critic=msgspec.structs.replace(critic, model=scores))
+
+
+def _said(states: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value!r}" for name, value in states.items() if value) or "nothing"
+
+
+def resolve_sampling(
+    model: Model,
+    *,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    max_tokens: int | None = None,
+) -> Sampling:
+    """Returns sampling settings, the model's defaults where None; ValueError: out of range."""
+    temperature = float(model.temperature if temperature is None else temperature)
+    top_p = float(model.top_p if top_p is None else top_p)
+    max_tokens = model.max_tokens if max_tokens is None else max_tokens
+    if not 0 <= temperature <= 2:
+        raise ValueError(f"temperature: expected a number in [0, 2], got {temperature!r}")
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p: expected a number in (0, 1], got {top_p!r}")
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise ValueError(f"max_tokens: expected a whole number of at least 1, got {max_tokens!r}")
+    if model.context is not None and max_tokens >= model.context:
+        raise ValueError(
+            f"max_tokens: expected less than the context window of {model.name!r}, "
+            f"{model.context}, so that a prompt fits, got {max_tokens!r}"
+        )
+    return Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+
+
+@cache
+def _shipped() -> Mapping[str, Model]:
+    from evo.models.offline import OFFLINE_MODELS
+
+    text = (files("evo.models") / "models.toml").read_text(encoding="utf-8")
+    return {
+        name: msgspec.structs.replace(model, version=OFFLINE_MODELS.get(name))
+        for name, model in _parse(text, "models.toml").items()
+    }
+
+
+def _parse(text: str, source: str) -> dict[str, Model]:
+    try:
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{source}: not TOML: {error}") from None
+    models = {}
+    for name, table in tables.items():
+        try:
+            models[name] = _model(name, table)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise ModelError(f"{source}: model {name!r}: {error}") from None
+    return models
+
+
+def _model(name: str, table: object) -> Model:
+    """Returns the model of a table; ValueError says what is wrong with it."""
+    if not isinstance(table, dict):
+        raise ValueError(f'expected a table, written ["{name}"], got {table!r}')
+    allowed = [*(each for each in Model.__struct_fields__ if each != "name"), "omit"]
+    for key, value in table.items():
+        if key not in allowed:
+            dotted = f' (a name with dots needs quotes: ["{name}.{key}"])'
+            hint = dotted if isinstance(value, dict) else ""
+            raise ValueError(f"unknown key {key!r}{hint}; allowed: {', '.join(allowed)}")
+    omit = table.get("omit", [])
+    if not isinstance(omit, list) or not all(isinstance(item, str) for item in omit):
+        raise ValueError(f"omit: expected a list of names of fields, got {omit!r}")
+    fields = {key: value for key, value in table.items() if key != "omit"}
+    model = msgspec.convert({"name": name, **fields}, Model)
+    model = msgspec.structs.replace(model, extra_body=model.extra_body | dict.fromkeys(omit))
+    resolve_sampling(model)
+    for field, least in _LEAST.items():
+        value = getattr(model, field)
+        if value is not None and not least <= value < float("inf"):
+            raise ValueError(f"{field}: expected a number of at least {least}, got {value!r}")
+    return model

@@ -1,0 +1,226 @@
+"""One handle for work in the background, whichever verb began it, and the wishes it heeds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
+
+from evo.logs.log import Log, read_log
+from evo.logs.records import Header
+
+GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
+
+Wish = Literal["pause", "stop"]
+P = ParamSpec("P")
+Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
+
+
+class Control(contextlib.AbstractContextManager["Control", None]):
+    """What may be wished of work under way, and what it says of itself; thread-safe.
+
+    As a context it is that of one piece of work: an error ends what is still under way. `stopping`
+    is set once no further call may begin, `ended` once what was under way was ended; `wish` is the
+    latest one; `note` says what is happening, in a few words.
+    """
+
+    def __init__(self) -> None:
+        self.stopping, self.ended = threading.Event(), threading.Event()
+        self.note = ""
+        self.wish: Wish | None = None
+        self._heeding: dict[threading.Event, list[Callable[[], None]]]
+        self._heeding = {self.stopping: [], self.ended: []}
+        self._alarm: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    def heed(self, wish: threading.Event, act: Callable[[], None]) -> None:
+        """Has this called once `stopping` or `ended` is set, at once if that is so already."""
+        with self._lock:
+            self._heeding[wish].append(act)
+        if wish.is_set():
+            act()
+
+    def pause(self) -> None:
+        """Lets no further call begin; what is under way may finish, however long it takes."""
+        self.wish = "pause"
+        self._set(self.stopping)
+
+    def stop(self) -> None:
+        """Likewise, but what is under way has a moment to finish and is then ended."""
+        self.wish = "stop"
+        self._set(self.stopping)
+        with self._lock:
+            if self._alarm is None:
+                self._alarm = threading.Timer(GRACE, self.end)
+                self._alarm.daemon = True
+                self._alarm.start()
+
+    def end(self) -> None:
+        """Ends what is under way at once."""
+        self._set(self.stopping)
+        self._set(self.ended)
+
+    def _set(self, wish: threading.Event) -> None:
+        with self._lock:
+            acts = [] if wish.is_set() else list(self._heeding[wish])
+            wish.set()
+        for act in acts:
+            act()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.end()
+        with self._lock:
+            if self._alarm is not None:
+                self._alarm.cancel()
+
+
+@dataclass(frozen=True)
+class Plan(Generic[Result]):
+    """Work whose arguments were checked.
+
+    `paths` are the logs that it writes, `work` does it, heeding the control, and returns what the
+    verb returns; `many` says whether it is about several logs, even if there is but one, `runs`
+    which runs (header and T) it makes, as far as that is known beforehand.
+    """
+
+    paths: list[Path]
+    work: Callable[[Control], Result]
+    many: bool = False
+    runs: Sequence[tuple[Header, int]] = ()
+
+    def do(self) -> Result:
+        """Does the work here and now; after Ctrl-C a moment is left to what is under way."""
+        with Control() as control:
+            return self.work(control)
+
+
+class Handle(Generic[Result]):
+    """Work in the background; `await handle` or `handle.wait()` gives what its verb returns.
+
+    Stopped or paused, that is what there is by then, and the same call goes on with it.
+    """
+
+    def __init__(self, plan: Plan[Result]) -> None:
+        self._plan, self._control = plan, Control()
+        self._outcome: Result | None = None
+        self._error: BaseException | None = None
+        self._done = threading.Event()  # Ctrl-C while joining a thread would lose track of it
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where the logs are, or will be."""
+        return list(self._plan.paths)
+
+    @property
+    def log(self) -> Log | list[Log]:
+        """The log as it stands now; of several runs, the list of those that have begun."""
+        if self._plan.many:
+            return [log for path in self._plan.paths if (log := read_begun(path)) is not None]
+        while (log := read_begun(self._plan.paths[0])) is None and self.running:
+            self._done.wait(0.02)
+        if log is None:
+            raise RuntimeError(f"stopped before the log {self._plan.paths[0]} was begun")
+        return log
+
+    @property
+    def running(self) -> bool:
+        """Whether the work is still going on."""
+        return not self._done.is_set()
+
+    def pause(self) -> None:
+        """Lets no further call begin; calls under way finish and are logged."""
+        self._control.pause()
+
+    def stop(self) -> None:
+        """Likewise, but calls under way have five seconds to finish."""
+        self._control.stop()
+
+    def wait(self, timeout: float | None = None) -> Result:
+        """Waits for the end and returns what the verb returns, unfinished if it was stopped.
+
+        Raises:
+            TimeoutError: Not done within `timeout` seconds.
+            BaseException: Whatever the work raised.
+        """
+        if not self._done.wait(timeout):
+            raise TimeoutError(f"still running after {timeout} s")
+        if self._error is not None:
+            raise self._error
+        return self._outcome  # type: ignore[return-value]  # set before it is done
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        return asyncio.to_thread(self.wait).__await__()
+
+    def __repr__(self) -> str:
+        words = {"pause": ("pausing", "paused"), "stop": ("stopping", "stopped")}
+        asked, ended = words.get(self._control.wish or "", ("running", "done"))
+        state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
+        note = f", {self._control.note}" if self._control.note else ""
+        first, *rest = self._plan.paths or [Path()]
+        more = f" and {len(rest)} more" if rest else ""
+        return f"<Handle {state}{note}: {first}{more}>"
+
+    def _run(self, carried: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._done.set)
+            stack.push(self._keep)
+            stack.enter_context(self._control)
+            stack.enter_context(carried())
+            self._outcome = self._plan.work(self._control)
+
+    def _keep(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        self._error = error
+        return True  # `wait` raises it
+
+
+def begin(plan: Plan[Result]) -> Handle[Result]:
+    """Begins work in the background."""
+    from evo.sandbox.cluster import carry_backend
+
+    handle = Handle(plan)
+    threading.Thread(target=handle._run, args=(carry_backend(),), daemon=True).start()
+    return handle
+
+
+def read_begun(path: Path) -> Log | None:
+    """Reads a log; None while it has no whole header, as a killed process may leave it."""
+    try:
+        with path.open("rb") as file:
+            if not file.readline().endswith(b"\n") and path.suffix != ".gz":
+                return None
+    except FileNotFoundError:
+        return None
+    return read_log(path)
+
+
+def refuse_other(place: Path, what: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raises ValueError where what a folder holds is identified by other arguments than now."""
+    for name in now:
+        if was.get(name) != now[name]:
+            raise ValueError(
+                f"{place}: holds {what} with {name} {was.get(name)!r}, not {now[name]!r}; give its "
+                "own arguments to go on with it, or another folder"
+            )
+
+
+def verb(
+    name: str, plan: Callable[P, Plan[Result]], act: Callable[[Plan[Result]], Outcome]
+) -> Callable[P, Outcome]:
+    """Returns the verb of this name: `Plan.do`, or `begin` in the background, what a plan says.
+
+    Its arguments are the plan's; a mistake in them is raised before anything begins.
+    """
+
+    @functools.wraps(plan)
+    def called(*arguments: P.args, **options: P.kwargs) -> Outcome:
+        return act(plan(*arguments, **options))
+
+    called.__name__ = called.__qualname__ = name
+    return called

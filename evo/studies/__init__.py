@@ -1,0 +1,1 @@
+"""Studies: many runs under one budget, in one folder: allocations, sweeps and selections."""

@@ -1,0 +1,1 @@
+"""Allocations: a policy chooses which run advances by one generation."""

@@ -1,0 +1,200 @@
+"""Live runs as the arms of an allocation, and the threads on which their pulls fly."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from evo.logs.log import Log, read_log
+from evo.logs.records import End, Header
+from evo.policies.base import Bools, Floats, Ints
+from evo.runs.arm import Arm, Stopped, costs_of_log
+from evo.runs.handle import Control
+from evo.runs.resources import Resources
+from evo.runs.session import open_log, session_line, worst_of
+from evo.sandbox import EvaluatorClosed
+from evo.studies.allocation.loop import InOrder, Outcome
+from evo.tasks.task import calls_of_evaluation
+
+
+@dataclass
+class LiveArm:
+    """An arm that plays its log as far as it reaches and asks the model beyond."""
+
+    fitness: list[float]  # best so far after each logged generation, NaN while nothing is ok
+    costs: list[dict[str, float]]  # by unit, of each generation from 0 on
+    free: int  # generations, 0 included, that were paid for before the allocation
+    run: Arm | None  # None for a compact log, which ends where it ends
+    log: Log | None  # what it goes on from, until it has begun
+    begun: bool  # whether generation 0 is known: where it costs calls, not before the first pull
+    most: tuple[int, int]  # calls that generation 0 and each other one cost at most
+    played: int = 0  # generations that this allocation has pulled
+
+    @property
+    def open(self) -> bool:
+        """Whether it has a next generation."""
+        return self.run is not None or self.ready
+
+    @property
+    def ready(self) -> bool:
+        """Whether its next generation is made."""
+        return self.played + 1 < len(self.costs)
+
+    def begin(self) -> None:
+        """Evaluates the initial program, or takes over what is logged."""
+        if not self.begun:
+            assert self.run is not None
+            self.run.begin(self.log)
+            self.fitness, self.costs = self.run.trajectory, self.run.costs
+            self.begun, self.log = True, None
+
+    def advance(self) -> None:
+        """Makes its next generation, unless it is logged already; what was played stays."""
+        self.begin()
+        if not self.ready:
+            assert self.run is not None
+            self.run.advance()
+
+    def cost(self, *, initial: bool) -> dict[str, float]:
+        """What its next generation, which is made, costs; the first one with generation 0."""
+        parts = [self.played + 1, *([0] if initial and self.played == 0 else [])]
+        paid = [self.costs[part] for part in parts if part >= self.free]
+        return {unit: sum(each[unit] for each in paid) for unit in self.costs[0]}
+
+
+@dataclass
+class LiveArms:
+    """Live runs as the arms of one replicate; see `evo.studies.allocation.loop.Arms`."""
+
+    arms: list[LiveArm]
+    cap: int | None  # generations of an arm at most
+    initial: bool  # whether generation 0 is charged, at an arm's first pull
+    control: Control
+    stopped: bool = False  # whether an arm gave up its generation because the control says so
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(1, arms)."""
+        return 1, len(self.arms)
+
+    def open_arms(self) -> Bools:
+        """(1, arms), the arms below their cap that can go on."""
+        cap = np.inf if self.cap is None else self.cap
+        return np.array([[arm.open and arm.played < cap for arm in self.arms]])
+
+    def fitness(self) -> Floats:
+        """(1, arms), each arm's fitness so far; NaN before the first pull where that costs."""
+        known = [each.played > 0 or each.most[0] == 0 for each in self.arms]
+        pairs = zip(known, self.arms, strict=True)
+        return np.array([[each.fitness[each.played] if k else np.nan for k, each in pairs]])
+
+    def worst(self, arm: Ints) -> dict[str, Floats]:
+        """The most calls that a pull of this arm may make."""
+        chosen = self.arms[int(arm[0])]
+        first = chosen.most[0] if chosen.played == 0 else 0
+        return {"calls": np.array([float(first + chosen.most[1])])}
+
+    def advance(self, arm: int) -> None:
+        """Makes an arm's next generation; `pull` reveals it."""
+        try:
+            self.arms[arm].advance()
+        except (Stopped, EvaluatorClosed):
+            self.stopped = True
+
+    def pull(self, arm: Ints, active: Bools) -> Outcome:
+        """Reveals an arm's next generation; the allocation is over if the arm was stopped."""
+        chosen = self.arms[int(arm[0])]
+        made = active & chosen.ready
+        before = chosen.fitness[chosen.played] if chosen.begun else np.nan
+        costs = chosen.cost(initial=self.initial) if made[0] else {}
+        chosen.played += int(made[0])
+        after = np.array([chosen.fitness[chosen.played] if made[0] else before])
+        paid = {unit: np.array([cost]) for unit, cost in costs.items()}
+        known = self.fitness
+        return Outcome(
+            arm=arm, before=np.array([before]), after=after, known=known, made=made, costs=paid
+        )
+
+    def end(self) -> None:
+        """Notes in each arm's log that the session ended in an orderly way."""
+        for arm in self.arms:
+            if arm.run is not None:
+                arm.run.end(End(reason="interrupted" if self.stopped else "completed"))
+
+
+class Threads(InOrder):
+    """Arms advance on a pool's threads, if there is one; rounds land as they are complete."""
+
+    def __init__(
+        self, arms: LiveArms, pool: ThreadPoolExecutor | None, told: Iterable[int]
+    ) -> None:
+        super().__init__(told)
+        self.arms, self.pool = arms, pool
+        self.pulls: dict[int, Future[None]] = {}
+
+    def begin(self, round_index: int, arm: Ints) -> None:
+        """Advances the arm, if there is a thread for it."""
+        if self.pool is None:
+            self.arms.advance(int(arm[0]))
+        else:
+            self.pulls[round_index] = self.pool.submit(self.arms.advance, int(arm[0]))
+
+    def land(self, flying: Sequence[int]) -> int:
+        """The next round of the journal, or the first to be complete; raises what it raised."""
+        index = super().land(flying)
+        if self.pool is not None:
+            self.pulls.pop(index).result()
+            if self.arms.stopped:  # by another that failed, it may be, and then raises here
+                self.arms.control.stop()
+                for pull in self.pulls.values():
+                    pull.result()
+        return index
+
+    def first(self, flying: Sequence[int]) -> int:
+        """The first round to be complete; of several, the oldest."""
+        if self.pool is None:
+            return flying[0]
+        wait([self.pulls[index] for index in flying], return_when=FIRST_COMPLETED)
+        return next(index for index in flying if self.pulls[index].done())
+
+
+@contextlib.contextmanager
+def open_threads(arms: LiveArms, told: Iterable[int], in_flight: int) -> Generator[Threads]:
+    """Yields the flights of live arms, and ends what is still in flight."""
+    pool = ThreadPoolExecutor(in_flight, "pull") if in_flight > 1 else None
+    with pool or contextlib.nullcontext():
+        threads = Threads(arms, pool, told)
+        try:
+            yield threads
+        finally:
+            if not all(pull.done() for pull in threads.pulls.values()):
+                arms.control.stop()
+                wait(threads.pulls.values())
+
+
+def open_arm(
+    path: Path, header: Header, resources: Resources, stack: contextlib.ExitStack, *, free: int
+) -> LiveArm:
+    """Opens an arm's log for writing, new or old; what costs no calls is known at once.
+
+    So many generations were logged before the allocation and are free. Raises LogError where the
+    log is damaged, busy or of another run.
+    """
+    asked = calls_of_evaluation(header.task)
+    worst = worst_of(header, 1, retries=0)
+    most = (int(worst.initial["calls"]), int(worst.generation["calls"]))
+    free = free + 1 if free else 0
+    if header.compact:
+        log = read_log(path)
+        return LiveArm(log.trajectory.tolist(), costs_of_log(log), free, None, None, True, most)
+    writer, known = open_log(path, header, session_line(resources, None))
+    stack.callback(writer.close)
+    arm = LiveArm([], [], free, Arm(writer, header, resources), known, False, most)
+    if not asked:
+        arm.begin()
+    return arm

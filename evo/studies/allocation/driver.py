@@ -1,0 +1,289 @@
+"""Live allocation: a policy advances real arms through the one loop, and every round is logged.
+
+Going on after a kill needs no state of its own: the allocation is played again from round 0, and
+arms take each generation from their logs as far as these reach, then from the model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evo.logs.journal import unused
+from evo.logs.log import Log, read_log
+from evo.logs.maintenance import heed_stop, require_whole
+from evo.logs.records import Header, TaskRecord
+from evo.models.registry import own_models
+from evo.plugins import name_in
+from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
+from evo.policies.rewards import default_reward, find_reward
+from evo.runs.budget import Ledger, check_budget
+from evo.runs.configuration import LOCAL, Settings, at_least, make_header, split_settings
+from evo.runs.handle import Control, Plan, begin, verb
+from evo.runs.options import takes_options
+from evo.runs.resources import Resources, open_resources
+from evo.sandbox import EvaluatorClosed
+from evo.searches.registry import known_search
+from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
+from evo.studies.allocation.journal import (
+    ALLOCATION,
+    AllocationHeader,
+    ArmRecord,
+    JournalWatcher,
+    open_journal,
+    read_journal,
+)
+from evo.studies.allocation.loop import allocate
+from evo.tasks.task import Task, load_task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ArmSource = int | str | os.PathLike[str] | Mapping[str, Any]
+"""An arm: a seed, a log to go on from, or fields of `make_header` that differ for it."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What a live allocation did.
+
+    Attributes:
+        pulls: (rounds,), the arm pulled; -1 once the budget was spent or a stop was asked for.
+        rewards: (rounds,), what the policy was told; NaN once over.
+        best_fitness: (rounds,), best over the arms, the initial program included, after so many
+            rounds were told.
+        spent: By unit, (rounds,), what was spent after so many rounds were told.
+        told: Rounds in the order told: with several in flight, a replay repeats the allocation if
+            it is given this order.
+        arms: The arms' logs.
+        path: Folder of the allocation.
+    """
+
+    pulls: NDArray[np.intp]
+    rewards: NDArray[np.float64]
+    best_fitness: NDArray[np.float64]
+    spent: dict[str, NDArray[np.float64]]
+    told: NDArray[np.intp]
+    arms: list[Log]
+    path: Path
+
+    def __repr__(self) -> str:
+        return (
+            f"<Allocation {self.path}: {len(self.told)} rounds over {len(self.arms)} arms, "
+            f"best fitness {self.best_fitness[-1]:.6g}>"
+        )
+
+
+@takes_options()
+def plan_allocation(
+    task: str | os.PathLike[str] | Task,
+    policy: str | PolicyClass,
+    *,
+    arms: int | Sequence[ArmSource] = 10,
+    rounds: int = 64,
+    children: int = 16,
+    seed: int = 0,
+    arm_seed: int = 40,
+    cap: int | None = None,
+    reward: str | None = None,
+    budget: Mapping[str, float] | None = None,
+    in_flight: int = 1,
+    log_dir: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Plan[Allocation]:
+    """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
+
+    Called again with the same arguments and folder, it goes on where it was killed: no logged
+    call is made twice. Where a text is checked on instances held out, no arm is tested at the end:
+    `evo.resume(arm, generations=T)` with the one you choose tests it, once.
+
+    Args:
+        task: Name, alias, folder or Task.
+        policy: Name, or a callable as in `replay.simulate`; `functools.partial` sets parameters.
+        arms: K, or a list of seeds, logs to go on from, or configurations: fields of
+            `make_header` that differ for that arm, such as model, temperature or children, or a
+            `task` with another statement. A generation that a log holds already costs nothing.
+        rounds: Pulls at most.
+        children: N of each arm.
+        seed: Of the policy; apart from those of the arms.
+        arm_seed: Arm k is the run with seed arm_seed + k, unless it says otherwise.
+        cap: Generations of an arm at most.
+        reward: Name out of `evo.rewards.REWARDS`; None: `best_fitness` where the task declares
+            the scale [0, 1], as the shipped ones do, else `rank`.
+        budget: Limits by unit: calls, tokens, flops, dollars, seconds. No round begins once what
+            is spent has reached one of them; an arm's first pull pays for its generation 0.
+        in_flight: Rounds at once: with more than one the policy is asked again before earlier
+            rewards are in. An arm has one in flight at most, and under a budget no more are than
+            leave room for each other, counted in calls; in other units they take turns.
+        log_dir: Folder of the arms' logs and allocation.jsonl; None: a new one in logs/local.
+        **options: See `make_header` and `Settings`.
+
+    Raises:
+        ValueError: A mistake in the arguments, or the folder holds another allocation.
+        LogError: A log is damaged or busy.
+        EndpointDown: The endpoint does not answer; the allocation can go on later.
+    """
+    settings, configuration = split_settings(options)
+    build, loaded = find_policy(policy), load_task(task)
+    arm_seed = at_least("arm_seed", arm_seed, 0)
+    sources = _arm_sources(loaded, arms, arm_seed, {"children": children, **configuration})
+    stem = f"{loaded.name}-{name_of(build)}-s{at_least('seed', seed, 0)}"
+    folder = Path(log_dir) if log_dir is not None else unused(LOCAL, stem)
+    limits = check_budget(budget, [_header_of(source) for source in sources])
+    # Rounds are spread over the arms: at most as dear as all of them to the dearest one.
+    first, *others = sorted(map(_header_of, sources), key=lambda each: -each.children)
+    runs = [(first, rounds), *((each, 0) for each in others)]
+    header, chosen = describe(
+        folder, build, sources, rounds=rounds, seed=seed, reward=reward, cap=cap, budget=limits,
+        in_flight=in_flight,
+    )  # fmt: skip
+
+    def work(control: Control) -> Allocation:
+        with open_resources(settings, control) as resources:
+            return play(folder, header, chosen, sources, resources)
+
+    return Plan([folder / record.log for record in header.arms], work, many=True, runs=runs)
+
+
+allocate_live = verb("allocate_live", plan_allocation, Plan.do)
+start_allocation = verb("start_allocation", plan_allocation, begin)
+
+
+def describe(
+    folder: Path,
+    build: PolicyClass,
+    sources: Sequence[Header | Log],
+    *,
+    rounds: int,
+    seed: int,
+    reward: str | None = None,
+    cap: int | None = None,
+    budget: Mapping[str, float] | None = None,
+    in_flight: int = 1,
+) -> tuple[AllocationHeader, Policy]:
+    """Returns what identifies an allocation in a folder, and its policy, once all was checked."""
+    rounds, name = at_least("rounds", rounds, 1), name_of(build)
+    policy = build((1, len(sources)), rounds=rounds, rng=Draws(seed, 1))
+    known = read_journal(folder / ALLOCATION).header if (folder / ALLOCATION).exists() else None
+    if reward is None:
+        task = _header_of(sources[0]).task
+        reward = default_reward(task) if known is None else known.reward
+    find_reward(reward)
+    if known is not None and known.policy == name_in({}, build).lower():  # as it was once called
+        name = known.policy
+    header = AllocationHeader(
+        policy=name,
+        parameters=dict(getattr(build, "keywords", {})),
+        reward=reward,
+        rounds=rounds,
+        seed=seed,
+        budget=dict(budget or {}),
+        cap=None if cap is None else at_least("cap", cap, 1),
+        in_flight=at_least("in_flight", in_flight, 1),
+        initial=known is None or known.initial,
+        arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
+    )
+    return header, policy
+
+
+def play(
+    folder: Path,
+    header: AllocationHeader,
+    policy: Policy,
+    sources: Sequence[Header | Log],
+    resources: Resources,
+    ledger: Ledger | None = None,
+) -> Allocation:
+    """Opens the journal and the arms, and lets the policy pull them; None: the header's budget."""
+    control = resources.control
+    with contextlib.ExitStack() as stack:
+        writer, journal = open_journal(folder, header, stack)
+        header = journal.header
+        watched = [folder / ALLOCATION, *(folder / record.log for record in header.arms)]
+        stack.enter_context(heed_stop(watched, control.stop))
+        live = LiveArms([], header.cap, header.initial, control)
+        for source, record in zip(sources, header.arms, strict=True):
+            path, run = folder / record.log, _header_of(source)
+            try:
+                live.arms.append(open_arm(path, run, resources, stack, free=record.logged))
+            except EvaluatorClosed:
+                raise RuntimeError(f"stopped before all arms of {folder} had begun") from None
+        initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
+        best, shown = max(initial, default=None), resources.settings.progress
+        watcher = JournalWatcher(
+            writer, journal, policy, header.rounds, best_fitness=best, shown=shown
+        )
+        stack.callback(watcher.close)
+        flights = stack.enter_context(open_threads(live, journal.told, header.in_flight))
+        done = allocate(
+            policy, live, rounds=header.rounds, budget=ledger or header.budget,
+            reward=header.reward, in_flight=header.in_flight, flights=flights, watcher=watcher,
+        )  # fmt: skip
+        live.end()
+    return Allocation(
+        pulls=done.pulls[0],
+        rewards=done.rewards[0],
+        best_fitness=done.best_fitness[0],
+        spent={unit: amounts[0] for unit, amounts in done.spent.items()},
+        told=done.told,
+        arms=[read_log(folder / record.log) for record in header.arms],
+        path=folder,
+    )
+
+
+def _arm_sources(
+    task: Task, arms: int | Sequence[ArmSource], arm_seed: int, common: dict[str, Any]
+) -> list[Header | Log]:
+    """Returns each arm's configuration, or the log it goes on from."""
+    if isinstance(arms, int):
+        at_least("arms (K)", arms, 1)
+        arms = range(arm_seed, arm_seed + arms)
+    if len(arms) == 0:
+        raise ValueError("arms: expected at least one")
+    sources: list[Header | Log] = []
+    for k, arm in enumerate(arms):
+        if isinstance(arm, Log | str | os.PathLike):
+            log = read_log(arm)
+            if _judged(log.header.task) != _judged(task.record):
+                raise ValueError(f"{log.path}: a log of another task or version than {task.name}")
+            if any(isinstance(each, Log) and each.path == log.path for each in sources):
+                raise ValueError(f"{log.path}: expected each log as one arm, got it as two or more")
+            require_whole(log)
+            header = own_models(log.header, log.path)
+            log.header = header if header.compact else known_search(header)
+            sources.append(log)
+        elif isinstance(arm, Mapping):
+            fields = dict(arm)
+            of_arm = load_task(fields.pop("task", task))
+            if _judged(of_arm.record) != _judged(task.record):
+                raise ValueError(f"arm {k}: its task may differ from {task.name} in the statement")
+            split_settings({"settings": Settings(), **fields})
+            sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
+        else:
+            sources.append(make_header(task, seed=arm, **common))
+    return sources
+
+
+def _judged(task: TaskRecord) -> TaskRecord:
+    """Returns all of a task but what the prompt says of it: fitness compares where it is equal."""
+    files = {name: text for name, text in task.files.items() if name != "task.toml"}
+    return msgspec.structs.replace(task, name="", hash="", statement="", files=files)
+
+
+def _header_of(source: Header | Log) -> Header:
+    return source.header if isinstance(source, Log) else source
+
+
+def _arm_record(folder: Path, k: int, source: Header | Log) -> ArmRecord:
+    if isinstance(source, Header):
+        return ArmRecord(log=f"arm-{k:02}.jsonl", seed=source.seed)
+    place = os.path.relpath(source.path, folder)
+    return ArmRecord(log=place, seed=source.header.seed, logged=len(source.generations))

@@ -1,0 +1,194 @@
+"""The journal of a live allocation, allocation.jsonl: each round when asked and when told."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evo.logs.journal import Reader, Writer, go_on
+from evo.logs.records import Record
+from evo.policies import Policy
+from evo.runs.handle import refuse_other
+from evo.studies.allocation.loop import Outcome, state_digest
+
+if TYPE_CHECKING:
+    from evo.policies.base import Floats, Ints
+
+ALLOCATION = "allocation.jsonl"
+
+
+class ArmRecord(Record, frozen=True, kw_only=True):
+    """An arm: its log's path, relative to the allocation's folder where it lies in it.
+
+    The generations `logged` before the allocation began cost nothing.
+    """
+
+    log: str
+    seed: int
+    logged: int = 0
+
+
+class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag="allocation"):
+    """First line of allocation.jsonl: what identifies a live allocation.
+
+    Attributes:
+        parameters: Of the policy, where they differ from the defaults.
+        rounds: Rounds planned; policies may depend on it.
+        seed: Seed of the policy.
+        cap: Generations of an arm at most; None: no cap.
+        in_flight: Rounds asked and not yet told at most.
+        initial: Whether generation 0 is charged, at an arm's first pull; it once was not.
+    """
+
+    schema: int = 1
+    policy: str
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    reward: str
+    rounds: int
+    seed: int
+    budget: dict[str, float] = msgspec.field(default_factory=dict)
+    cap: int | None = None
+    in_flight: int = 1
+    initial: bool = False
+    arms: tuple[ArmRecord, ...]
+
+
+class Asked(Record, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
+    """The policy picked an arm; its calls have not begun."""
+
+    round: int
+    arm: int
+
+
+class Told(Record, frozen=True, kw_only=True, tag_field="kind", tag="told"):
+    """The pull of a round is complete and the policy knows its reward.
+
+    `best_fitness` is that of all arms so far, `costs` leave out unknown units, `digest` is the
+    SHA-256 (hex) of the policy's state.
+    """
+
+    round: int
+    arm: int
+    reward: float
+    best_fitness: float | None
+    costs: dict[str, float]
+    digest: str
+
+
+AllocationLine = AllocationHeader | Asked | Told
+_decoder: msgspec.json.Decoder[AllocationLine] = msgspec.json.Decoder(AllocationLine)
+_WHAT = "journal of an allocation"
+
+
+class Journal:
+    """What allocation.jsonl holds: its header, the arm asked and what was told, by round."""
+
+    def __init__(self, records: Sequence[AllocationLine]) -> None:
+        header = records[0]
+        assert isinstance(header, AllocationHeader)
+        self.header = header
+        self.asked = {each.round: each.arm for each in records if isinstance(each, Asked)}
+        self.told = {each.round: each for each in records if isinstance(each, Told)}
+
+
+def read_journal(path: Path) -> Journal:
+    """Reads allocation.jsonl; a torn last line is forgiven, all other damage a `LogError`."""
+    return Journal(list(Reader(path, _decoder, first=AllocationHeader, what=_WHAT).follow()))
+
+
+def open_journal(
+    folder: Path, header: AllocationHeader, stack: contextlib.ExitStack
+) -> tuple[Writer, Journal]:
+    """Begins allocation.jsonl, or goes on with one of the same allocation."""
+    path = folder / ALLOCATION
+    writer, records = go_on(path, _decoder, stack, what=_WHAT, begin=header)
+    journal = Journal(records)
+    was, now = (
+        msgspec.structs.asdict(each) | {"arms": [(arm.log, arm.seed) for arm in each.arms]}
+        for each in (journal.header, header)  # what a log held when it began stays as it was
+    )
+    refuse_other(path, "an allocation", was, now)
+    return writer, journal
+
+
+class JournalWatcher:
+    """Writes each round to the journal, or checks it against what stands there."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        journal: Journal,
+        policy: Policy,
+        rounds: int,
+        *,
+        best_fitness: float | None,
+        shown: bool,
+    ) -> None:
+        from tqdm.auto import tqdm
+
+        self._writer, self._journal, self._policy = writer, journal, policy
+        self._best, self._warned = best_fitness, False
+        self._bar = tqdm(total=rounds, unit="round", desc="allocate", disable=not shown)
+        self.close = self._bar.close
+
+    def asked(self, round_index: int, arm: Ints) -> None:
+        """The policy picked an arm."""
+        picked = int(arm[0])
+        logged = self._journal.asked.get(round_index)
+        if logged is None:
+            self._writer.append(Asked(round=round_index, arm=picked))
+        elif logged != picked:
+            raise ValueError(
+                f"{self._writer.path}: round {round_index} went to arm {logged}, but the policy "
+                f"now picks arm {picked}: it, or the arms' logs, have changed since"
+            )
+
+    def told(self, round_index: int, reward: Floats, outcome: Outcome) -> None:
+        """The policy knows the reward."""
+        after = float(outcome.after[0])
+        if not math.isnan(after):
+            self._best = after if self._best is None else max(self._best, after)
+        told = Told(
+            round=round_index,
+            arm=int(outcome.arm[0]),
+            reward=float(reward[0]),
+            best_fitness=self._best,
+            costs={u: float(c[0]) for u, c in outcome.costs.items() if not math.isnan(c[0])},
+            digest=state_digest(self._policy),
+        )
+        logged = self._journal.told.get(round_index)
+        if logged is None:
+            self._writer.append(told)
+            self._writer.sync()
+        else:
+            self._compare(logged, told)
+        self._bar.update(1)
+        best = "none" if self._best is None else f"{self._best:.4f}"
+        self._bar.set_postfix_str(f"arm {int(outcome.arm[0])}, best {best}")
+
+    def _compare(self, logged: Told, now: Told) -> None:
+        """Checks a round against the arm, reward and costs that the arms' logs give now."""
+        log = self._journal.header.arms[now.arm].log
+        where = f"{self._writer.path}: round {now.round} (arm {now.arm}, {log})"
+        pairs = {"arm": (logged.arm, now.arm), "reward": (logged.reward, now.reward)}
+        units = sorted(logged.costs.keys() & now.costs.keys() - {"seconds"})
+        pairs |= {unit: (logged.costs[unit], now.costs[unit]) for unit in units}
+        for name, (was, is_now) in pairs.items():
+            if not math.isclose(was, is_now, rel_tol=1e-9, abs_tol=1e-9):
+                raise ValueError(
+                    f"{where}: states {name} {was!r}, but the arm's log gives {is_now!r}: a log or "
+                    "the journal was changed since; give another folder to begin anew"
+                )
+        if logged.digest != now.digest and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{where}: the policy's state differs in its last digits from the one logged, as "
+                "between processors; its rounds are the same",
+                stacklevel=2,
+            )

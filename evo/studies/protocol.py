@@ -1,0 +1,400 @@
+"""Protocols: what is to be run, measured and claimed, written down before the first call.
+
+A protocol is a TOML file. Its hash goes into the header of every log that is made for it, so that
+a change of the file is another protocol; only the table `result`, filled in at the end, is not part
+of it. `evo run --protocol FILE` makes what is missing, `evo protocol FILE --status` says how far
+it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from evo.logs.cost import price_of_tokens
+from evo.logs.log import Log, Logs
+from evo.logs.maintenance import lines_through
+from evo.logs.records import Header
+from evo.plugins import meant
+from evo.policies import POLICIES
+from evo.policies.rewards import find_reward
+from evo.runs.configuration import LOCAL, Goal, differences, make_header, only_settings, seeds_of
+from evo.runs.fork import changed, copies_of
+from evo.runs.handle import Control, read_begun
+from evo.runs.resources import open_resources
+from evo.runs.session import Job, bring
+from evo.tasks.task import load_task
+
+SHIPPED = Path(__file__).with_name("protocols")
+
+
+class ProtocolError(ValueError):
+    """A protocol cannot be read or held; the message says what was expected."""
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of what a protocol holds: the unknown is refused."""
+
+
+class Condition(_Part, frozen=True, kw_only=True):
+    """Runs that differ in their seed alone: seeds "40:50" are 40 ... 49.
+
+    Its `options`, see `make_header`, come before the protocol's own. Forks name what they leave as
+    PROTOCOL/CONDITION, the generation `at` which they do, and how many `copies` of each of its
+    runs go on to `generations` in all; `seeds` are those of the runs that they leave.
+    """
+
+    name: str
+    task: str
+    children: int
+    generations: int
+    seeds: str
+    options: dict[str, Any] = {}
+    role: str = ""
+    forks: str = ""
+    at: int = 0
+    copies: int = 1
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The seeds."""
+        try:
+            return seeds_of(self.seeds)
+        except ValueError as error:
+            raise ProtocolError(f"condition {self.name!r}: {error}") from None
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are to be."""
+        return len(self.numbers) * self.copies
+
+    @property
+    def calls(self) -> int:
+        """Calls of children, over all its runs."""
+        return self.runs * self.children * (self.generations - self.at)
+
+
+class Claim(_Part, frozen=True, kw_only=True):
+    """A statement about two conditions that the runs decide; of a `descriptive` one no verdict.
+
+    A difference in the measure up to `margin` counts as none.
+    """
+
+    name: str
+    text: str
+    measure: str
+    a: str
+    b: str
+    margin: float = 0.0
+    kind: Literal["confirmatory", "descriptive"] = "confirmatory"
+
+
+class PolicyClaim(_Part, frozen=True, kw_only=True):
+    """A statement about two allocation policies, decided by replaying one condition's runs.
+
+    Each replicate draws `arms` runs of the condition without replacement and lets both policies
+    make `pulls` pulls on them; the effect is the mean difference (`policy` less `against`) of the
+    best fitness at the end. Claims are tested in the order of the file: a secondary claim is
+    tested only if every claim before it was accepted.
+
+    Attributes:
+        name: Name of the claim.
+        text: The claim in words.
+        condition: Name of the condition whose complete runs serve as arms.
+        policy: Policy that the claim is about; a name out of `evo.policies.POLICIES`.
+        against: Policy that it is compared with.
+        arms: Number of arms K in each replicate.
+        pulls: Number of pulls of each replicate.
+        replicates: Number of replicates B.
+        seed: Seed of the draws of arms and of the policies' own draws.
+        reward: Name of the reward; see `evo.rewards.REWARDS`.
+        parameters: Parameters of the policies by policy name; the defaults apply elsewhere.
+        alternative: Direction of the test.
+        alpha: Level of the test, on the side or sides that `alternative` names.
+        role: A descriptive claim gets an interval and no verdict.
+        expected: Outcome that was expected before the first call.
+    """
+
+    name: str
+    text: str
+    condition: str
+    policy: str
+    against: str
+    arms: int
+    pulls: int
+    replicates: int
+    seed: int = 0
+    reward: str = "best_fitness"
+    parameters: dict[str, dict[str, float]] = {}
+    alternative: Literal["greater", "two-sided"] = "greater"
+    alpha: float = 0.025
+    role: Literal["primary", "secondary", "descriptive"] = "primary"
+    expected: str = ""
+
+
+class Estimate(_Part, frozen=True, kw_only=True):
+    """What a call is expected to cost, and what that rests on."""
+
+    prompt_tokens: float
+    completion_tokens: float
+    calls_per_hour: float | None = None
+    basis: str = ""
+
+
+class Protocol(_Part, frozen=True, kw_only=True):
+    """A protocol as its file states it.
+
+    Attributes:
+        tasks: Hash of each task, by name.
+        options: What identifies all runs: model, sampling, limits; see `make_header`.
+        measures: What is measured of a run, in words, by name.
+        claims: Statements about differences between conditions.
+        policy_claims: Statements about policies replayed over a condition's runs.
+        detects: Which differences the design can detect, with which power.
+        notes: What else was decided beforehand: pilots, stopping, exclusions.
+        result: What came out; not part of the hash.
+    """
+
+    name: str
+    title: str
+    tasks: dict[str, str]
+    conditions: tuple[Condition, ...]
+    measures: dict[str, str]
+    claims: tuple[Claim, ...] = ()
+    policy_claims: tuple[PolicyClaim, ...] = ()
+    estimate: Estimate
+    detects: tuple[str, ...]
+    options: dict[str, Any] = {}
+    notes: dict[str, str] = {}
+    result: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        names = [condition.name for condition in self.conditions]
+        if len(set(names)) < len(names) or not names:
+            raise ValueError(f"conditions: expected names of their own, got {names!r}")
+        for claim in self.claims:
+            for name, known in ((claim.a, names), (claim.b, names), (claim.measure, self.measures)):
+                if name not in known:
+                    raise ValueError(
+                        f"claim {claim.name!r}: expected one of {', '.join(known)}, got {name!r}"
+                    )
+        for each in self.policy_claims:
+            self._check_policy_claim(each, names)
+        if not self.claims and not self.policy_claims:
+            raise ValueError("expected at least one table in [[claims]] or [[policy_claims]]")
+
+    @staticmethod
+    def _check_policy_claim(claim: PolicyClaim, conditions: Sequence[str]) -> None:
+        about = f"policy claim {claim.name!r}"
+        if claim.condition not in conditions:
+            raise ValueError(
+                f"{about}: expected a condition out of {', '.join(conditions)}, "
+                f"got {claim.condition!r}"
+            )
+        for name in (claim.policy, claim.against, *claim.parameters):
+            if name not in POLICIES:
+                known = ", ".join(sorted(POLICIES))
+                raise ValueError(f"{about}: expected a policy out of {known}, got {name!r}")
+        find_reward(claim.reward)
+        if min(claim.arms, claim.pulls, claim.replicates) < 2 or claim.seed < 0:
+            raise ValueError(
+                f"{about}: expected at least 2 arms, pulls and replicates and a seed of 0 or more, "
+                f"got arms={claim.arms!r}, pulls={claim.pulls!r}, "
+                f"replicates={claim.replicates!r}, seed={claim.seed!r}"
+            )
+        if not 0.0 < claim.alpha < 0.5:
+            raise ValueError(f"{about}: expected alpha between 0 and 0.5, got {claim.alpha!r}")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all it states but the result."""
+        stated = msgspec.to_builtins(msgspec.structs.replace(self, result={}))
+        return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def calls(self) -> int:
+        """Calls of children, over all conditions."""
+        return sum(condition.calls for condition in self.conditions)
+
+
+def load_protocol(file: str | os.PathLike[str]) -> Protocol:
+    """Returns a protocol: a TOML file, or the name of a shipped one."""
+    shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+    path = shipped.get(os.fspath(file), Path(file))
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Protocol)
+    except OSError:
+        name, known = os.fspath(file), ", ".join(shipped)
+        raise ProtocolError(
+            f"no protocol {name!r}: expected a file or one of {known}{meant(name, shipped)}"
+        ) from None
+    except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
+        raise ProtocolError(f"{path}: {error}") from None
+
+
+def jobs_of(protocol: Protocol, folder: str | os.PathLike[str] | None = None) -> list[Job]:
+    """Returns the runs of a protocol, so ordered that any beginning of them is balanced."""
+    place = LOCAL / protocol.name if folder is None else Path(folder)
+    found: list[tuple[float, int, Job]] = []
+    for order, condition in enumerate(protocol.conditions):
+        header = _header(protocol, condition)
+        for at, seed in enumerate(condition.numbers):
+            own = msgspec.structs.replace(header, seed=seed)
+            path = place / f"{condition.name}-s{seed}.jsonl"
+            jobs = [Job(path, own, Goal(condition.generations))]
+            if condition.forks:
+                jobs = _forks(protocol, condition, own, place)
+            rank = (at + 0.5) / len(condition.numbers)
+            found += [(rank, order, job) for job in jobs]
+    return [job for _, _, job in sorted(found, key=lambda each: each[:2])]
+
+
+def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path) -> list[Job]:
+    """The copies of one run of another protocol, whose folder stands beside this one's."""
+    folder, _, name = condition.forks.partition("/")
+    path = place.parent / folder / f"{name}-s{header.seed}.jsonl"
+    left = _begun(path)
+    if left is None or len(left.generations) < condition.at:
+        return []
+    own = changed(left.header.under(condition.at + 1), left, _options(protocol, condition))
+    lines = lines_through(left, condition.at, left.children)
+    headers, inherited = copies_of(left, own, lines, condition.at, condition.copies)
+    goal = Goal(condition.generations)
+    stem = place / f"{condition.name}-s{header.seed}"
+    return [
+        Job(Path(f"{stem}-c{copy}.jsonl"), each, goal, named=True, inherited=inherited)
+        for copy, each in enumerate(headers)
+    ]
+
+
+def _options(protocol: Protocol, condition: Condition) -> dict[str, Any]:
+    stated = {"protocol": protocol.digest, "condition": condition.name}
+    return {**protocol.options, **condition.options, **stated}
+
+
+def _header(protocol: Protocol, condition: Condition) -> Header:
+    task = load_task(condition.task)
+    stated = protocol.tasks.get(task.name)
+    if stated != task.record.hash:
+        raise ProtocolError(
+            f"{protocol.name}: condition {condition.name!r}: expected the task {task.name!r} with "
+            f"hash {stated!r}, got {task.record.hash!r}: another task is another protocol"
+        )
+    try:
+        return make_header(task, children=condition.children, **_options(protocol, condition))
+    except TypeError as error:
+        raise ProtocolError(f"{protocol.name}: condition {condition.name!r}: {error}") from None
+
+
+def run_protocol(
+    file: str | os.PathLike[str] | Protocol,
+    *,
+    log_dir: str | os.PathLike[str] | None = None,
+    at_once: int | None = None,
+    **options: Any,
+) -> Logs:
+    """Makes the runs of a protocol that are missing, and goes on with those that were begun.
+
+    Args:
+        file: A TOML file, the name of a shipped protocol, or a protocol.
+        log_dir: Folder of its logs; None: logs/local/NAME.
+        at_once: Runs under way at most; None: as many as calls in flight.
+        **options: `settings`, how the session works, or fields of it.
+
+    Raises:
+        ProtocolError: It is not understood, a task is another one, or a log is of another run.
+        LogError: A log in the folder is damaged or busy.
+    """
+    protocol = file if isinstance(file, Protocol) else load_protocol(file)
+    settings = only_settings(options)
+    jobs = jobs_of(protocol, log_dir)
+    if not jobs:
+        raise ProtocolError(f"{protocol.name}: the runs that its forks leave are not there yet")
+    jobs[0].path.parent.mkdir(parents=True, exist_ok=True)
+    for job in jobs:
+        log = _begun(job.path)
+        if log is not None and (other := differences(log.header, job.header)):
+            raise ProtocolError(
+                f"{log.path}: is no run of this protocol: {', '.join(other)} differ; give another "
+                "folder for its logs"
+            )
+    jobs = [job for job in jobs if not _packed(job.path).exists()]
+    with open_resources(settings, Control()) as resources:
+        runs = at_once or settings.max_concurrent
+        done = bring(jobs, resources, label=protocol.name, at_once=runs)
+    return Logs(each.log for each in done if each.log is not None)
+
+
+def state_cost(protocol: Protocol, logs: Mapping[str, Sequence[Log]] | None = None) -> str:
+    """Returns what a protocol costs, and what of it is left after some logs, in a few lines."""
+    known = [log for each in (logs or {}).values() for log in each]
+    made, estimate = sum(map(_paid, known)), protocol.estimate
+    left = protocol.calls - made
+    prompt, completion = left * estimate.prompt_tokens, left * estimate.completion_tokens
+    model = (known[0].header if known else _header(protocol, protocol.conditions[0])).model
+    dollars = float(price_of_tokens(prompt, 0.0, completion, model=model))
+    lines = [
+        f"{protocol.name} ({protocol.digest[:12]}): {protocol.title}",
+        f"{protocol.calls} calls, of which {made} were made; {left} are left: about "
+        f"{prompt:,.0f} prompt and {completion:,.0f} completion tokens, "
+        + ("dollars unknown" if math.isnan(dollars) else f"{dollars:.2f} dollars"),
+    ]
+    if estimate.basis:
+        lines.append(f"estimated from: {estimate.basis}")
+    if estimate.calls_per_hour:
+        hours = left / estimate.calls_per_hour
+        lines.append(f"at {estimate.calls_per_hour:g} calls an hour: {hours:.1f} hours")
+    return "\n".join(lines)
+
+
+def _paid(log: Log) -> int:
+    return sum(not outcome.inherited for outcome in log.outcomes)
+
+
+def logs_of(
+    protocol: Protocol, folder: str | os.PathLike[str] | None = None
+) -> dict[str, list[Log]]:
+    """Returns the logs that were begun for a protocol, by condition; its model may be unknown."""
+    place = LOCAL / protocol.name if folder is None else Path(folder)
+    found: dict[str, list[Log]] = {}
+    for condition in protocol.conditions:
+        copies = [f"-c{k}" for k in range(condition.copies)] if condition.forks else [""]
+        stems = [f"{condition.name}-s{seed}{copy}" for seed in condition.numbers for copy in copies]
+        begun = [_begun(place / f"{stem}.jsonl") for stem in stems]
+        own = (protocol.digest, condition.name)
+        found[condition.name] = [
+            log for log in begun if log and (log.header.protocol, log.header.condition) == own
+        ]
+    return found
+
+
+def _packed(path: Path) -> Path:
+    """Where a finished log is once it is compressed."""
+    return path.with_name(f"{path.name}.gz")
+
+
+def _begun(path: Path) -> Log | None:
+    return read_begun(_packed(path) if _packed(path).exists() else path)
+
+
+def status_rows(
+    protocol: Protocol, logs: Mapping[str, Sequence[Log]]
+) -> list[tuple[str, str, str, int]]:
+    """Returns of each condition its name, runs completed, calls made of those planned, and ok."""
+    rows = []
+    for condition in protocol.conditions:
+        own = logs[condition.name]
+        complete = sum(len(log.generations) >= condition.generations for log in own)
+        paid = [out for log in own for out in log.outcomes if not out.inherited]
+        ok = sum(out.evaluation.status == "ok" for out in paid)
+        runs = f"{complete} of {condition.runs}"
+        rows.append((condition.name, runs, f"{len(paid)} of {condition.calls}", ok))
+    return rows

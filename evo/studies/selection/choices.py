@@ -1,0 +1,191 @@
+"""What a live selection compares, and how samples of it are made: the frame of all kinds."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from evo.logs.log import Log
+from evo.logs.records import Header
+from evo.runs.budget import UNITS, Ledger
+from evo.runs.configuration import Settings
+from evo.runs.handle import Control
+from evo.runs.resources import Resources, open_resources
+from evo.studies.selection.base import Terms
+from evo.studies.selection.race import Taken, rewards_of
+from evo.studies.sweep.fields import POOL, Configuration, Values, configure
+from evo.studies.sweep.space import check_field
+from evo.tasks.task import Task, load_task
+
+if TYPE_CHECKING:
+    from evo.policies.base import Floats, Ints
+
+Given = Sequence[Values] | Values
+"""Choices, or a space of which the grid is taken."""
+
+Place = tuple[int, int]
+"""A choice and the number of one of its samples."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a sample came to."""
+
+    outcome: float  # NaN for a failure
+    costs: Mapping[str, float]  # by unit, what was not paid before for another configuration
+    price: float  # what it would have cost by itself, which breaks ties
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a selection at work rests on; see `evo.studies.selection.driver.plan_selection`."""
+
+    folder: Path
+    terms: Terms
+    failure_value: float | None
+    stated: bool  # whether the bounds were given; if not, most outcomes have to lie in [0, 1]
+    budget: Mapping[str, float]
+    settings: Settings
+    control: Control  # says when no further call may begin
+    stack: ExitStack  # closes what is opened
+
+
+class Choices(ABC):
+    """Choices, and samples of them that are made when asked for: see `race.Samples`.
+
+    A kind of sample says what identifies it, opens what it needs, and makes samples. `values` are
+    the fields of each choice, `ids` what identifies each, `sampled` in order the seeds, or the
+    positions of problems or rows, `more` what else identifies the selection. Once it has begun,
+    `outcomes` is (choices, size), NaN for a failure, or what is not sampled yet.
+    """
+
+    kind: Literal["seeds", "problems", "rows"]  # what a sample is called in selection.json
+    unit = "sample"
+    units: tuple[str, ...] = tuple(UNITS)
+    configurations: Sequence[Configuration] = ()  # where calls of a model are made
+
+    def __init__(
+        self,
+        name: str,
+        values: Sequence[Mapping[str, Any]],
+        ids: Sequence[str],
+        sampled: Sequence[int],
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name, self.values, self.ids, self.sampled = name, values, ids, sampled
+        self.more = more or {}
+        for k, id_ in enumerate(ids):
+            if (first := ids.index(id_)) < k:
+                raise ValueError(f"choices: {first} and {k} are the same, {values[k]!r}")
+
+    @property
+    def headers(self) -> list[Header]:
+        """Of each choice, where calls of a model are made."""
+        return [each.header for each in self.configurations]
+
+    @property
+    def runs(self) -> list[tuple[Header, int]]:
+        """Header and T of each run where every sample is taken; the deepest of a log's."""
+        deepest: dict[str, Configuration] = {}
+        for each in sorted(self.configurations, key=lambda each: each.generations):
+            deepest[each.run] = each
+        runs = [(each.header, each.generations) for each in deepest.values()]
+        return runs * (len(self.sampled) if self.kind == "seeds" else 1)
+
+    def begin(self, session: Session) -> None:
+        """Sets out to make samples."""
+        from tqdm.auto import tqdm
+
+        count, size = len(self.ids), session.terms.size
+        self.session = session
+        self.shape, self.sizes = (1, count), np.full(count, size)
+        self.outcomes: Floats = np.full((count, size), np.nan)
+        limits = {unit: limit for unit, limit in session.budget.items() if unit != "samples"}
+        self.ledger = Ledger(limits)
+        self._left = math.ceil(session.budget.get("samples", count * size))
+        shown = session.settings.progress
+        self._bar = session.stack.enter_context(
+            tqdm(total=count * size, unit=self.unit, desc="select", disable=not shown)
+        )
+
+    def open_resources(self) -> Resources:
+        """Opens what calls need; the selection has a progress bar of its own."""
+        quiet = dataclasses.replace(self.session.settings, progress=False)
+        return self.session.stack.enter_context(open_resources(quiet, self.session.control))
+
+    @abstractmethod
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Returns the samples in this order, fewer where the budget ended or a stop was asked."""
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the logs of each configuration's first samples, (configurations,) of them."""
+        return ()
+
+    def take(self, first: Ints, number: Ints) -> Taken:
+        """Makes the next samples of each configuration, as far as the budget goes."""
+        width = int(number.max())
+        wanted = [
+            (k, int(first[0, k]) + step)
+            for step in range(width)
+            for k in np.flatnonzero(step < number[0]).tolist()
+        ][: max(0, self._left)]
+        there, prices = np.zeros(self.shape, dtype=np.intp), np.zeros(self.shape)
+        values = np.zeros((*self.shape, width))
+        costs = {unit: np.zeros(self.shape) for unit in self.units}
+        made = self.make(wanted) if wanted else []
+        terms, failed, stated = self.session.terms, self.session.failure_value, self.session.stated
+        found = rewards_of(np.array([each.outcome for each in made]), terms, failed, stated=stated)
+        for (k, i), sample, reward in zip(wanted, made, found, strict=False):
+            self.outcomes[k, i] = sample.outcome
+            values[0, k, there[0, k]] = reward
+            there[0, k] += 1
+            prices[0, k] += sample.price
+            for unit in self.units:
+                costs[unit][0, k] += sample.costs.get(unit, math.nan)
+        self._left -= len(made)
+        self._bar.update(len(made))
+        return Taken(there, values, costs, prices)
+
+
+def configured(
+    values: Sequence[dict[str, Any]], task: str | os.PathLike[str] | Task | None
+) -> list[Configuration]:
+    """Returns what the fields of each choice come to; its task is named in them."""
+    if not values:
+        raise ValueError("choices: expected at least one")
+    tasks: dict[str, Task] = {}
+    for each in values:
+        for name in each:
+            check_field(name)
+            if name in POOL:
+                raise ValueError(f"{name}: a field of sweeps alone, whose runs may be allocations")
+        if each.setdefault("task", task) is None:
+            raise ValueError("task: expected one, as argument or in each configuration")
+        loaded = load_task(each["task"])
+        same = tasks.setdefault(loaded.name, loaded).record.hash == loaded.record.hash
+        each["task"] = loaded.name if same else f"{loaded.name}-{loaded.record.hash[:12]}"
+        tasks[each["task"]] = loaded
+    return [configure(each, tasks) for each in values]
+
+
+def shuffled(count: int, seed: int) -> list[int]:
+    """Returns positions in an order of their own for each seed."""
+    order: list[int] = np.random.default_rng([seed, count]).permutation(count).tolist()
+    return order
+
+
+def digest(value: Any) -> str:
+    """Returns twelve hex digits of the SHA-256 of a value as JSON or by its repr."""
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -1,0 +1,248 @@
+"""`evo.select_best`: choices are tried on paired samples until the best of them is known.
+
+Going on after a kill needs no state of its own: the selection is played again from its first
+round, and samples are taken from their logs as far as these reach, then from the model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+
+from evo.logs.journal import LogError, unused, write_new
+from evo.policies import Draws
+from evo.policies.rewards import default_reward
+from evo.runs.budget import check_budget
+from evo.runs.concurrency import find_preset
+from evo.runs.configuration import LOCAL, Settings, at_least, split_settings
+from evo.runs.handle import Control, Plan, begin, refuse_other, verb
+from evo.runs.options import takes_options
+from evo.studies.selection import (
+    Kind,
+    SelectorClass,
+    Terms,
+    find_selector,
+    neighbours,
+    selector_name,
+)
+from evo.studies.selection.choices import Choices, Session
+from evo.studies.selection.race import Selection, Standing, race, rewards_of, selection_of
+from evo.studies.selection.samples import ProblemSamples, RowSamples, RunSamples
+from evo.studies.sweep.fields import Values
+from evo.tasks.task import Task
+
+if TYPE_CHECKING:
+    from evo.studies.selection.samples import Agent
+
+SELECTION = "selection.json"
+SEEDS = "40:60"  # where nothing says otherwise
+LABEL = 60  # characters of a value, which may be a whole text
+
+
+@takes_options("limits", "protocol", "condition")
+def plan_selection(
+    choices: Sequence[Values] | Values,
+    *,
+    task: str | os.PathLike[str] | Task | None = None,
+    evaluate: Agent | None = None,
+    data: Sequence[Any] | None = None,
+    cost_weight: float = 0.0,
+    selector: str | SelectorClass = "arm_elimination",
+    parameters: Mapping[str, Any] | None = None,
+    samples: Literal["seeds", "problems"] = "seeds",
+    seeds: Iterable[int] | str = SEEDS,
+    delta: float = 0.05,
+    batch: int | None = None,
+    bounds: tuple[float, float] | None = None,
+    failure_value: float | None = None,
+    interval: Kind = "anytime",
+    c: float = 1.0,
+    orders: Mapping[str, Sequence[Any]] | None = None,
+    budget: Mapping[str, float] | None = None,
+    seed: int = 0,
+    log_dir: str | os.PathLike[str] | None = None,
+    generations: int | None = None,
+    base: Values | None = None,
+    **options: Any,
+) -> Plan[Selection]:
+    """Finds which choice does best on average, in few samples.
+
+    A sample is one run: the best fitness after its last generation. Sample i of every
+    configuration has the same seed. Configurations that differ in `generations` alone share their
+    logs. Where a text is told to a model that is asked a data set, a sample may instead be one
+    problem, and its outcome the score of the reply: a text is known in far fewer calls than its
+    fitness would take. With `evaluate`, a sample is whatever that makes of a row of `data`.
+
+    All samples of a round fly at once; `max_concurrent` says how many of their calls. Called again
+    with the same arguments and folder, a selection goes on where it was killed: no logged call is
+    made twice.
+
+    Args:
+        choices: Fields of each configuration, such as {"children": 4, "temperature": 0.6}; or a
+            space as for `evo.sweep`, whose grid is taken. For problems, `text` is one: what the
+            model is told (by default the task's initial text), or a Log whose best text is taken.
+            For `evaluate`, its keyword arguments, or values for each, whose product is taken.
+        task: Name, alias, folder or Task, where the configurations do not say.
+        evaluate: agent(row, **choice) -> score, or (score, cost); a coroutine function will do,
+            and a score of None is a failure. What it raises ends the selection, resumably.
+        data: Rows for `evaluate`, in an order that `seed` shuffles.
+        cost_weight: What a unit of cost takes from a row's score; bounds are of the difference.
+        selector: Name, or a callable (shape, terms, *, rng) -> selector.
+        parameters: Of the selector, such as {"threshold": 0.9} or {"epsilon": 0.01}.
+        samples: `seeds`: runs; `problems`: those of the task's data set, which `seed` shuffles.
+        seeds: In the order in which they are run; as many as brute force would run.
+        delta: Probability with which the winner may be wrong.
+        batch: Samples of a choice in a round, at least; None: 1 run, or as many problems or rows
+            as the preset says, else 10.
+        bounds: Least and largest outcome there is; the closer, the fewer samples. What lies beyond
+            is clipped and counted in `clipped`. None: [0, 1], which tasks have to declare, and in
+            which most scores of an agent have to lie.
+        failure_value: What a sample without a fitness or score counts; None: the lower bound.
+        interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
+        c: Standard errors, for `compat`.
+        orders: Of the values of a field, for `hill_climbing`; otherwise numbers go by size.
+        budget: Limits by unit: samples, calls, tokens, flops, dollars, seconds; for `evaluate`
+            samples, cost, seconds. Runs come out as if served one after another, sample by sample.
+        seed: Of the selector; apart from those of the runs.
+        log_dir: Folder of the logs and selection.json; None: a new one in logs/local.
+        generations: T, where the choices do not say; None: 8.
+        base: Further fields that all configurations share, such as {"limits.seconds": 5}.
+        **options: See `make_header` and `Settings`.
+
+    Raises:
+        ValueError: A mistake in the arguments, or the folder holds another selection.
+        LogError: A log is damaged or busy.
+        EndpointDown: The endpoint does not answer; the selection can go on later.
+    """
+    settings, shared = split_settings(options)
+    found: Choices
+    seed = at_least("seed", seed, 0)
+    depth = {} if generations is None else {"generations": generations}
+    shared = {**depth, **(base or {}), **shared}
+    if evaluate is not None or data is not None:
+        if own := [*([] if task is None else ["task"]), *shared]:
+            raise TypeError(f"{own[0]}: evaluate and data take choices alone")
+        found = RowSamples(choices, evaluate, data, cost_weight, seed)
+    elif samples == "problems":
+        found = ProblemSamples(choices, shared, task, seed)
+    elif samples == "seeds":
+        found = RunSamples(choices, shared, task, seeds)
+    else:
+        raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
+    units = ("samples", *found.units)
+    if wrong := [unit for unit in budget or {} if unit not in units]:
+        raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
+    limits = check_budget(budget, found.headers, more=("samples", "cost"))
+    low, high = _bounds_of(found) if bounds is None else bounds
+    varied = [_varied(each, found.values) for each in found.values]
+    terms = Terms(
+        size=len(found.sampled),
+        batch=_batch(settings, found, log_dir) if batch is None else at_least("batch", batch, 1),
+        delta=delta,
+        low=float(low),
+        high=float(high),
+        interval=interval,
+        c=c,
+        neighbours=neighbours(varied, orders),
+    )
+    rewards_of(np.zeros(0), terms, failure_value)  # a mistake in it leaves no folder behind
+    build = find_selector(selector, **(parameters or {}))
+    name = selector_name(build)
+    folder = Path(log_dir) if log_dir is not None else unused(LOCAL, f"{found.name}-select-{name}")
+    held = {k: v for k, v in vars(terms).items() if k not in ("neighbours", "low", "high")}
+    identity = {"selector": name, "parameters": dict(getattr(build, "keywords", {})), "seed": seed}
+    identity |= {"failure_value": failure_value, **held}
+    identity["orders"] = {key: list(order) for key, order in (orders or {}).items()}
+    _keep(folder / SELECTION, identity, found, varied)
+
+    stated = bounds is not None or found.kind != "rows"
+
+    def work(control: Control) -> Selection:
+        rounds: list[Standing] = []
+        with contextlib.ExitStack() as stack:
+            found.begin(
+                Session(folder, terms, failure_value, stated, limits, settings, control, stack)
+            )
+            races = race(build((1, len(varied)), terms, rng=Draws(seed, 1)), found, rounds.append)
+            made = selection_of(
+                races, rounds, found.outcomes, terms, selector=name, path=folder,
+                configurations=tuple(found.values), logs=found.logs(races.standing.count[0]),
+                labels=tuple(map(labelled, varied)),
+            )  # fmt: skip
+        stopped = control.stopping.is_set() and made.end == "budget"
+        return dataclasses.replace(made, end="stopped") if stopped else made
+
+    return Plan([folder], work, many=True, runs=found.runs)
+
+
+select_best = verb("select_best", plan_selection, Plan.do)
+start_selection = verb("start_selection", plan_selection, begin)
+
+
+def _varied(values: Values, among: Sequence[Values]) -> dict[str, Any]:
+    """Returns the fields in which configurations differ; all of a lone one."""
+    names = dict.fromkeys(name for each in among for name in each)
+    differing = [n for n in names if any(each.get(n) != among[0].get(n) for each in among)]
+    return {n: values.get(n) for n in differing} or dict(values)
+
+
+def labelled(values: Values) -> str:
+    """Returns the name of a configuration, such as `children=4, temperature=0.6`."""
+    shown = {k: textwrap.shorten(str(_plain(v)), LABEL) for k, v in values.items() if v is not None}
+    return ", ".join(f"{name}={value}" for name, value in shown.items()) or "default"
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value as JSON and labels hold it."""
+    if isinstance(value, msgspec.Struct):
+        return getattr(value, "name", str(value))
+    return value.item() if hasattr(value, "item") else value
+
+
+def _bounds_of(found: Choices) -> tuple[float, float]:
+    """Returns the scale that tasks declare; of other samples [0, 1]."""
+    for task in (header.task for header in found.headers if found.kind == "seeds"):
+        if default_reward(task) != "best_fitness":
+            raise ValueError(
+                f"bounds: the task {task.name!r} declares no scale; give bounds=(low, high), the "
+                'least and the largest fitness there is, or scale = "unit" in its task.toml'
+            )
+    return 0.0, 1.0
+
+
+def _batch(settings: Settings, found: Choices, folder: str | os.PathLike[str] | None) -> int:
+    """Returns the batch with which a folder's selection began, whatever the preset says now."""
+    if folder is not None and (path := Path(folder) / SELECTION).exists():
+        return at_least("batch", _read(path).get("batch", 1), 1)
+    usual = find_preset(settings.preset or "conservative").problems_per_batch
+    return 1 if found.kind == "seeds" else usual
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except ValueError as error:
+        raise LogError(f"{path}: not a selection: {error}") from None
+
+
+def _keep(
+    path: Path, identity: Mapping[str, Any], found: Choices, varied: Sequence[Values]
+) -> None:
+    """Writes what identifies a selection, or checks it against what stands there."""
+    told = [{key: _plain(value) for key, value in mine.items()} for mine in varied]
+    choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, told, strict=True)]
+    whole = {**identity, found.kind: list(found.sampled), "configurations": choices, **found.more}
+    text = json.dumps(whole, indent=1, default=str)
+    if not path.exists():
+        write_new(path, text.encode() + b"\n")
+        return
+    refuse_other(path, "a selection", _read(path), json.loads(text))

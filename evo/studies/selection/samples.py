@@ -1,0 +1,377 @@
+"""The kinds of samples of a live selection: runs on paired seeds, problems of a data set, rows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evo import parallel
+from evo.logs.cost import cost_of_calls
+from evo.logs.journal import Writer, go_on
+from evo.logs.log import Log, read_log
+from evo.logs.records import End, Header, Initial, Record
+from evo.models.client import CallCancelled, EndpointRefused
+from evo.models.critics import known_of
+from evo.runs.arm import costs_of_log
+from evo.runs.budget import UNITS, Turns, Worst
+from evo.runs.configuration import Goal, seeds_of
+from evo.runs.instances import InstanceEvaluator, last_error
+from evo.runs.session import Job, bring, open_log, session_line
+from evo.studies.selection.base import AGENT
+from evo.studies.selection.choices import (
+    Choices,
+    Given,
+    Place,
+    Sample,
+    Session,
+    configured,
+    digest,
+    shuffled,
+)
+from evo.studies.sweep.fields import Configuration, Values, configuration_of
+from evo.studies.sweep.space import parse_space
+from evo.tasks.task import Task, hash_of, read_instances
+
+if TYPE_CHECKING:
+    import os
+
+    from evo.policies.base import Ints
+
+
+class RunSamples(Choices):
+    """A sample is a run, and its outcome the best fitness after the last generation."""
+
+    kind, unit = "seeds", "run"
+
+    def __init__(
+        self,
+        choices: Given,
+        shared: Values,
+        task: str | os.PathLike[str] | Task | None,
+        seeds: Iterable[int] | str,
+    ) -> None:
+        listed = parse_space(choices).grid() if isinstance(choices, Mapping) else choices
+        values = [{**shared, **each} for each in listed]
+        self.configurations = configured(values, task)
+        ids, name = [each.id for each in self.configurations], self.headers[0].task.name
+        super().__init__(name, values, ids, seeds_of(seeds))
+
+    def begin(self, session: Session) -> None:
+        """Opens what calls need."""
+        super().begin(session)
+        self._resources = self.open_resources()
+        self._logs: dict[Place, Log] = {}
+        self._paid: dict[Path, int] = {}  # generations of each log, 0 included
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the logs of each configuration's first samples, one per seed."""
+        return tuple(
+            tuple(self._logs[k, i] for i in range(count)) for k, count in enumerate(counts.tolist())
+        )
+
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Brings the logs of these samples to their goals, all at once."""
+        jobs: dict[Path, Job] = {}
+        for k, i in wanted:
+            configuration, path = self.configurations[k], self._path(k, i)
+            header = msgspec.structs.replace(configuration.header, seed=self.sampled[i])
+            before = jobs[path].goal.generations if path in jobs else 0
+            jobs[path] = Job(path, header, Goal(max(before, configuration.generations)))
+        done = bring(list(jobs.values()), self._resources, ledger=self.ledger, label="select")
+        logs = {each.job.path: each.log for each in done}
+        made = []
+        for k, i in wanted:
+            goal, log = self.configurations[k].generations, logs[self._path(k, i)]
+            if log is None or len(log.generations) < goal:
+                break
+            costs, paid = costs_of_log(log)[: goal + 1], self._paid.get(log.path, 0)
+            self._paid[log.path] = max(paid, goal + 1)
+            self._logs[k, i] = log
+            new = {unit: sum(each[unit] for each in costs[paid:]) for unit in UNITS}
+            price = sum(each["calls"] for each in costs)
+            made.append(Sample(float(log.trajectory[goal]), new, price))
+        return made
+
+    def _path(self, k: int, i: int) -> Path:
+        """Returns where a run's log lies; configurations that differ in T alone share it."""
+        run = self.configurations[k].run
+        owner = [each.run for each in self.configurations].index(run)
+        return self.session.folder / f"{owner:03}-{run}-s{self.sampled[i]}.jsonl"
+
+
+class ProblemSamples(Choices):
+    """A sample is a call on one problem of a data set, and its outcome the score of the reply.
+
+    Each configuration has a log, that of a run whose initial text is being evaluated, which is
+    complete once it was tried on every problem. So `evo.resume` goes on with it by evolving its
+    text, and makes none of these calls again.
+    """
+
+    kind, unit = "problems", "problem"
+
+    def __init__(
+        self,
+        choices: Given,
+        shared: Values,
+        task: str | os.PathLike[str] | Task | None,
+        seed: int,
+    ) -> None:
+        if isinstance(choices, Mapping):
+            space = dict(choices)
+            given = space.pop("text", None)
+            texts = given if isinstance(given, list) else [given]
+            grid = parse_space(space).grid()
+            choices = [{**each, "text": text} for text in texts for each in grid]
+        values = [{**shared, **each} for each in choices]
+        texts = [_text_of(each.pop("text", None)) for each in values]
+        for name in ("generations", "children"):
+            if any(name in each for each in values):
+                raise ValueError(f"{name}: nothing evolves where samples are problems; omit it")
+        plain = configured(values, task)
+        known = [_with_text(each.header, text) for each, text in zip(plain, texts, strict=True)]
+        first, self.configurations = known[0].header.task, known
+        if len({each.header.task.files[each.header.task.instances_file] for each in known}) > 1:
+            raise ValueError("choices: samples can be problems only if all share one data set")
+        for each, text in zip(values, texts, strict=True):
+            each.update({} if text is None else {"text": text})
+        order = shuffled(len(read_instances(first)), seed)
+        super().__init__(first.name, values, [each.id for each in known], order)
+
+    def begin(self, session: Session) -> None:
+        """Opens the log of each configuration."""
+        super().begin(session)
+        resources = self.open_resources()
+        scored = any(header.task.score == "critic" for header in self.headers)
+        self._most = 2 if scored else 1
+        self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
+        self._evaluated: set[int] = set()
+        for k, each in enumerate(self.configurations):
+            path, header = self.session.folder / f"{k:03}-{each.run}.jsonl", each.header
+            writer, log = open_log(path, header, session_line(resources, Goal(0)))
+            self.session.stack.callback(self._close, writer)
+            asked = [*log.instance_calls, *log.critic_calls] if log else []
+            # What failed may do better now, as in a run.
+            known = known_of(call for call in asked if call.reply is not None)
+            evaluator = InstanceEvaluator(header, resources, writer.append, known)
+            self._texts.append((header, writer, evaluator))
+            if log is not None and log.initial is not None:
+                self._evaluated.add(k)
+
+    def _close(self, writer: Writer) -> None:
+        stopped = self.session.control.stopping.is_set()
+        writer.append(End(reason="interrupted" if stopped else "completed"))
+        writer.close()
+
+    def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
+        """Returns the one log of each configuration that was sampled."""
+        return tuple(
+            (read_log(writer.path),) if count else ()
+            for (_, writer, _), count in zip(self._texts, counts.tolist(), strict=True)
+        )
+
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Asks the problems: of several configurations at once, unless a budget counts tokens."""
+        if "calls" in self.ledger.limits:  # each sample is one, or two with its critic's
+            left = self.ledger.limits["calls"] - self.ledger.total.get("calls", 0.0)
+            wanted = wanted[: max(0, math.ceil(left / self._most))]
+        found: dict[Place, Sample] = {}
+        if self.ledger.limits.keys() - {"calls"}:
+            for place in wanted:
+                if self.ledger.open().all():
+                    self._settle(found, self._ask([place]))
+        else:
+            groups: dict[int, list[Place]] = {}
+            for place in wanted:
+                groups.setdefault(place[0], []).append(place)
+            jobs = min(len(groups), self.session.settings.max_concurrent) or 1
+            # All are asked, and what came is logged, before the first error is raised.
+            for part in parallel.map(self._ask, groups.values(), max_workers=jobs):
+                self._settle(found, part)
+        return [found[place] for place in itertools.takewhile(found.__contains__, wanted)]
+
+    def _settle(self, found: dict[Place, Sample], part: dict[Place, Sample]) -> None:
+        found |= part
+        for sample in part.values():
+            self.ledger.settle(sample.costs)
+
+    def _ask(self, places: Sequence[Place]) -> dict[Place, Sample]:
+        """Asks the problems of one configuration; none once a stop was asked for."""
+        k, last = places[-1]
+        header, writer, evaluator = self._texts[k]
+        text = header.task.files[header.task.program_file]
+        try:
+            tried = evaluator.attempt(text, [self.sampled[i] for _, i in places], header.limits)
+        except CallCancelled:
+            return {}
+        if all(each.calls[0].reply is None for each in tried):
+            reason = last_error([each.calls[0] for each in tried])
+            raise EndpointRefused(
+                f"{reason}; the same arguments and folder go on once that is mended"
+            )
+        if last == len(self.sampled) - 1 and k not in self._evaluated:
+            whole = evaluator.evaluate(header.task, text, header.limits)
+            if whole.status != "no_reply":
+                writer.append(Initial(evaluation=whole))
+            self._evaluated.add(k)
+        made = {}
+        for place, each in zip(places, tried, strict=True):
+            cost = cost_of_calls(each.calls, header)
+            score = math.nan if each.instance.score is None else each.instance.score
+            made[place] = Sample(score, cost.by_unit(cost.seconds), 1.0)
+        return made
+
+
+Agent = Callable[..., Any]
+"""agent(row, **choice) -> a score, or a score and its cost; a score of None is a failure."""
+
+
+class Scored(Record, frozen=True, kw_only=True):
+    """A line of `AGENT`: what an agent made of a row."""
+
+    choice: int
+    row: int
+    score: float | None
+    cost: float = 0.0
+    seconds: float
+
+
+_decoder = msgspec.json.Decoder(Scored)
+
+
+class RowSamples(Choices):
+    """A sample is a row of data tried by an agent: its score less what its cost weighs.
+
+    Each is a line of `AGENT` as soon as it is there, and is not made again. What the agent
+    raises ends the selection, which goes on by the same call.
+    """
+
+    kind, unit = "rows", "row"
+    units = ("cost", "seconds")
+
+    def __init__(
+        self,
+        choices: Given,
+        agent: Agent | None,
+        rows: Sequence[Any] | None,
+        cost_weight: float,
+        seed: int,
+    ) -> None:
+        foreign = isinstance(rows, str | bytes | Mapping) or hasattr(rows, "iloc")
+        if rows is None or foreign or not len(rows) or not callable(agent):
+            raise ValueError(
+                "evaluate and data: expected agent(row, **choice) and a list of rows (of a frame: "
+                f'frame.to_dict("records")), got {agent!r} and {rows!r}'
+            )
+        if not 0.0 <= cost_weight < float("inf"):
+            raise ValueError(f"cost_weight: expected a number of at least 0, got {cost_weight!r}")
+        if isinstance(choices, Mapping):
+            listed = [v if isinstance(v, list | tuple) else [v] for v in choices.values()]
+            choices = [dict(zip(choices, v, strict=True)) for v in itertools.product(*listed)]
+        if not choices:
+            raise ValueError("choices: expected at least one")
+        self._agent, self._rows, self._weight = agent, list(rows), cost_weight
+        name = str(getattr(agent, "__name__", type(agent).__name__))
+        try:
+            source = inspect.getsource(agent)
+        except (OSError, TypeError):
+            source = name
+        more = {"evaluate": name, "source": digest(source), "data": digest(self._rows)}
+        super().__init__(
+            name,
+            [dict(each) for each in choices],
+            [digest(dict(each)) for each in choices],
+            shuffled(len(self._rows), seed),
+            more | {"cost_weight": cost_weight},
+        )
+
+    def begin(self, session: Session) -> None:
+        """Reads what was tried already."""
+        super().begin(session)
+        path = self.session.folder / AGENT
+        what, stack = "journal of a selection", self.session.stack
+        self._writer, lines = go_on(path, _decoder, stack, what=what, wait=True)
+        self._known = {(line.choice, line.row): line for line in lines}
+
+    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+        """Calls the agent, several times at once; under a budget as if one after another."""
+        worst = Worst({"cost": math.inf}, {"cost": 0.0}, generations=0)
+        turns = Turns(self.ledger, [(place, worst) for place in wanted])
+        stopped = self.session.control.stopping.is_set
+
+        def one(turn: tuple[int, Place]) -> Sample | None:
+            place, sample = turn
+            try:
+                if not turns.may_begin(place, stopped):
+                    return None
+                made = self._sample(*sample)
+                turns.settle(place, [made.costs])
+                return made
+            finally:
+                turns.finish(place)
+
+        jobs = min(len(wanted), self.session.settings.max_concurrent)
+        with contextlib.closing(turns):
+            found = parallel.map(one, enumerate(wanted), max_workers=jobs)
+        return list(itertools.takewhile(lambda each: each is not None, found))
+
+    def _sample(self, k: int, i: int) -> Sample:
+        row = self.sampled[i]
+        if (line := self._known.get((k, row))) is None:
+            began = time.monotonic()
+            said = self._agent(self._rows[row], **self.values[k])
+            if inspect.iscoroutine(said):
+                said = asyncio.run(said)
+            score, cost = _score_and_cost(said)
+            known, seconds = score if math.isfinite(score) else None, time.monotonic() - began
+            line = Scored(choice=k, row=row, score=known, cost=cost, seconds=seconds)
+            self._writer.append(line)
+        score = math.nan if line.score is None else line.score - self._weight * line.cost
+        return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)
+
+
+def _score_and_cost(said: Any) -> tuple[float, float]:
+    """What an agent said, as numbers; NaN for no score."""
+    try:
+        score, cost = said if isinstance(said, tuple) else (said, 0.0)
+        score, cost = math.nan if score is None else float(score), float(cost)
+    except (TypeError, ValueError):
+        score, cost = math.nan, math.nan
+    if not 0.0 <= cost < math.inf:
+        raise ValueError(
+            "evaluate: expected the agent to return a score, None for none, or (score, cost) with "
+            f"a cost of at least 0, got {said!r}"
+        )
+    return score, cost
+
+
+def _with_text(header: Header, text: str | None) -> Configuration:
+    """Returns a configuration of which a sample is a problem: its text, and no generations."""
+    task = header.task
+    if not (task.asks_model and task.instances_file):
+        raise ValueError(
+            f"task {task.name}: a sample is a problem only where a model is asked a data set; "
+            "programs are scored on all problems at once, see replay.instances"
+        )
+    if text is not None and (not isinstance(text, str) or not text.strip()):
+        raise ValueError(f"text: expected what the model shall be told, got {text!r}")
+    if text is not None and text.strip() != task.files[task.program_file].strip():
+        task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
+        task = msgspec.structs.replace(task, hash=hash_of(task))
+    return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
+
+
+def _text_of(text: Any) -> Any:
+    if not isinstance(text, Log):
+        return text
+    if (best := text.best.program) is None:
+        raise ValueError(f"{text.path}: a compact log holds no texts, so its best cannot be tried")
+    return best

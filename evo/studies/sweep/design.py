@@ -1,0 +1,205 @@
+"""What a sweep is: sweep.json, written once and never changed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.logs.journal import LogError, check_folder, write_new
+from evo.logs.records import Limits, Record, TaskRecord
+from evo.runs.configuration import at_least, seeds_of
+from evo.runs.handle import refuse_other
+from evo.searches.registry import fields_of, is_search
+from evo.studies.sweep.fields import Configuration, configure
+from evo.studies.sweep.space import Space, SpaceError, check_field, parse_space
+from evo.studies.sweep.strategies import RandomTrials, build_strategy
+from evo.tasks.task import Task, load_task
+
+DESIGN = "sweep.json"
+RUNS = "runs"
+
+
+class SweepTask(Record, frozen=True, kw_only=True):
+    """A task as a sweep embeds it, so that any machine can go on."""
+
+    record: TaskRecord
+    limits: Limits
+
+
+class Design(Record, frozen=True, kw_only=True):
+    """What identifies a sweep: `tasks` by the name that values of the field `task` have."""
+
+    schema: int = 1
+    tasks: dict[str, SweepTask]
+    base: dict[str, Any]
+    space: dict[str, Any]
+    strategy: str
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    trials: int | None = None
+    seeds: tuple[int, ...]
+    seed: int = 0
+
+    def configure(self, values: Mapping[str, Any]) -> Configuration:
+        """Returns the configuration of a trial; raises a ValueError where there can be none."""
+        tasks = {name: Task(each.record, each.limits) for name, each in self.tasks.items()}
+        return configure({**self.base, **values}, tasks)
+
+    def parsed_space(self) -> Space:
+        """Returns the space."""
+        return parse_space(self.space)
+
+    def build_strategy(self) -> RandomTrials:
+        """Returns the strategy, with nothing told."""
+        return build_strategy(
+            self.strategy, self.options, self.parsed_space(), seed=self.seed, trials=self.trials
+        )
+
+    def tried_values(self) -> list[Configuration]:
+        """Returns a configuration for each value of the space by itself, with a policy if any."""
+        dimensions = self.parsed_space().dimensions
+        beside = {each.name: each.ends()[0] for each in dimensions if each.name == "policy"}
+        made = list[Configuration]()
+        for dimension in dimensions:
+            for value in dimension.ends():
+                try:
+                    made.append(self.configure({**beside, dimension.name: value}))
+                except (ValueError, TypeError) as error:
+                    if not dimension.when:  # else it may do together with what it depends on
+                        raise SpaceError(f"{dimension.name} = {value!r}: {error}") from None
+        return [self.configure(beside), *made]
+
+
+_decoder = msgspec.json.Decoder(Design)
+
+
+def make_design(
+    space: Mapping[str, Any],
+    *,
+    base: Mapping[str, Any],
+    task: str | os.PathLike[str] | Task | None = None,
+    strategy: str | Mapping[str, Any] = "grid",
+    trials: int | None = None,
+    seeds: Iterable[int] | str = "40:45",
+    seed: int = 0,
+) -> Design:
+    """Returns a sweep, once its arguments were checked."""
+    tasks: dict[str, SweepTask] = {}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Task | os.PathLike):
+            loaded = load_task(value)
+            name = loaded.name if isinstance(value, Task) else os.fspath(value)
+            tasks.setdefault(name, SweepTask(record=loaded.record, limits=loaded.limits))
+            return name
+        if is_search(value):
+            return {"name": value.name, **fields_of(value)}
+        if isinstance(value, Mapping):
+            return {key: plain(each) for key, each in value.items()}
+        if isinstance(value, list | tuple | range):
+            return [plain(each) for each in value]
+        return value.tolist() if hasattr(value, "tolist") else value  # of NumPy
+
+    for name in base:
+        check_field(name)
+    given = base if task is None else {**base, "task": task}
+    given, named = (msgspec.to_builtins(plain(each)) for each in (given, space))
+    dimensions = {dimension.name: dimension for dimension in parse_space(named).dimensions}
+    swept = dimensions["task"].values or () if "task" in dimensions else ()
+    known = [*([given["task"]] if "task" in given else []), *swept]
+    if not known:
+        raise ValueError("task: expected a name or a folder; see `evo tasks`")
+    for name in known:
+        if name not in tasks:
+            loaded = load_task(name)
+            tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
+    given.setdefault("task", known[0])
+    options = dict(strategy) if isinstance(strategy, Mapping) else {"name": strategy}
+    design = Design(
+        tasks=tasks,
+        base=given,
+        space=named,
+        strategy=str(options.pop("name", "")),
+        options=options,
+        trials=trials,
+        seeds=seeds_of(seeds),
+        seed=at_least("seed", seed, 0),
+    )
+    design.build_strategy()
+    return design
+
+
+class SweepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A sweep.toml: arguments of `evo.sweep`."""
+
+    task: str | None = None
+    space: dict[str, Any] = {}
+    strategy: str | dict[str, Any] | None = None
+    trials: int | None = None
+    seeds: str | list[int] | None = None
+    seed: int | None = None
+    base: dict[str, Any] = {}
+    budget: dict[str, float] | None = None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Reads a sweep.toml; a task that is a folder beside it is found there."""
+    try:
+        known = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SweepFile)
+    except (ValueError, RecursionError) as error:  # of TOML, its encoding, or what it states
+        known_keys = ", ".join(SweepFile.__struct_fields__)
+        raise ValueError(f"{path}: no sweep: {error} (known: {known_keys})") from None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot read it: {error.strerror}") from None
+    given = {
+        name: value for name, value in msgspec.structs.asdict(known).items() if value is not None
+    }
+    if known.task is not None and (path.parent / known.task).is_dir():
+        given["task"] = path.parent / known.task
+    return given | {"space": _dotted(known.space), "base": _dotted(known.base)}
+
+
+def _dotted(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Gives `sampling.temperature` that name, which TOML reads as a table in a table."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict) and (
+            key in ("sampling", "limits") or (key == "model" and set(value) == {"extra_body"})
+        ):
+            found |= {f"{key}.{inner}": each for inner, each in value.items()}
+        else:
+            found[key] = value
+    return found
+
+
+def is_sweep(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is the folder of a sweep."""
+    return (Path(path) / DESIGN).is_file()
+
+
+def read_design(folder: Path) -> Design:
+    """Reads sweep.json."""
+    path = folder / DESIGN
+    try:
+        return _decoder.decode(path.read_bytes())
+    except OSError as error:
+        reason = f"{error.strerror} ({DESIGN})"
+        raise LogError(f"{folder}: not the folder of a sweep: {reason}") from None
+    except ValueError as error:
+        raise LogError(f"{path}: not the design of a sweep: {error}") from None
+
+
+def keep_design(folder: Path, design: Design) -> None:
+    """Writes sweep.json, whole or not at all; one that is there must say the same."""
+    check_folder(folder / RUNS)
+    with contextlib.suppress(LogError):  # it is there already
+        write_new(folder / DESIGN, msgspec.json.encode(design))
+    was, now = (msgspec.structs.asdict(each) for each in (read_design(folder), design))
+    if was["tasks"] != now["tasks"]:
+        raise ValueError(f"{folder}: holds a sweep of another task, or another version of it")
+    refuse_other(folder, "a sweep", was, now)

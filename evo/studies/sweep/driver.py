@@ -1,0 +1,371 @@
+"""`evo.sweep` and `evo.start_sweep`: propose, bring runs to their goals, heed wishes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.logs.journal import LogError, unused
+from evo.logs.log import Log, read_log
+from evo.logs.maintenance import heed_stop
+from evo.models.client import EndpointRefused
+from evo.models.registry import own_models
+from evo.runs.arm import Arm
+from evo.runs.budget import UNITS, Ledger, check_budget
+from evo.runs.concurrency import find_preset
+from evo.runs.configuration import LOCAL, Goal, Settings, split_settings
+from evo.runs.handle import Control, Plan, begin, verb
+from evo.runs.options import takes_options
+from evo.runs.resources import Resources, open_resources
+from evo.runs.session import Job, bring
+from evo.studies.allocation.driver import describe, play
+from evo.studies.sweep.design import (
+    RUNS,
+    Design,
+    is_sweep,
+    keep_design,
+    make_design,
+    read_design,
+    read_toml,
+)
+from evo.studies.sweep.events import Ending, Event, EventLog, Run
+from evo.studies.sweep.fields import Configuration, short_hash
+from evo.studies.sweep.summary import Sweep, cost_of_pool, measure, measure_pool
+from evo.tasks.task import Task
+
+
+class _Session:
+    """This process's work on a sweep, from beginning to end."""
+
+    def __init__(
+        self,
+        design: Design,
+        events: EventLog,
+        budget: Mapping[str, float],
+        settings: Settings,
+        control: Control,
+    ) -> None:
+        self._folder, self._design, self._events = events.path.parent, design, events
+        self._settings, self._control = settings, control
+        self._strategy, self._ledger = design.build_strategy(), Ledger(budget)
+        self._known: dict[str, Configuration | str] = {}  # what a hash stands for, or why nothing
+        self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
+        self._unheard: BaseException | None = None  # what a listener raised
+
+    def work(self) -> Sweep:
+        """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
+        events = self._events
+        ended: Ending = "interrupted"
+
+        def say_end(_kind: object, error: BaseException | None, _trace: object) -> None:
+            why = "paused" if isinstance(error, KeyboardInterrupt) else ended
+            self._append(why, message=str(error) if isinstance(error, Exception) else None)
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(events.claimed())
+            stack.enter_context(heed_stop([events.path], self._control.stop))
+            stack.enter_context(heed_stop([events.path], self._control.pause, "pause"))
+            self._ledger.settle(dict.fromkeys(UNITS, 0.0) | {"seconds": events.state.seconds})
+            again = any(event.event == "started" for event in events.events)
+            self._append("resumed" if again else "started", data=dict(self._ledger.limits))
+            stack.push(say_end)
+            resources = open_resources(self._settings, self._control, isolated=True)
+            ended = self._work(stack.enter_context(resources))
+        if self._unheard is not None:
+            raise self._unheard
+        return Sweep(self._folder)
+
+    def _work(self, resources: Resources) -> Ending:
+        """Proposes and runs; returns why it ended."""
+        preset = find_preset(self._settings.preset) if self._settings.preset else None
+        usual = preset is not None and preset.max_concurrent == self._settings.max_concurrent
+        spent = True  # what earlier sessions did counts as well, once
+        while not self._control.stopping.is_set():
+            left = [*self._left(done=spent)]
+            if not left and not self._propose():
+                return "completed"
+            jobs, spent = self._jobs(left), False
+            done = bring(
+                jobs,
+                resources,
+                ledger=self._ledger,
+                label=f"sweep {self._folder.name}",
+                at_once=preset.configurations_in_flight if preset and usual else None,
+                on_generation=self._note,
+            )
+            for each in done:
+                if each.log is not None:
+                    self._report(each.job, each.log)
+                if each.error is not None:
+                    for run in self._served(each.job):
+                        self._fail(run, each.error)
+            for run, known in left:
+                stopping = self._control.stopping.is_set()
+                if known.pool and not stopping and self._ledger.open().all():
+                    self._allocate(run, known, resources)
+            if self._ledger.exhausted or any(each.end == "budget" for each in done):
+                return "budget_exhausted"
+        return "paused" if self._control.wish == "pause" else "stopped"
+
+    def _left(self, *, done: bool = False) -> Iterator[tuple[Run, Configuration]]:
+        """Yields what is still to do, or was done, in the order of trials, then of seeds."""
+        state = self._events.state
+        for hash_, values in state.configurations.items():
+            if hash_ not in self._known:
+                self._known[hash_] = _configured(self._folder, self._design, values, hash_)
+            known = self._known[hash_]
+            for run in [(hash_, seed) for seed in self._design.seeds]:
+                if run in state.failed or (run in state.completed and not done):
+                    continue
+                if isinstance(known, str):
+                    self._fail(run, known)
+                else:
+                    yield run, known
+
+    def _jobs(self, left: Iterable[tuple[Run, Configuration]]) -> list[Job]:
+        """Returns the logs to bring to their goals.
+
+        By the prefix property a run with T = 64 holds every run with less, so configurations that
+        differ in T alone share one log per seed.
+        """
+        jobs = dict[Path, Job]()
+        for (hash_, seed), known in ((run, each) for run, each in left if not each.pool):
+            path = self._folder / log_name(known, seed)
+            goals = self._goals.setdefault(path, {})
+            goals[hash_] = known.generations
+            header = msgspec.structs.replace(known.header, seed=seed)
+            jobs[path] = Job(path, header, Goal(max(goals.values())))
+        return list(jobs.values())
+
+    def _propose(self) -> bool:
+        """Writes down the next trials; whether there are any."""
+        state = self._events.state
+        batch = self._strategy.propose(state.history(self._design.seeds))
+        for trial, values in enumerate(batch, start=len(state.trials)):
+            try:
+                hash_ = self._design.configure(values).id
+            except (ValueError, TypeError):
+                hash_ = short_hash(values)
+            self._append("proposed", trial=trial, configuration=hash_, values=values)
+        return bool(batch)
+
+    def _note(self, job: Job, arm: Arm) -> None:
+        """Writes down what a generation of a run means for its configurations."""
+        for run in self._served(job):
+            if run not in self._events.state.logs:
+                self._append("run_started", run, log=self._place(job.path))
+        if arm.generation in self._goals[job.path].values():
+            self._report(job, read_log(arm.path))
+
+    def _report(self, job: Job, log: Log) -> None:
+        """Writes down which configurations a log now serves."""
+        for run in self._served(job):
+            T = self._goals[job.path][run[0]]
+            if len(log.generations) >= T and run not in self._events.state.completed:
+                data, place = measure(log, T), self._place(job.path)
+                self._append("run_completed", run, log=place, data=data)
+
+    def _allocate(self, run: Run, known: Configuration, resources: Resources) -> None:
+        """Makes an allocation, or goes on with it, as far as the budget goes."""
+        folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
+        place, arms = self._place(folder), known.arms(run[1])
+        if (made := self._events.state.completed.get(run)) is not None:
+            self._ledger.settle(cost_of_pool(made.data))
+            return
+        if run not in self._events.state.logs:
+            self._append("run_started", run, log=place)
+        try:
+            header, policy = describe(
+                folder, known.find_policy(), arms, rounds=known.generations,
+                reward=known.pool["reward"], seed=run[1],
+            )  # fmt: skip
+            done = play(folder, header, policy, arms, resources, self._ledger)
+        except (EndpointRefused, LogError) as error:
+            if resources.is_fatal(error):
+                raise
+            self._fail(run, error)
+            return
+        if len(done.told) == known.generations:
+            self._append("run_completed", run, log=place, data=measure_pool(done.arms))
+
+    def _fail(self, run: Run, why: object) -> None:
+        if run not in self._events.state.completed:
+            self._append("run_failed", run, message=" ".join(str(why).split()))
+
+    def _append(self, event: Any, run: Run | None = None, **more: Any) -> None:
+        """Writes an event; where a listener raises, the session ends, and raises it in the end."""
+
+        def unheard(_kind: object, error: BaseException | None, _trace: object) -> None:
+            if error is not None:
+                self._unheard = self._unheard or error
+                self._control.stop()
+
+        if run is not None:
+            more |= {"configuration": run[0], "seed": run[1]}
+        with contextlib.ExitStack() as stack:
+            stack.push(unheard)
+            self._events.append(event, **more)
+
+    def _served(self, job: Job) -> list[Run]:
+        """Returns the runs of configurations that a log serves."""
+        return [(hash_, job.header.seed) for hash_ in self._goals[job.path]]
+
+    def _place(self, path: Path) -> str:
+        return path.relative_to(self._folder).as_posix()
+
+
+def log_name(configuration: Configuration, seed: int) -> str:
+    """Returns the path of a run's log, relative to the folder of its sweep."""
+    header, pool = configuration.header, f"pool-{configuration.id}"
+    id_ = pool if configuration.pool else configuration.run
+    model = "".join(c if c.isalnum() or c in "-_." else "-" for c in header.model.name)
+    return f"{RUNS}/{header.task.name}-{model}-N{header.children}-{id_}-s{seed}.jsonl"
+
+
+def _configured(
+    folder: Path, design: Design, values: dict[str, Any], hash_: str
+) -> Configuration | str:
+    """Returns what was proposed under a hash; where there can be no such configuration, why."""
+    try:
+        configuration = design.configure(values)
+    except (ValueError, TypeError) as error:
+        return str(error)
+    if configuration.id != hash_:
+        raise ValueError(
+            f"{folder}: cannot go on: {values!r} was configuration {hash_} when it was proposed "
+            f"and is {configuration.id} now: the model or this software has changed since"
+        )
+    return configuration
+
+
+def _in_batches(
+    strategy: str | Mapping[str, Any], preset: str | None, folder: Path | None
+) -> str | Mapping[str, Any]:
+    """Returns a strategy with batches of the preset's size, unless they have one already."""
+    options = {"name": strategy} if isinstance(strategy, str) else strategy
+    if options.get("name") != "bayesian" or "batch" in options:
+        return strategy
+    if folder is not None and is_sweep(folder):  # it goes on as it began, whatever the preset
+        batch = read_design(folder).options.get("batch")
+    else:
+        batch = find_preset(preset).configurations_per_batch if preset else None
+    return strategy if batch is None else {**options, "batch": batch}
+
+
+@takes_options("limits", "protocol", "condition")
+def plan_sweep(
+    space: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    task: str | os.PathLike[str] | Task | None = None,
+    strategy: str | Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    seeds: Iterable[int] | str | None = None,
+    seed: int | None = None,
+    budget: Mapping[str, float] | None = None,
+    log_dir: str | os.PathLike[str] | None = None,
+    on_event: Callable[[Event], object] | None = None,
+    base: Mapping[str, Any] | None = None,
+    generations: int | None = None,
+    arms: int | None = None,
+    rounds: int | None = None,
+    **options: Any,
+) -> Plan[Sweep]:
+    """Runs many configurations, each on the same seeds, and logs all.
+
+    Called again with the same arguments and folder, it goes on: no logged call is made twice. What
+    is given beside a sweep.toml replaces what stands there. Where a configuration has a `policy`, a
+    run of it is an allocation as of `evo.allocate_live`, the k-th of whose K arms has the seed
+    K times the run's plus k, so that policies are compared over the same arms.
+
+    The sweep says how it stands, `.summary`; `replay.load_sweep(...)` makes a frame of it.
+
+    Args:
+        space: Fields and values, see `evo.studies.sweep.space`; or a sweep.toml; or a folder,
+            which goes on and takes a budget and settings alone.
+        task: Name, alias, folder or Task; the space may name several in the field `task`.
+        strategy: Out of `strategies.STRATEGIES`; or {"name": ..., and its options};
+            None: that of the file, as for all below, else grid.
+        trials: How many; None: 100, and of a grid all.
+        seeds: Of the runs of each configuration; None: 40 ... 44.
+        seed: Key of the strategy's draws; None: 0.
+        budget: Limits by unit of all runs together: calls, tokens, flops, dollars, seconds (wall
+            time); what earlier sessions spent counts. Runs come out as if served one after
+            another. None: as before, or none.
+        log_dir: Folder; None: a new one in logs/local.
+        on_event: Told of every event, see `evo.studies.sweep.events`.
+        base: Further fields beside those of the space, such as {"limits.seconds": 5}.
+        generations: T, where the space does not say; None: 8.
+        arms: K of allocations, where the space does not say; None: 10.
+        rounds: Pulls of allocations, likewise; None: 64.
+        **options: See `make_header` and `Settings`.
+
+    Raises:
+        ValueError: A mistake in the arguments, or the folder holds another sweep.
+        LogBusyError: Another process works on it.
+        EndpointDown: The endpoint does not answer; the sweep can go on later.
+    """
+    settings, fields = split_settings(options)
+    sizes = {"generations": generations, "arms": arms, "rounds": rounds}
+    fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
+    parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
+    given = {name: value for name, value in parts.items() if value is not None}
+    folder = None if log_dir is None else Path(log_dir)
+    known: dict[str, Any] = {"space": space}
+    if isinstance(space, str | os.PathLike):
+        place = Path(space)
+        if place.suffix != ".toml":
+            if extra := [*given, *fields, *(["log_dir"] if folder else [])]:
+                raise TypeError(
+                    f"{place}: a sweep that exists takes settings and a budget alone, "
+                    f"got {extra[0]}"
+                )
+            return _plan(place, read_design(place), budget, settings, on_event, own=False)
+        known = read_toml(place)
+        folder = folder or LOCAL / f"sweep-{place.stem}"
+    limits = known.pop("budget", None)
+    known |= {**given, "base": {**known.get("base", {}), **fields}}
+    known["strategy"] = _in_batches(known.get("strategy", "grid"), settings.preset, folder)
+    design = make_design(**known)
+    folder = folder or unused(LOCAL, f"sweep-{design.strategy}")
+    return _plan(folder, design, limits if budget is None else budget, settings, on_event)
+
+
+def _plan(
+    folder: Path,
+    design: Design,
+    budget: Mapping[str, float] | None,
+    settings: Settings,
+    on_event: Callable[[Event], object] | None,
+    *,
+    own: bool = True,
+) -> Plan[Sweep]:
+    """Checks that the sweep can be made, or gone on with, and writes sweep.json.
+
+    Where the design is not the caller's own, but what a folder says, calls go to models of theirs.
+    """
+    if is_sweep(folder):
+        keep_design(folder, design)  # it says first what differs
+    events = EventLog(folder, on_event)
+    proposed = events.state.configurations.items()
+    made = [_configured(folder, design, values, hash_) for hash_, values in proposed]
+    known = [*design.tried_values(), *(each for each in made if not isinstance(each, str))]
+    if not own:
+        for each in known:
+            own_models(each.header, folder)
+    headers = [each.header for each in known]
+    limits = check_budget(events.state.budget if budget is None else budget, headers)
+    keep_design(folder, design)
+
+    def work(control: Control) -> Sweep:
+        return _Session(design, events, limits, settings, control).work()
+
+    return Plan([folder], work, many=True)
+
+
+sweep = verb("sweep", plan_sweep, Plan.do)
+start_sweep = verb("start_sweep", plan_sweep, begin)

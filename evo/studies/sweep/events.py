@@ -1,0 +1,169 @@
+"""What happened in a sweep: events.jsonl, one JSON line per change of state.
+
+One process works on a sweep at a time. It is asked to pause or stop by a file beside events.jsonl,
+on whatever machine, as sessions of logs are: see `evo.logs.maintenance.stop`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from evo.logs.journal import LogError, Reader, Writer
+from evo.logs.maintenance import stop
+from evo.logs.records import Record
+from evo.runs.handle import Wish
+from evo.studies.sweep.design import DESIGN, is_sweep
+from evo.studies.sweep.strategies import Trial
+
+EVENTS = "events.jsonl"
+
+Begin = Literal["started", "resumed"]
+"""A process begins to work on it, under the budget in `data`."""
+
+Step = Literal["proposed", "run_started", "run_completed", "run_failed"]
+"""A trial, with its values and configuration; and what became of runs."""
+
+Ending = Literal["paused", "stopped", "budget_exhausted", "interrupted", "completed"]
+"""A process has ended its work, and why; it is interrupted by an error."""
+
+Kind = Begin | Step | Ending | Literal["configuration_started", "pause_requested", "stop_requested"]
+"""Kinds of events; the last ones stand in folders of earlier versions."""
+
+
+class Event(Record, frozen=True, kw_only=True):
+    """A change of state."""
+
+    event: Kind
+    time: float  # seconds since 1970, UTC
+    worker: str  # host and process
+    trial: int | None = None  # its number, from 0; `values` are its own, by field of the space
+    configuration: str | None = None  # its hash
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
+    seed: int | None = None
+    log: str | None = None  # of a run, relative to the folder of the sweep
+    message: str | None = None
+    data: dict[str, float | None] = msgspec.field(default_factory=dict)  # `measure`, or the budget
+
+
+_decoder = msgspec.json.Decoder(Event)
+
+Run = tuple[str, int]
+"""A configuration's hash and a seed."""
+
+
+@dataclass
+class State:
+    """What the events so far come to."""
+
+    trials: list[tuple[dict[str, Any], str]] = field(default_factory=list)  # and configurations
+    completed: dict[Run, Event] = field(default_factory=dict)  # last figures of what is over
+    failed: dict[Run, str] = field(default_factory=dict)  # why; until a session tries them again
+    logs: dict[Run, str] = field(default_factory=dict)  # of what was begun, in the sweep's folder
+    budget: dict[str, float] = field(default_factory=dict)  # of the session that began last
+    ended: str | None = "not begun"  # why the last session did; None while one goes on
+    seconds: float = 0.0  # of wall time of all sessions
+    _latest: dict[str, float] = field(default_factory=dict)  # last event of each open session
+
+    @property
+    def configurations(self) -> dict[str, dict[str, Any]]:
+        """Values of each configuration, by hash, in the order of their first trials."""
+        found: dict[str, dict[str, Any]] = {}
+        for values, configuration in self.trials:
+            found.setdefault(configuration, values)
+        return found
+
+    def history(self, seeds: Sequence[int]) -> list[Trial]:
+        """Returns every trial with its mean fitness over the seeds."""
+        made = []
+        for values, configuration in self.trials:
+            runs = [self.completed.get((configuration, seed)) for seed in seeds]
+            known = [f for run in runs if run and (f := run.data.get("fitness")) is not None]
+            made.append(
+                Trial(values, sum(known) / len(known) if len(known) == len(seeds) else None)
+            )
+        return made
+
+    def take(self, event: Event) -> None:
+        """Takes the next event into account."""
+        begins, ends = event.event in get_args(Begin), event.event in get_args(Ending)
+        since = event.time if begins else self._latest.pop(event.worker, None)
+        if since is not None:  # of each process at work, from event to event
+            self.seconds += max(0.0, event.time - since)
+            self._latest |= {} if ends else {event.worker: event.time}
+        run = (event.configuration or "", event.seed or 0)
+        if event.log is not None:
+            self.logs[run] = event.log
+        match event.event:
+            case "started" | "resumed":
+                self.budget = {k: v for k, v in event.data.items() if v is not None}
+                self.failed = {}
+                self.ended = None
+            case "proposed":
+                self.trials.append((event.values, run[0]))
+            case "run_completed":
+                self.completed[run] = event
+                self.failed.pop(run, None)
+            case "run_failed":
+                self.failed[run] = event.message or ""
+            case kind if ends:
+                self.ended = "budget" if kind == "budget_exhausted" else kind
+
+
+class EventLog:
+    """The events of a sweep that were read or written so far, and their state; thread-safe.
+
+    Where there is a listener, it is told of each event that is written here, one at a time.
+    """
+
+    def __init__(self, folder: Path, on_event: Callable[[Event], object] | None = None) -> None:
+        self.path = folder / EVENTS
+        self.events: list[Event] = []
+        self.state = State()
+        self._on_event = on_event
+        self._reader = Reader(self.path, _decoder, what="journal of a sweep")
+        self._lock = threading.RLock()
+        self.refresh()
+
+    def refresh(self) -> list[Event]:
+        """Reads what was added, by whom ever, and returns it."""
+        with self._lock:
+            new = list(self._reader.follow()) if self.path.exists() else []
+            for event in new:
+                self.events.append(event)
+                self.state.take(event)
+            return new
+
+    @contextlib.contextmanager
+    def claimed(self) -> Generator[None]:
+        """Lets this process alone write; LogBusyError where another one does."""
+        self.path.touch()
+        with Writer.claim(self.path) as self._writer:
+            self.refresh()
+            self._writer.cut(self._reader.length)
+            yield
+
+    def append(self, event: Kind, **fields: Any) -> None:
+        """Writes an event; it has left this process when this returns."""
+        worker = f"{socket.gethostname()}:{os.getpid()}"
+        with self._lock:
+            self._writer.append(Event(event=event, time=time.time(), worker=worker, **fields))
+            for each in self.refresh():
+                if self._on_event is not None:
+                    self._on_event(each)
+
+
+def request(folder: Path, wish: Wish) -> None:
+    """Asks the process that works on a sweep to pause or to stop."""
+    if not is_sweep(folder):
+        raise LogError(f"{folder}: not the folder of a sweep: it holds no {DESIGN}")
+    stop(folder / EVENTS, wish)

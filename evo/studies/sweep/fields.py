@@ -1,0 +1,137 @@
+"""The fields of a configuration by name, and the header that their values make."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from evo.logs.records import Header, Limits, Model
+from evo.models.registry import find_model
+from evo.policies import PolicyClass, find_policy
+from evo.policies.rewards import find_reward
+from evo.runs.configuration import at_least, identity, make_header
+from evo.tasks.task import Task, load_task
+
+Values = Mapping[str, Any]
+"""Values of fields by name."""
+
+GENERATIONS, ARMS, ROUNDS = 8, 10, 64  # where nothing says otherwise, as in the verbs
+
+POOL = {"policy": Any, "arms": int, "rounds": int, "reward": str}
+"""What makes an allocation of a configuration: see `evo.allocate_live`, whose defaults hold."""
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+@functools.cache
+def known_fields() -> dict[str, bool]:
+    """Returns every field that can be swept, and whether it takes whole numbers.
+
+    `task`, `generations` and the arguments of `make_header` but the seed and the protocol;
+    `sampling.temperature` and so on mean the same as `temperature`; `limits.seconds` and
+    `model.extra_body` reach into an evaluation's limits and into the model. Where there is a
+    `policy`, a name or {"name": ..., and its parameters}, it spends `rounds` over `arms`.
+    """
+    types = {
+        n: p.annotation for n, p in inspect.signature(make_header, eval_str=True).parameters.items()
+    }
+    for name in ("seed", "limits", "protocol", "condition"):
+        del types[name]
+    types |= {f"sampling.{name}": types[name] for name in ("temperature", "top_p", "max_tokens")}
+    types |= {f"limits.{field.name}": field.type for field in msgspec.structs.fields(Limits)}
+    types |= {"generations": int, "model.extra_body": dict, **POOL}
+    return {name: type_ is int or int in get_args(type_) for name, type_ in sorted(types.items())}
+
+
+def canonical(name: str) -> str:
+    """Returns the one name of a field that has two."""
+    return name.removeprefix("sampling.")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What one set of values comes to.
+
+    `run` is the hash of what identifies its runs but the seed: configurations that differ in T
+    alone share it, and by the prefix property their logs.
+    """
+
+    header: Header  # of its runs, with seed 0
+    generations: int  # T; of an allocation its rounds
+    run: str
+    id: str  # hash of all
+    pool: Mapping[str, Any] = field(default_factory=dict)  # of an allocation: the fields of POOL
+
+    def arms(self, seed: int) -> list[Header]:
+        """Returns the runs of an allocation: seeds that no other one of as many arms has."""
+        count = self.pool["arms"]
+        return [msgspec.structs.replace(self.header, seed=seed * count + k) for k in range(count)]
+
+    def find_policy(self) -> PolicyClass:
+        """Returns the policy of an allocation."""
+        named = self.pool["policy"]
+        parameters = dict(named) if isinstance(named, Mapping) else {"name": named}
+        return find_policy(parameters.pop("name", ""), **parameters)
+
+
+def configuration_of(
+    header: Header, generations: int, pool: Mapping[str, Any] | None = None
+) -> Configuration:
+    """Returns the configuration of a header and T, or of an allocation."""
+    # Without the number of the schema, so that folders of earlier versions go on.
+    run = short_hash(msgspec.structs.replace(identity(header), schema=1))
+    if not pool:
+        return Configuration(header, generations, run, short_hash([run, generations]))
+    made = Configuration(header, generations, run, short_hash([run, pool]), pool)
+    made.find_policy()  # raises where there is none
+    if pool["reward"] is not None:
+        find_reward(pool["reward"])
+    return made
+
+
+def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
+    """Returns the configuration of some values; `task` is one of `tasks`, or is loaded."""
+    plain = {canonical(name): value for name, value in values.items()}
+    task = tasks.get(str(plain["task"])) or load_task(plain["task"])
+    pool = {name: plain.pop(name) for name in POOL if name in plain}
+    if pool.get("policy") is None:
+        if pool.keys() - {"policy"}:
+            raise ValueError(f"{', '.join(pool)}: an allocation's, which needs a policy")
+    else:
+        if "generations" in plain:
+            raise ValueError("generations: an allocation has rounds; leave it out beside a policy")
+        pool = {**pool, "reward": pool.get("reward")}
+        pool |= {
+            n: at_least(n, pool.get(n, most), 1) for n, most in (("arms", ARMS), ("rounds", ROUNDS))
+        }
+        plain["generations"] = pool["rounds"]
+    generations = at_least("generations (T)", plain.pop("generations", GENERATIONS), 1)
+    model = plain.pop("model", "offline")
+    known = msgspec.convert(model, Model) if isinstance(model, Mapping) else find_model(model)
+    known = _replaced(known, "model.", plain)
+    limits = _replaced(task.limits, "limits.", plain)
+    rest = {name: value for name, value in plain.items() if name != "task" and "." not in name}
+    header = make_header(task, model=known, limits=limits, **rest)
+    return configuration_of(header, generations, pool if pool.get("policy") else None)
+
+
+def _replaced(struct: R, prefix: str, values: Values) -> R:
+    """Returns a struct with the fields that the values name, types checked."""
+    changed = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+    if not changed:
+        return struct
+    try:
+        return msgspec.convert({**msgspec.structs.asdict(struct), **changed}, type(struct))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{prefix}{next(iter(changed))}: {error}") from None
+
+
+def short_hash(value: Any) -> str:
+    """Returns twelve hex digits of the SHA-256 of plain values."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:12]

@@ -1,0 +1,153 @@
+"""How a sweep stands, from its files alone."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evo.logs.cost import Cost, cost_of_calls
+from evo.logs.log import Log
+from evo.runs.handle import read_begun
+from evo.studies.allocation.journal import ALLOCATION
+from evo.studies.sweep.design import RUNS, read_design
+from evo.studies.sweep.events import EventLog
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep stands.
+
+    `ended` says why the last session did: completed, stopped, paused, budget, interrupted (by an
+    error); running: it goes on, or was killed; not begun: nothing has.
+    """
+
+    total: int  # runs in all; of trials not proposed yet, as many as there may be
+    completed: int
+    failed: int  # runs that cannot be made; going on tries them again
+    cancelled: int  # runs left out because the sweep was stopped
+    pending: int  # runs still to be made
+    prompt_tokens: float | None  # of all calls in the logs; None: unknown, as the next
+    completion_tokens: float | None
+    ended: str
+    folder: Path
+
+    def __str__(self) -> str:
+        """Render as one line."""
+        tokens = [self.prompt_tokens, self.completion_tokens]
+        shown = " + ".join("unknown" if each is None else f"{each:,.0f}" for each in tokens)
+        return (
+            f"{self.ended}: {self.completed} of {self.total} runs completed, {self.failed} failed, "
+            f"{self.cancelled} cancelled, {self.pending} pending; {shown} tokens; {self.folder}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep:
+    """A sweep; also its path, for `os.fspath`."""
+
+    folder: Path  # of sweep.json, events.jsonl and the logs
+
+    @property
+    def summary(self) -> Summary:
+        """How it stands now."""
+        return summarise(self.folder)
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.summary}>"
+
+
+def summarise(folder: Path) -> Summary:
+    """Returns how a sweep stands, from its files alone."""
+    design, state = read_design(folder), EventLog(folder).state
+    left = max(0, design.build_strategy().planned - len(state.trials))
+    total = (len(state.configurations) + left) * len(design.seeds)
+    open_ = total - len(state.completed) - len(state.failed)
+    stopped = state.ended == "stopped"
+    paths = sorted((folder / RUNS).rglob("*.jsonl"))
+    logs = [read_begun(path) for path in paths if path.name != ALLOCATION]
+    cost = sum((cost_of_log(log) for log in logs if log is not None), Cost())
+    return Summary(
+        total=total,
+        completed=len(state.completed),
+        failed=len(state.failed),
+        cancelled=open_ if stopped else 0,
+        pending=0 if stopped else open_,
+        prompt_tokens=cost.prompt_tokens,
+        completion_tokens=cost.completion_tokens,
+        ended=state.ended or "running",
+        folder=folder,
+    )
+
+
+def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
+    """Returns each configuration's hash, values and the values of its runs so far, the best first.
+
+    A run's value is its best fitness, minus infinity where there is none. Configurations go by
+    their mean over all seeds, then by the median: those with runs to come stand behind.
+    """
+    seeds, state = len(read_design(folder).seeds), EventLog(folder).state
+    runs: dict[str, list[float]] = {hash_: [] for hash_ in state.configurations}
+    for (hash_, _), run in state.completed.items():
+        fitness = run.data.get("fitness")
+        runs[hash_].append(float("-inf") if fitness is None else fitness)
+
+    def rank(hash_: str) -> tuple[bool, float, float]:
+        found = runs[hash_] or [float("-inf")]
+        return len(runs[hash_]) < seeds, -sum(found) / len(found), -statistics.median(found)
+
+    return [(hash_, state.configurations[hash_], runs[hash_]) for hash_ in sorted(runs, key=rank)]
+
+
+def measure(log: Log, generations: int) -> dict[str, float | None]:
+    """Returns the figures of the first T generations of a run, whatever else the log holds.
+
+    None where unknown; the seconds are wall time.
+    """
+    part, cost = log.generations[:generations], cost_of_log(log, generations)
+    known = [each.seconds for each in part if each.seconds is not None]
+    outcomes = [each for each in log.outcomes if each.generation <= generations]
+    return {
+        "fitness": part[-1].best_fitness if part else None,
+        "initial_fitness": log.initial.evaluation.fitness if log.initial else None,
+        "n_calls": float(cost.calls),
+        "n_ok": float(sum(each.evaluation.status == "ok" for each in outcomes)),
+        **{
+            name: getattr(cost, name)
+            for name in ("prompt_tokens", "completion_tokens", "flops", "dollars")
+        },
+        "seconds": sum(known) if len(known) == len(part) else None,
+    }
+
+
+def measure_pool(arms: Sequence[Log]) -> dict[str, float | None]:
+    """Returns the same of an allocation: the best fitness of its arms, and sums of all else."""
+    parts = [measure(log, len(log.generations)) for log in arms if log.generations]
+
+    def total(name: str) -> float | None:
+        known = [value for part in parts if (value := part[name]) is not None]
+        if name.endswith("fitness"):
+            return max(known, default=None)
+        return sum(known) if len(known) == len(parts) else None
+
+    return {name: total(name) for name in parts[0]}
+
+
+def cost_of_pool(data: Mapping[str, float | None]) -> dict[str, float]:
+    """Returns what an allocation cost by unit, of its figures; NaN where unknown."""
+    known = {name: math.nan if value is None else value for name, value in data.items()}
+    tokens = known["prompt_tokens"] + known["completion_tokens"]
+    rest = {unit: known[unit] for unit in ("flops", "dollars")}
+    return {"calls": known["n_calls"], "tokens": tokens, **rest, "seconds": 0.0}
+
+
+def cost_of_log(log: Log, generations: int | None = None) -> Cost:
+    """Returns what the calls of a log's first so many generations cost; None: of all."""
+    chosen = [each for each in log.calls if generations is None or each.generation <= generations]
+    return cost_of_calls(chosen, log.header)

@@ -1,0 +1,364 @@
+"""What a task's folder says, and what of it becomes part of the task: logs are passed on.
+
+Settings are task.toml's, other tools' config.yaml's, and the evaluator's own functions. Nothing
+outside the folder is read. Without a list `files` in task.toml, files of known kinds are embedded;
+logs, hidden files and whatever looks like a key never are.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import gzip
+import os
+import re
+import tomllib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from evo.logs.records import Evolves, Isolation, Limits
+from evo.plugins import meant
+
+Picture = Literal["", "circles", "points", "triangle"]
+_SECTIONS = ("prompt", "evaluator")
+_NEEDED = {"separate": "score(value) -> dict", "shared": "evaluate(program_path) -> dict"}
+_LONG = 1e18  # seconds: no time limit at all
+FILE_CAP = 1 << 20  # bytes of one embedded file
+_SHOWN = 20  # of what is left out
+TOTAL_CAP = 8 << 20  # bytes of all embedded files
+KINDS = (
+    ".bin .c .cfg .cpp .csv .dat .h .ini .ipynb .j2 .jl .json .jsonl .mat .md .npy .npz .parquet "
+    ".pickle .pkl .py .pyi .r .rs .rst .sh .sql .tex .toml .tsv .txt .xml .yaml .yml"
+)
+"""Endings of files that programs and evaluators are known to need."""
+_IGNORED_FOLDERS = frozenset({"__pycache__", "node_modules", "openevolve_output", "checkpoints"})
+_UNREMARKABLE = frozenset({".DS_Store", ".gitattributes", ".gitignore", ".gitkeep"})
+_OWN = frozenset({"sweep.json", "selection.json"})  # beside the logs of a sweep
+_LOG = b'{"crc":"'  # how every line of a log and of a journal begins
+_KEY_NAMES = ("*.env", "*.key", "*.pem", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "*credential*",
+              "*secret*", "*password*", "*api_key*", "*apikey*", "*.netrc", "dotenv*",
+              "keys.[jty]*")  # fmt: skip
+_NAMED = (
+    r"""(?:api[_-]?key|secret|passw(?:or)?d|credential|(?:private|access|auth)[_-]?key"""
+    r"""|(?:auth|access|bearer|refresh)[_-]?token|\btoken)["']?\s*[:=]\s*"""
+)
+_PLACEHOLDER = (
+    r"""(?!["']?(?:[$<{*]|none\b|null\b|true\b|false\b|your|xxx|changeme|dummy|empty\b|os\.))"""
+)
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk)-[\w-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_\w{20,}|\bhf_\w{20,}"
+    r"|\bxox[a-z]-[\w-]{10,}|\bAIza[\w-]{30,}|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"|\bgithub_pat_\w{20,}|\beyJ[\w-]{10,200}\.eyJ[\w-]{10}|://[^\s:/@]{1,80}:[^\s:/@]{1,80}@"
+    rf"|{_NAMED}{_PLACEHOLDER}\\?[\"'][^\"'\s]{{8,}}[\"']",
+    re.IGNORECASE,
+)
+_UNQUOTED = re.compile(rf"{_NAMED}(?=[A-Za-z/+_.-]*\d)[\w/+.-]{{16,}}", re.IGNORECASE)
+_CODE = frozenset({".py", ".pyi", ".c", ".cpp", ".h", ".jl", ".r", ".rs"})  # names, not values
+_SETTING = re.compile(rf"{_NAMED}{_PLACEHOLDER}[\"']?[^\s\"'#,}}]{{4,}}", re.IGNORECASE)
+_SETTINGS = frozenset({".cfg", ".ini", ".json", ".toml", ".yaml", ".yml"})
+
+
+class TaskError(ValueError):
+    """A task cannot be loaded; the message says what was expected and where."""
+
+
+class Wording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task told otherwise: what evolves and how it is judged stay the same."""
+
+    statement: str
+    program: str | None = None
+
+
+class TaskConfig(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """The keys of task.toml, all optional.
+
+    Attributes:
+        name: Name of the task; the folder's name if missing.
+        aliases: Other names of a shipped task.
+        title: A few words for tables.
+        statement: What the prompt says the program is for.
+        entry: Function names tried in order.
+        evolves: `python` or `text`.
+        isolation: `separate` or `shared`; if missing, by the function that the evaluator defines.
+        picture: How a construction is drawn.
+        program: File of the initial program.
+        evaluator: File of the evaluator.
+        instances: File of the data set; see `evo.runs.instances`.
+        files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
+            files of the folder of known kinds.
+        harness: File that is run after the program and may define the entry (with instances).
+        scale: `unit` if fitness lies between 0 and 1, so that policies may take it as it is.
+        private: Metrics that no prompt, policy or search may see.
+        score: `critic` if a model scores the replies on instances; there is no evaluator then.
+        critic: Name of that model, unless a run names another.
+        rubric: What it is asked to look at.
+        references: Fitness of textbook rules and of the best known, by name, for pictures.
+        wordings: Other statements, and programs, by name; `load_task("task:name")` loads one.
+        limits: Limits of an evaluation.
+    """
+
+    name: str | None = None
+    aliases: tuple[str, ...] = ()
+    title: str = ""
+    statement: str | None = None
+    entry: tuple[str, ...] = ()
+    evolves: Evolves | None = None
+    isolation: Isolation | None = None
+    picture: Picture = ""
+    program: str | None = None
+    evaluator: str | None = None
+    instances: str | None = None
+    files: tuple[str, ...] | None = None
+    harness: str | None = None
+    scale: Literal["unit"] | None = None
+    private: tuple[str, ...] = ()
+    score: Literal["evaluator", "critic"] = "evaluator"
+    critic: str = ""
+    rubric: str = ""
+    references: dict[str, float] = {}
+    wordings: dict[str, Wording] = {}
+    limits: Limits = Limits()
+
+
+def read_config(folder: Path) -> TaskConfig:
+    """Reads task.toml; another tool's config.yaml fills in a statement and a time limit."""
+    path = folder / "task.toml"
+    raw = _parse(folder, path, "TOML", tomllib.loads)
+    limits = raw["limits"] if isinstance(raw.get("limits"), dict) else {}
+    for prefix, table, names in (
+        ("", raw, TaskConfig.__struct_fields__),
+        ("limits.", limits, Limits.__struct_fields__),
+    ):
+        for key in (key for key in table if key not in names):
+            hint = meant(key, names, prefix)
+            allowed = ", ".join(prefix + name for name in names)
+            raise TaskError(f"{path}: unknown key {prefix + key!r}{hint} (allowed: {allowed})")
+    try:
+        config = msgspec.convert(raw, TaskConfig)
+    except (msgspec.ValidationError, ValueError, OverflowError) as error:
+        choices = (
+            f"(evolves: {' or '.join(get_args(Evolves))}; isolation: "
+            f"{' or '.join(get_args(Isolation))}; picture: {', '.join(get_args(Picture)[1:])})"
+        )
+        raise TaskError(f"{path}: {error} {choices}") from None
+    statement, seconds = _foreign(folder)
+    if seconds is not None and "seconds" not in limits:
+        config = replace(config, limits=replace(config.limits, seconds=seconds))
+    return replace(config, statement=config.statement or statement)
+
+
+def _foreign(folder: Path) -> tuple[str | None, float | None]:
+    """The system message and the evaluator's time limit of an OpenEvolve config.yaml."""
+    paths = sorted(folder.glob("config*.y*ml"), key=lambda path: (path.stem != "config", path.name))
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        return None, None
+    import yaml
+
+    raw = _parse(folder, path, "YAML", yaml.safe_load, yaml.YAMLError)
+    prompt, judge = (raw[key] if isinstance(raw.get(key), dict) else {} for key in _SECTIONS)
+    told = [prompt.get("system_message"), raw.get("system_message")]
+    statement = next((text for text in told if isinstance(text, str) and text), None)
+    seconds = judge.get("timeout")
+    known = isinstance(seconds, int | float) and seconds is not True and 0 < seconds < _LONG
+    return statement, float(seconds) if known else None
+
+
+def isolation_of(path: Path, source: str, config: TaskConfig) -> Isolation:
+    """Decides by the functions that the evaluator has."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # nested too deep
+        raise TaskError(f"{path}: the evaluator is not valid Python: {error}") from None
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.alias():
+                names.add(node.asname or node.name)
+            case ast.Name(ctx=ast.Store()):
+                names.add(node.id)
+            case ast.FunctionDef(name="main") | ast.AsyncFunctionDef(name="main"):
+                writes = writes_results([argument.arg for argument in node.args.args])
+                names.add("evaluate" if writes else "main")
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.add(node.name)
+    wanted: list[Isolation] = ["separate", "shared"] if config.entry else ["shared", "separate"]
+    if config.isolation is not None:
+        wanted = [config.isolation]
+    for isolation in wanted:
+        if _NEEDED[isolation].partition("(")[0] in names:
+            return isolation
+    expected = " or ".join(_NEEDED[isolation] for isolation in wanted)
+    raise TaskError(
+        f"{path}: expected a function {expected}, found {', '.join(sorted(names)) or 'no function'}"
+    )
+
+
+def writes_results(parameters: Sequence[str]) -> bool:
+    """Whether an evaluator's function is given a place to write its results to."""
+    return len(parameters) >= 2 and parameters[1].startswith(("result", "output", "save"))
+
+
+def inside(folder: Path, path: Path) -> Path:
+    """The path, if neither it nor a link in it leads out of the folder."""
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, no name of a file
+        raise TaskError(f"{path}: expected a file of the task's folder: {error}") from None
+    if not real.is_relative_to(folder.resolve()):
+        raise TaskError(
+            f"{path}: expected a file of the task's folder, but it leads to {str(real)!r}, which "
+            "is outside and is not read; copy it into the folder"
+        )
+    return path
+
+
+def _parse(
+    folder: Path, path: Path, what: str, parse: Callable[[str], Any], *wrong: type[Exception]
+) -> dict[str, Any]:
+    """The content of a file of settings, empty if there is none."""
+    if not inside(folder, path).exists():
+        return {}
+    if not path.is_file() or (size := path.stat().st_size) > FILE_CAP:
+        got = f"{size:,} bytes" if path.is_file() else "something else"
+        raise TaskError(f"{path}: expected a file of at most {FILE_CAP:,} bytes, got {got}")
+    expected: tuple[type[Exception], ...] = (ValueError, RecursionError, OSError, *wrong)
+    try:
+        content = parse(path.read_text(encoding="utf-8"))
+    except expected as error:
+        raise TaskError(f"{path}: not readable as {what}: {error}") from None
+    return content if isinstance(content, dict) else {}
+
+
+def relative(folder: Path, path: Path) -> str:
+    """The path within the folder; a file from elsewhere goes by its name."""
+    try:
+        return path.resolve().relative_to(folder.resolve()).as_posix()
+    except ValueError:
+        return PurePosixPath(path.name).as_posix()
+
+
+def read_folder(
+    folder: Path, required: Iterable[Path], declared: Sequence[str] | None
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Reads what a task embeds, by relative path, and says what is left out.
+
+    What is `required` (program, evaluator, data set) is embedded whatever it is, and so is a file
+    that is `declared`, even if it seems to hold a key; None: files of known kinds. Returns texts,
+    other files in base64, and the names of those that are too large.
+    """
+    found = {relative(folder, path): path for path in required}
+    needed = {*found, *(declared or ())}  # named one by one
+    left_out: list[str] = []
+    for path in _walk(folder) if declared is None else _declared(folder, declared):
+        name = path.relative_to(folder).as_posix()
+        if name in found or path.name in _UNREMARKABLE:
+            continue
+        known = declared is not None or path.suffix.lower() in KINDS.split()
+        if known or path.is_symlink():
+            inside(folder, path)
+        if reason := _reason_against(path, name, known):
+            left_out.append(f"{name if name.isprintable() else repr(name)} ({reason})")
+        else:
+            found[name] = path
+    files: dict[str, str] = {}
+    encoded: dict[str, str] = {}
+    omitted: list[str] = []
+    total = 0
+    for name, path in found.items():
+        size = path.stat().st_size
+        if size > FILE_CAP or total + size > TOTAL_CAP:
+            omitted.append(name)
+            most = f"a file may have {FILE_CAP:,} bytes, a task {TOTAL_CAP:,}"
+            left_out.append(f"{name} (too large: {most})")
+            continue
+        content = path.read_bytes()
+        if _holds_key(path, content):
+            if name not in needed:
+                left_out.append(f"{name} (seems to hold a key)")
+                continue
+            warnings.warn(
+                f"{path}: seems to hold a key, and becomes part of every log", stacklevel=4
+            )
+        try:
+            files[name] = content.decode("utf-8")
+        except UnicodeDecodeError:
+            encoded[name] = base64.b64encode(content).decode("ascii")
+        total += size
+    if left_out:
+        more = f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
+        warnings.warn(
+            f"{folder}: not embedded in the task: {', '.join(left_out[:_SHOWN])}{more}; a list "
+            "`files` in task.toml says what is",
+            stacklevel=4,
+        )
+    return dict(sorted(files.items())), dict(sorted(encoded.items())), omitted
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """The regular files of a folder, in order; links to folders are not followed."""
+    for root, folders, names in os.walk(folder):
+        kept = sorted(n for n in folders if n not in _IGNORED_FOLDERS and n[0] != ".")
+        for name in kept:
+            inside(folder, Path(root, name))
+        folders[:] = [name for name in kept if not Path(root, name, "pyvenv.cfg").exists()]
+        yield from (Path(root, name) for name in sorted(names) if Path(root, name).is_file())
+
+
+def _declared(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
+    for pattern in patterns:
+        if PurePosixPath(pattern).is_absolute() or ".." in PurePosixPath(pattern).parts:
+            raise TaskError(
+                f"{folder / 'task.toml'}: files: expected paths within the folder, got {pattern!r}"
+            )
+        try:
+            matches = [path for path in sorted(folder.glob(pattern)) if path.is_file()]
+        except (OSError, ValueError, IndexError) as error:
+            raise TaskError(f"{folder / 'task.toml'}: files: {pattern!r}: {error}") from None
+        if not matches:
+            raise TaskError(f"{folder / 'task.toml'}: files: nothing matches {pattern!r}")
+        yield from matches
+    if (folder / "task.toml").is_file():
+        yield folder / "task.toml"
+
+
+def _reason_against(path: Path, name: str, known: bool) -> str:
+    """Why a file is not embedded, by its name and its beginning; empty: it is."""
+    if path.name.startswith("."):
+        return "hidden"
+    if path.suffix != ".py" and any(fnmatch(path.name.lower(), each) for each in _KEY_NAMES):
+        return "its name is that of a key"
+    if path.name.endswith(".stop") or path.name in _OWN or _is_log(path):
+        return "a log, or beside one"
+    if not known:
+        return "of no known kind"
+    return "its name is not UTF-8" if any("\ud800" <= sign <= "\udfff" for sign in name) else ""
+
+
+def _is_log(path: Path) -> bool:
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        return False
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            return file.read(len(_LOG)) in (_LOG, b"")
+    except (OSError, EOFError):
+        return False
+
+
+def _holds_key(path: Path, content: bytes) -> bool:
+    """Whether a file seems to hold a key; of one that is no text only certain shapes are seen."""
+    kind = path.suffix.lower()
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return bool(_KEY.search(content.replace(b"\0", b"").decode("latin-1")))
+    found = _KEY.search(text) or (kind not in _CODE and _UNQUOTED.search(text))
+    return bool(found or (kind in _SETTINGS and _SETTING.search(text)))

@@ -1,0 +1,338 @@
+"""Tasks: a statement, an initial program and an evaluator, loaded from a folder or from a log."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evo.logs.caps import held
+from evo.logs.records import Isolation, Limits, TaskRecord
+from evo.plugins import meant, plugged_in
+from evo.tasks.folder import (
+    FILE_CAP,
+    TaskConfig,
+    TaskError,
+    inside,
+    isolation_of,
+    read_config,
+    read_folder,
+    relative,
+)
+
+SHIPPED = Path(__file__).with_name("shipped")
+PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
+PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
+_KEPT = ("entry", "picture", "private", "score", "critic", "rubric")  # as task.toml says
+EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
+
+
+class EvaluatorFailed(TaskError):  # noqa: N818 - said of the task's own file
+    """A task's evaluator fails on the initial program for a reason of its own."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is evolved and how it is judged.
+
+    Attributes:
+        record: Everything a log embeds of it.
+        limits: Default limits of an evaluation.
+        references: Fitness of textbook rules and of the best known, by name; a task that comes
+            from a log has none.
+    """
+
+    record: TaskRecord
+    limits: Limits
+    references: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+        return self.record.name
+
+    @property
+    def statement(self) -> str:
+        """What the prompt says the program is for."""
+        return self.record.statement
+
+    @property
+    def initial_program(self) -> str:
+        """Source text of generation 0."""
+        return self.record.files[self.record.program_file]
+
+    def __repr__(self) -> str:
+        record = self.record
+        return (
+            f"Task({record.name!r}, evolves {record.evolves}, isolation {record.isolation}, "
+            f"{len(record.files) + len(record.encoded)} files, hash {record.hash[:12]})"
+        )
+
+
+@functools.cache
+def shipped_tasks() -> Mapping[str, TaskConfig]:
+    """The configuration of every shipped task by name."""
+    folders = sorted(path.parent for path in SHIPPED.glob("*/task.toml"))
+    return {folder.name: read_config(folder) for folder in folders}
+
+
+def load_task(
+    task: str | os.PathLike[str] | Task | TaskRecord,
+    *,
+    program: str | os.PathLike[str] | None = None,
+    evaluator: str | os.PathLike[str] | None = None,
+    instances: int | slice | None = None,
+) -> Task:
+    """Loads a task.
+
+    Args:
+        task: Name or alias of a shipped task, a folder, or a task already loaded; followed by
+            `:` and a name, such as `tsp:renamed`, in one of its other wordings.
+        program: Initial program, where the folder keeps it under an unusual name; relative to
+            the folder or to the working directory.
+        evaluator: Evaluator, likewise.
+        instances: How many of its data set to keep, the first ones; or a slice, such as
+            `slice(40, None)` for those that a search on the first 40 has not seen; None: all.
+
+    Raises:
+        TaskError: No such task, a file or function is missing, or task.toml has a mistake.
+    """
+    if isinstance(task, Task):
+        return _with_instances(task, instances)
+    if isinstance(task, TaskRecord):
+        return _with_instances(Task(task, Limits()), instances)
+    folder, config = _find_config(task)
+    paths = _find_files(folder, config, program, evaluator)
+    files, encoded, omitted = read_folder(folder, paths.values(), config.files)
+    names = {key: relative(folder, path) for key, path in paths.items()}
+    for name in names.values():
+        if name not in files:
+            raise TaskError(f"{folder / name}: expected UTF-8 text below {FILE_CAP:,} bytes")
+    for key in names.keys() & {"program", "evaluator"}:  # Python refuses a mark inside a text
+        files[names[key]] = files[names[key]].removeprefix("\ufeff")
+    if not files[names["program"]].strip():
+        raise TaskError(f"{paths['program']}: the initial program is empty")
+    evolves = config.evolves or ("python" if names["program"].endswith(".py") else "text")
+    what = "program" if evolves == "python" else "text"
+    isolation: Isolation = "separate"
+    if "evaluator" in names:
+        isolation = isolation_of(paths["evaluator"], files[names["evaluator"]], config)
+    statement = f"Improve the {what} so that its evaluator gives it a higher score."
+    record = TaskRecord(
+        name=_plain_name(folder, config),
+        hash="",
+        files=files,
+        encoded=encoded,
+        program_file=names["program"],
+        evaluator_file=names.get("evaluator", ""),
+        statement=(config.statement or statement).strip(),
+        evolves=evolves,
+        isolation=isolation,
+        omitted=tuple(omitted),
+        instances_file=names.get("data set", ""),
+        harness_file=names.get("harness", ""),
+        **{key: getattr(config, key) for key in _KEPT},
+    )
+    _check_entry_and_instances(folder, record)
+    try:
+        record = msgspec.structs.replace(record, hash=hash_of(record))
+    except UnicodeEncodeError as error:
+        raise TaskError(f"{folder}: expected valid Unicode in every text: {error}") from None
+    loaded = Task(record, held(config.limits, str(folder)), config.references)
+    return _with_instances(loaded, instances)
+
+
+def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
+    """A task's folder and its configuration, in the wording that is asked for."""
+    where, _, told = os.fspath(task).rpartition(":")
+    if plain := not where or Path(task).is_dir():
+        where = os.fspath(task)
+    folder = _find_folder(where)
+    config = read_config(folder)
+    if plain:
+        return folder, config
+    if told not in config.wordings:
+        known = ", ".join(config.wordings) or "none"
+        raise TaskError(f"{folder / 'task.toml'}: no wording {told!r} (it has: {known})")
+    wording = config.wordings[told]
+    return folder, msgspec.structs.replace(
+        config,
+        name=f"{config.name or folder.resolve().name}-{told}",
+        statement=wording.statement,
+        program=wording.program or config.program,
+    )
+
+
+def _plain_name(folder: Path, config: TaskConfig) -> str:
+    name = config.name or folder.resolve().name
+    if "/" in name or "\\" in name or name.startswith(".") or not name.isprintable():
+        raise TaskError(
+            f"{folder / 'task.toml'}: key 'name': expected a plain name, since it begins the names "
+            f"of logs, got {name!r}"
+        )
+    return name
+
+
+def _find_files(
+    folder: Path,
+    config: TaskConfig,
+    program: str | os.PathLike[str] | None,
+    evaluator: str | os.PathLike[str] | None,
+) -> dict[str, Path]:
+    """Where program, evaluator and data set are; only the caller's own may be outside."""
+    scored = config.score == "critic"
+    wanted = {
+        "program": (program, config.program, PROGRAM_NAMES),
+        "evaluator": (evaluator, config.evaluator, () if scored else EVALUATOR_NAMES),
+        "data set": (None, config.instances, ()),
+        "harness": (None, config.harness, ()),
+    }
+    found = {}
+    for what, (given, configured, usual) in wanted.items():
+        if given is not None:
+            found[what] = _find_file(folder, what, [folder / given, Path(given).expanduser()])
+        elif configured is not None:
+            found[what] = _find_file(folder, what, [inside(folder, folder / configured)])
+        elif usual:
+            found[what] = inside(folder, _find_file(folder, what, [folder / n for n in usual]))
+    return found
+
+
+def _find_file(folder: Path, what: str, places: Sequence[Path]) -> Path:
+    """The first of the files that exists."""
+    for place in places:
+        if place.is_file():
+            return place
+    present = ", ".join(sorted(path.name for path in folder.iterdir())[:20]) or "nothing"
+    options = {"program": "--program FILE", "evaluator": "--evaluator FILE"}
+    raise TaskError(
+        f"{folder}: no {'initial program' if what == 'program' else what}: expected "
+        f"{' or '.join(map(str, places))}; the folder holds {present}; "
+        f"{options.get(what, 'a key of task.toml')} names another file"
+    )
+
+
+def _check_entry_and_instances(folder: Path, record: TaskRecord) -> None:
+    def refuse(when: object, words: str) -> None:
+        if when:
+            raise TaskError(f"{folder / 'task.toml'}: {words}")
+
+    critic, separate = record.score == "critic", record.isolation == "separate"
+    refuse(
+        separate and record.evolves == "python" and not record.entry,
+        "expected a key `entry` that names the function of the program to call, for instance "
+        "entry = ['solve']; the evaluator's score(value) is given what it returns",
+    )
+    scored = record.critic or record.rubric
+    refuse(scored and not critic, 'critic, rubric: these need score = "critic"')
+    refuse(
+        critic and (not record.asks_model or record.evaluator_file),
+        'score = "critic" is for a text that evolves on a data set, instances = "FILE", without '
+        "an evaluator",
+    )
+    refuse(
+        record.instances_file and not separate,
+        "instances need a function score(value, instance), and no isolation 'shared'",
+    )
+    refuse(record.harness_file and record.asks_model, "a harness is for programs, a text evolves")
+    refuse(record.harness_file and not record.instances_file, "a harness needs a key 'instances'")
+    if record.instances_file and all(each.get("check") for each in read_instances(record)):
+        raise TaskError(f"{record.instances_file}: all instances are for checking, none to try")
+
+
+def _with_instances(task: Task, wanted: int | slice | None) -> Task:
+    """The task with some instances of its data set alone."""
+    if wanted is None:
+        return task
+    record = task.record
+    if not record.instances_file:
+        raise TaskError(f"{record.name}: instances: this task has no data set, got {wanted!r}")
+    have = len(read_instances(record))
+    if not isinstance(wanted, slice):
+        if not 1 <= wanted <= have:
+            raise TaskError(f"{record.name}: instances: expected 1 to {have}, got {wanted!r}")
+        wanted = slice(wanted)
+    lines = [*filter(str.strip, record.files[record.instances_file].split("\n"))][wanted]
+    if not lines:
+        raise TaskError(f"{record.name}: instances: none of its {have} are within {wanted!r}")
+    kept = "".join(f"{line}\n" for line in lines)
+    files = {**record.files, record.instances_file: kept}
+    record = msgspec.structs.replace(record, files=files)
+    return replace(task, record=msgspec.structs.replace(record, hash=hash_of(record)))
+
+
+def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
+    """A task's data set: JSON objects, each with an `id` of its own, a text.
+
+    An instance has a `prompt`, what the model is asked, if a text evolves; else an `input`, what
+    the program's function is given. All else is for the evaluator.
+    """
+    asks = task.asks_model
+    needed = "prompt" if asks else "input"
+    found: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(task.files[task.instances_file].split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{task.instances_file}:{number}"
+        try:
+            instance = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise TaskError(f"{where}: not JSON: {error}") from None
+        sound = isinstance(instance, dict) and needed in instance
+        if not sound or (asks and not isinstance(instance[needed], str)):
+            what = "a text" if asks else "any value"
+            raise TaskError(
+                f"{where}: expected an object with a key {needed!r}, {what}, got {line[:80]}"
+            )
+        name = instance.setdefault("id", str(len(found) + 1))
+        if not isinstance(name, str) or name in found:
+            raise TaskError(f"{where}: expected an id of its own, a text, got {name!r}")
+        found[name] = instance
+    if not found:
+        raise TaskError(f"{task.instances_file}: expected at least one instance, a line each")
+    return list(found.values())
+
+
+def calls_of_evaluation(task: TaskRecord) -> int:
+    """How many calls an evaluation makes: one an instance, but those for checking."""
+    if not task.asks_model:
+        return 0
+    return sum(not each.get("check") for each in read_instances(task))
+
+
+def checks_of(task: TaskRecord) -> int:
+    """How many instances a text is checked on at the end."""
+    return len(read_instances(task)) - calls_of_evaluation(task) if task.asks_model else 0
+
+
+def hash_of(record: TaskRecord) -> str:
+    """SHA-256 (hex) over everything in the record but its hash."""
+    content = msgspec.json.encode(msgspec.structs.replace(record, hash=""), order="sorted")
+    return hashlib.sha256(content).hexdigest()
+
+
+def _find_folder(task: str | os.PathLike[str]) -> Path:
+    text, shipped = os.fspath(task), shipped_tasks()
+    names = {each: name for name, config in shipped.items() for each in (name, *config.aliases)}
+    if text in names:
+        return SHIPPED / names[text]
+    if text in (others := plugged_in("evo.tasks")):
+        return Path(others[text])
+    folder = Path(text).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists():
+        raise TaskError(f"{text}: expected a task's folder, got a file; give the folder it is in")
+    hint = meant(text, names)
+    known = ", ".join(
+        f"{name} ({', '.join(config.aliases)})" if config.aliases else name
+        for name, config in shipped.items()
+    )
+    raise TaskError(f"unknown task {text!r}: expected a folder or one of {known}{hint}")

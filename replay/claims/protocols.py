@@ -1,0 +1,222 @@
+"""What the runs of a protocol say: its measures by run, and its claims judged.
+
+A protocol (`evo.studies.protocol`) states conditions, measures, margins and claims before its
+first call. Only complete runs count. A claim that two conditions differ is supported if exchanging
+runs among them hardly ever does as well (two-sided, Holm over the confirmatory claims), refuted if
+the interval of the difference lies within the margin, and undetermined otherwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evo.logs.log import Log
+from evo.studies.protocol import Claim, Protocol, load_protocol, logs_of
+from evo.tasks.task import load_task
+from replay.claims.judging import judge
+from replay.claims.paper import holm
+from replay.statistics.intervals import FloatArray, interval
+
+Stated = Protocol | str | os.PathLike[str]
+"""A protocol, its file, or the name of a shipped one."""
+
+ALPHA = 0.05
+RESAMPLES = 2000
+MEASURES = ("final_fitness", "check_fitness", "reach", "improving", "improves", "works")
+_RUN = (
+    *("condition", "run", "seed", "root", "copy", "task", "model", "children", "generation"),
+    *("calls", "ok"),
+)
+
+
+def protocol_runs(
+    protocol: Stated, folder: str | os.PathLike[str] | None = None, *, reach: float | None = None
+) -> pd.DataFrame:
+    """Returns the complete runs of a protocol with its measures.
+
+    Args:
+        protocol: A protocol, its file, or the name of a shipped one.
+        folder: Where its logs are; None: `logs/local/NAME`.
+        reach: Fitness that the measure `reach` asks for; None: of the textbook rule, the first of
+            the task's `references`.
+
+    Returns:
+        One row a run: condition, run, seed, root and copy (of a fork, else the run itself and -1),
+        task, model, children (N), generation (T), calls (that it paid for, as in all below), ok
+        (share), final_fitness, check_fitness (of the final program; NaN where the task checks
+        nothing), reach (1 or 0), improving (generations that replaced the parent, per call),
+        improves (1 if any did, else 0), works (1 if any child was ok, else 0).
+
+    Raises:
+        ProtocolError: There is no such protocol.
+    """
+    protocol = loaded(protocol)
+    wanted = dict.fromkeys(protocol.tasks, reach)
+    if reach is None:
+        wanted = {task: next(iter(load_task(task).references.values()), None) for task in wanted}
+    logs = logs_of(protocol, folder)
+    rows = [
+        {"condition": condition.name, **_measured(log, wanted[log.header.task.name])}
+        for condition in protocol.conditions
+        for log in logs[condition.name]
+        if len(log.generations) >= condition.generations
+    ]
+    return pd.DataFrame(rows, columns=[*_RUN, *MEASURES])
+
+
+def protocol_claims(
+    protocol: Stated, folder: str | os.PathLike[str] | None = None, **settings: Any
+) -> pd.DataFrame:
+    """Returns a protocol's claims, judged on its complete runs.
+
+    Args:
+        protocol: A protocol, its file, or the name of a shipped one.
+        folder: Where its logs are; None: `logs/local/NAME`.
+        **settings: See `protocol_runs`.
+
+    Returns:
+        One row a claim: claim, text, kind, measure, a, b, n_a, n_b (complete runs), planned_a,
+        planned_b, effect (a less b), low, high, interval (what it is called), margin, null, p
+        (two-sided), detectable (effect found in four of five repetitions), runs_needed (further
+        ones for a verdict if the effect stays; both before Holm's correction), why (nothing can be
+        said), p_holm (over the confirmatory ones), verdict.
+    """
+    protocol = loaded(protocol)
+    runs = protocol_runs(protocol, folder, **settings)
+    planned = {each.name: each.runs for each in protocol.conditions}
+    table = pd.DataFrame([_judged(claim, runs, planned) for claim in protocol.claims])
+    stated = table["kind"] == "confirmatory"
+    table["p_holm"] = holm(table["p"].where(stated).to_numpy(dtype=float))
+    within = (table["low"] > -table["margin"]) & (table["high"] < table["margin"])
+    apart = (table["p_holm"] < ALPHA) & table["low"].notna()
+    verdict = np.where(apart, "supported", np.where(within, "refuted", ""))
+    table["verdict"] = np.where(verdict == "", "undetermined", verdict)
+    table.loc[verdict != "", "runs_needed"] = 0.0
+    table.loc[~stated, "verdict"] = "descriptive"
+    return table
+
+
+def best_of(
+    protocol: Stated,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    most: int = 24,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Returns what the best of n rewrites of the initial program is worth, for n = 1 ... `most`.
+
+    Children of the first generation of every run that was begun are rewrites of the same program;
+    the expected best of n of them follows from their order statistics. A child that failed is
+    worth the initial program.
+
+    Args:
+        protocol: A protocol, its file, or the name of a shipped one.
+        folder: Where its logs are; None: `logs/local/NAME`.
+        most: Largest n.
+        seed: Of the bootstrap over whole runs.
+
+    Returns:
+        Columns n, value, low, high (2.5 % and 97.5 % of 2,000 resamples of whole runs, a range
+        whose coverage was not measured; NaN below five runs), children, runs.
+    """
+    logs = itertools.chain.from_iterable(logs_of(loaded(protocol), folder).values())
+    drawn = [found for found in map(_rewrites, logs) if len(found)]
+    pooled = np.concatenate([*drawn, np.empty(0)])
+    sizes = np.arange(1, min(most, len(pooled)) + 1)
+    low = high = np.full(len(sizes), math.nan)
+    if len(drawn) >= 5:
+        rng = np.random.default_rng([seed, 9])
+        picks = rng.integers(len(drawn), size=(RESAMPLES, len(drawn)))
+        again = [_expected_best(np.concatenate([drawn[k] for k in row]), sizes) for row in picks]
+        low, high = np.quantile(again, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
+    found = {"n": sizes, "value": _expected_best(pooled, sizes), "low": low, "high": high}
+    return pd.DataFrame({**found, "children": len(pooled), "runs": len(drawn)})
+
+
+def loaded(protocol: Stated) -> Protocol:
+    """Returns a protocol, read if need be."""
+    return protocol if isinstance(protocol, Protocol) else load_protocol(protocol)
+
+
+def _measured(log: Log, reach: float | None) -> dict[str, object]:
+    header, best = log.header, log.best.evaluation
+    final = -math.inf if best.fitness is None else best.fitness
+    own = [outcome for outcome in log.outcomes if not outcome.inherited]
+    n_ok = sum(outcome.evaluation.status == "ok" for outcome in own)
+    improved = sum(each.improved for each in log.generations if not each.inherited)
+    return {
+        "run": log.path.name, "seed": header.seed,
+        "root": header.fork.root if header.fork else log.path.name,
+        "copy": header.fork.copy if header.fork else -1,
+        "task": header.task.name, "model": header.model.name, "children": header.children,
+        "generation": len(log.generations), "calls": len(own), "ok": n_ok / len(own),
+        "final_fitness": final, "check_fitness": best.metrics.get("check_fitness", math.nan),
+        "reach": math.nan if reach is None else float(final >= reach),
+        "improving": improved / len(own), "improves": float(improved > 0),
+        "works": float(n_ok > 0),
+    }  # fmt: skip
+
+
+def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[str, object]:
+    """A claim's row: `judge` on frames of one generation that holds the measure."""
+    counts = runs["condition"].value_counts()
+    row = {
+        "claim": claim.name, "text": claim.text, "kind": claim.kind, "measure": claim.measure,
+        "a": claim.a, "b": claim.b,
+        "n_a": int(counts.get(claim.a, 0)), "n_b": int(counts.get(claim.b, 0)),
+        "planned_a": planned[claim.a], "planned_b": planned[claim.b],
+    }  # fmt: skip
+    nothing = dict.fromkeys(("effect", "low", "high", "p", "detectable", "runs_needed"), math.nan)
+    why = "" if row["n_a"] and row["n_b"] else "no complete run on one side"
+    if claim.measure not in runs or runs[claim.measure].isna().all():
+        why = f"no {claim.measure}"
+    if why:
+        return {**row, **nothing, "interval": "", "margin": claim.margin, "null": "", "why": why}
+    measured = runs.assign(best_fitness=runs[claim.measure])
+    frame = pd.concat([measured.assign(generation=number) for number in (0, 1)])
+    a, b = ({"condition": name, "generations": 1} for name in (claim.a, claim.b))
+    found = judge(frame, a, b, claim.margin)
+    low, high, label = found.interval.low, found.interval.high, found.interval.label
+    if claim.measure == "reach":
+        low, high = _shares_apart(*found.points)
+        label = "95 % interval"
+    # A verdict needs an effect that stands out, or that is seen to lie within the margin.
+    away = max(abs(found.effect), claim.margin - abs(found.effect))
+    more = found.n * ((found.detectable / away) ** 2 - 1) if away > 0 else math.inf
+    return {
+        **row, "effect": found.effect, "low": low, "high": high, "interval": label,
+        "margin": claim.margin, "null": found.null,
+        "p": min(1.0, 2 * min(found.p, found.p_opposite)), "detectable": found.detectable,
+        "runs_needed": max(1.0, math.ceil(more)) if math.isfinite(more) else more,
+        "why": found.interval.note,
+    }  # fmt: skip
+
+
+def _shares_apart(left: FloatArray, right: FloatArray) -> tuple[float, float]:
+    """Limits of a difference of shares by squaring and adding (Newcombe 1998, method 10)."""
+    a, b = interval(left, "share"), interval(right, "share")
+    apart = a.value - b.value
+    down = math.hypot(a.value - a.low, b.high - b.value)
+    return apart - down, apart + math.hypot(a.high - a.value, b.value - b.low)
+
+
+def _rewrites(log: Log) -> FloatArray:
+    initial = log.initial.evaluation.fitness if log.initial else None
+    floor = -math.inf if initial is None else initial
+    own = [each for each in log.outcomes if each.generation == 1 and not each.inherited]
+    found = [each.evaluation.fitness for each in own]
+    return np.array([floor if fitness is None else max(floor, fitness) for fitness in found])
+
+
+def _expected_best(values: FloatArray, sizes: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
+    """Mean of the largest of n of the values, over all choices without repetition."""
+    from scipy.special import comb
+
+    rank, m = np.arange(len(values)), len(values)
+    return np.array([np.sort(values) @ (comb(rank, n - 1) / comb(m, n)) for n in sizes])

@@ -1,0 +1,3 @@
+"""The command `replay`."""
+
+from replay.cli.entry import main as main

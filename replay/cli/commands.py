@@ -1,0 +1,358 @@
+"""What the commands of `replay` do."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from evo.cli.options import Costs, Count, Flag, Needed, Number, Seed, Seeds, many
+from evo.cli.tables import table, writable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from replay.reports.report import Group
+    from replay.reports.tables import Section
+    from replay.simulation.contest import Contest
+
+    Settings = dict[str, dict[str, list[float]]] | None
+else:
+
+    def _settings(texts: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+        """Parses POLICY.PARAMETER=NUMBER[,NUMBER...]."""
+        found: dict[str, dict[str, list[float]]] = {}
+        for text in texts:
+            place, _, given = text.partition("=")
+            policy, _, parameter = place.partition(".")
+            try:
+                values = [float(each) for each in given.split(",") if policy and parameter]
+            except ValueError:
+                values = []
+            if not values:
+                example = "ucb1.c=0.1 or ucb1.c=0.1,1"
+                raise ValueError(
+                    f"expected POLICY.PARAMETER=NUMBER such as {example}, got {text!r}"
+                )
+            found.setdefault(policy, {}).setdefault(parameter, []).extend(values)
+        return found
+
+    Settings = many(_settings, "--set", metavar="POLICY.PARAMETER=NUMBER")
+
+Output = Parameter(name=("-o", "--output"))
+PICTURES = (".png", ".svg", ".pdf")
+Theme = Literal["light", "dark", "neutral"]
+Logs = Annotated[list[str], Parameter(name="LOGS", negative=())]
+
+
+def _picture(path: Path) -> Path:
+    """Returns the path of a figure to write, before any work is done for it."""
+    if path.suffix.lower() not in PICTURES:
+        raise ValueError(
+            f"--output: expected a file name that ends in {', '.join(PICTURES)}, got {str(path)!r}"
+        )
+    return writable(path)
+
+
+def report(
+    logs: Annotated[list[str] | None, Parameter(name="LOGS", negative=())] = None,
+    *,
+    output: Annotated[Path | None, Output] = None,
+    protocol: str | None = None,
+    tau: Number = None,
+    theme: Theme = "light",
+    skip_damaged: Flag = False,
+    json: Flag = False,
+    csv: Flag = False,
+    markdown: Flag = False,
+    policies: str | None = None,
+    rounds: Count = None,
+    arms: Count = None,
+    reward: str | None = None,
+    replicates: Count = None,
+    seed: Seed | None = None,
+    settings: Settings = None,
+) -> int:
+    """Makes tables and a page of figures about logged runs.
+
+    Args:
+        logs: Logs, folders or glob patterns; of a protocol its folder, else logs/local/NAME.
+        output: The page of figures: .png (report.png by default), .svg or .pdf; of a protocol
+            .html (NAME.html by default).
+        protocol: Judge the claims of this protocol: a file, or the name of a shipped one.
+        tau: Show the time to reach this fitness.
+        theme: Of the figures.
+        skip_damaged: Leave out logs that cannot be read, and say so.
+        json: Write the tables as JSON.
+        csv: Write the tables as CSV.
+        markdown: Write the tables as Markdown.
+        policies: Replay these over the runs: ucb1,thompson,... or all.
+        rounds: Pulls; by default the generations of the shortest run.
+        arms: K, drawn per replicate; by default a fifth of the runs, from 2 to 10.
+        reward: best_fitness by default, improvement, improved, rank, ...
+        replicates: 1000 by default.
+        seed: Of all draws; 0 by default.
+        settings: Such as ucb1.c=0.1; ucb1.c=0.1,1 tries both.
+    """
+    from replay.logs.tables import load_tables
+    from replay.plots.output import save
+    from replay.reports.figures import Panel, best_construction, draw_page
+    from replay.reports.report import groups, policy_sections, sections
+    from replay.reports.tables import FORMATS
+
+    how = {
+        "rounds": rounds, "arms": arms, "reward": reward, "replicates": replicates, "seed": seed
+    }  # fmt: skip
+    given: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
+    if not policies and (given or settings):
+        option = f"--{next(iter(given))}" if given else "--set"
+        raise ValueError(f"{option} goes with --policies, such as --policies ucb1,thompson")
+    wanted = (("json", json), ("csv", csv), ("markdown", markdown))
+    form, *more = [name for name, chosen in wanted if chosen] or ["plain"]
+    if more:
+        raise ValueError(f"--{form} and --{more[0]}: the tables are written in one form")
+    if protocol is not None:
+        if policies or tau is not None:
+            raise ValueError("--protocol judges what the protocol claims: no --policies, no --tau")
+        return _findings(protocol, logs or [None], output, form)
+    if not logs:
+        raise ValueError("expected LOGS, or --protocol FILE")
+    output = _picture(output or Path("report.png"))
+    tables = load_tables(*logs, strict=not skip_damaged)
+    found: list[Section] = []
+    panels = []
+    for group in groups(tables):
+        found += sections(group, tau=tau)
+        contests = []
+        if policies:
+            if tau is not None:
+                given["tau"] = tau
+            contests = _contests(group, policies.split(","), settings or {}, given)
+        for _, contest in contests:
+            found += policy_sections(group, contest)
+        construction, reason = best_construction(group)
+        if reason:
+            warnings.warn(reason, stacklevel=2)
+        panels.append(Panel(group, construction, contests))
+    if policies and not any(panel.contests for panel in panels):
+        raise ValueError("no group of runs is large enough to compare policies on")
+    print(FORMATS[form](found))
+    path = save(draw_page(panels, theme=theme), output)
+    print(f"\nfigures: {path}", file=sys.stdout if form == "plain" else sys.stderr)
+    return 0
+
+
+def _findings(protocol: str, folders: Sequence[str | None], output: Path | None, form: str) -> int:
+    from evo.studies.protocol import load_protocol
+    from replay.reports.protocol import write_findings
+    from replay.reports.tables import FORMATS
+
+    if len(folders) > 1:
+        raise ValueError(f"expected the folder of the protocol's logs, got {folders!r}")
+    stated = load_protocol(protocol)
+    output = output or Path(f"{stated.name}.html")
+    if output.suffix != ".html":
+        raise ValueError(f"--output: expected a file name that ends in .html, got {str(output)!r}")
+    print(FORMATS[form](write_findings(stated, folders[0], writable(output))))
+    print(f"\npage: {output}", file=sys.stdout if form == "plain" else sys.stderr)
+    return 0
+
+
+def _contests(
+    group: Group,
+    names: list[str],
+    settings: dict[str, dict[str, list[float]]],
+    given: dict[str, Any],
+) -> list[tuple[str, Contest]]:
+    """Policies on the group's runs of each N; a size with too few runs is left out, and said."""
+    from replay.simulation.contest import LEAST_RUNS, compete, named_policies
+
+    policies = named_policies(names, settings)
+    made = []
+    for children, part in group.sizes():
+        where, runs = f"{group.title}, N = {children}", len(part.tables.runs)
+        if runs < LEAST_RUNS:
+            few = f"policies are compared on at least {LEAST_RUNS} runs, there are {runs}"
+            warnings.warn(f"{where}: {few}", stacklevel=2)
+            continue
+        outcome = compete(part.tables.generations, policies, **given)
+        made.append((f"{where}: {outcome.setting}", outcome))
+    return made
+
+
+def make_site(
+    logs: Logs,
+    *,
+    output: Annotated[Path, Output],
+    title: str | None = None,
+    skip_damaged: Flag = False,
+) -> int:
+    """Writes logged runs as one static page that opens from the disk.
+
+    Args:
+        logs: Logs, folders or glob patterns.
+        output: Folder of the page: index.html and runs/.
+        title: Of the page; by default the tasks.
+        skip_damaged: Leave out logs that cannot be read, and say so.
+    """
+    from replay.reports.site import site
+
+    print(f"page: {site(logs, output, title=title, strict=not skip_damaged)}")
+    return 0
+
+
+def plan(
+    logs: Logs,
+    *,
+    budget: Needed,
+    tau: Number = None,
+    best: Needed = 1.0,
+    cost: Costs = None,
+    seed: Seed = 0,
+    output: Annotated[Path, Output] = Path("plan.png"),
+    theme: Theme = "light",
+) -> int:
+    """Says from a pilot how to spend the next budget.
+
+    Args:
+        logs: Logs, folders or glob patterns.
+        budget: Calls that may be spent.
+        tau: A fitness that one would like to reach.
+        best: The best known fitness of the task.
+        cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
+        seed: Of all draws.
+        output: The figure: .png, .svg or .pdf.
+        theme: Of the figure.
+    """
+    from evo.logs.journal import file_name
+    from replay.logs.tables import load_tables
+    from replay.planning.planner import plan as make
+    from replay.plots import planner_card
+    from replay.plots.output import save
+    from replay.reports.report import OFFLINE_NOTE, groups
+
+    output = _picture(output)
+    parts = groups(load_tables(*logs))
+    for group in parts:
+        made = make(
+            group.tables.generations, budget=budget, children=group.tables.children, costs=cost,
+            tau=tau, best=best, seed=seed or 0,
+        )  # fmt: skip
+        print(made)
+        if not group.is_llm:
+            print(f"  {OFFLINE_NOTE}")
+        print(_options(made.options))
+        path = output
+        if len(parts) > 1:
+            path = path.with_stem(f"{path.stem}-{file_name(f'{group.task}-{group.model}')}")
+        print(f"figure: {save(planner_card(made, theme=theme)[0], path)}\n")
+    return 0
+
+
+def _options(options: pd.DataFrame) -> str:
+    """The ten best ways to spend a budget."""
+    rows = []
+    for row in options.head(10).itertuples():
+        likely = f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast"
+        spent = (row.generations, row.children, row.arms, row.policy)
+        rows.append((*spent, f"{row.value:.4f}", likely))
+    return table(rows, ("rounds", "N", "K", "policy", "mean fitness", "95% of searches"))
+
+
+def import_runs(
+    format: str,  # noqa: A002
+    path: Path,
+    *,
+    output: Annotated[Path, Output] = Path("logs/local"),
+    full: Flag = False,
+    task: str | None = None,
+) -> int:
+    """Writes other tools' runs as logs.
+
+    Args:
+        format: openevolve, shinkaevolve, codeevolve, skydiscover, paper, table; auto recognises it.
+        path: File or folder, as the tool wrote it, or a folder of many runs.
+        output: Folder of the new logs.
+        full: Keep prompts, replies and programs, as far as the tool did.
+        task: What they were run on, a task's name or folder, for rescore and fork.
+    """
+    from replay.importers import keep, read
+
+    found = read(path, None if format == "auto" else format)
+    rows = []
+    for run, target in zip(found, keep(found, output, full=full, task=task), strict=True):
+        best = run.generations[-1].best_fitness if run.generations else None
+        shown = "none" if best is None else f"{best:.5g}"
+        rows.append((len(run.generations), run.header.children, shown, target))
+    print(table(rows, ("T", "N", "best fitness", "log")))
+    for lost in sorted({run.lost for run in found}):
+        print(f"not carried over: {lost if task else f'files of the task; {lost}'}")
+    if not full:
+        print("compact logs: prompts, replies and programs are left out (--full keeps them)")
+    elif task is None:
+        print("without the task: `--task FOLDER` makes logs that can be rescored and forked")
+    return 0
+
+
+def export_runs(
+    format: Literal["paper"],  # noqa: A002
+    logs: Logs,
+    *,
+    output: Annotated[Path, Output],
+) -> int:
+    """Writes logs in another tool's layout; of an allocation its choices as well.
+
+    Args:
+        format: The layout of the paper's code.
+        logs: Logs, folders or glob patterns.
+        output: Folder of the files.
+    """
+    from evo.logs.log import read_log
+    from evo.studies.allocation.journal import ALLOCATION
+    from replay.importers.paper import export_bandit, export_paper
+    from replay.logs.decode import find_logs
+
+    paths = find_logs(*logs)
+    for path in paths:
+        print(export_paper(read_log(path), output))
+    for folder in dict.fromkeys(path.parent for path in paths):
+        if (folder / ALLOCATION).is_file():
+            print(export_bandit(folder / ALLOCATION, output))
+    return 0
+
+
+def drive(
+    tool: Literal["openevolve", "shinka"],
+    task: str,
+    *,
+    calls: Annotated[Count, Parameter(required=True)] = None,
+    seeds: Seeds = None,
+    python: Path = Path(sys.executable),
+    model: str = "offline",
+    log_dir: Path = Path("logs/local"),
+) -> int:
+    """Runs another tool at a budget of calls, on one of our tasks, and imports what it left.
+
+    Args:
+        tool: openevolve or shinka.
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
+        calls: Requests to the model that each run may make.
+        seeds: Such as 40:45; a run each, 40 by default.
+        python: The Python in whose environment the tool is installed.
+        model: One of `evo models`.
+        log_dir: Folder of the logs and of the tool's own files.
+    """
+    from replay.importers.drivers import drive as run
+
+    frame = run(
+        tool, task, calls=calls or 1, seeds=seeds or [40], python=python, model=model,
+        log_dir=log_dir,
+    )  # fmt: skip
+    last = frame.groupby("run", sort=False).last()
+    rows = [(r.Index, r.generation, f"{r.best_fitness:.5g}", r.source) for r in last.itertuples()]
+    print(table(rows, ("run", "generations", "best fitness", "log")))
+    return 0

@@ -1,0 +1,27 @@
+"""The command `replay`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from evo.cli.entry import dispatch
+
+COMMANDS = {
+    "report": "replay.cli.commands:report",
+    "site": "replay.cli.commands:make_site",
+    "plan": "replay.cli.commands:plan",
+    "import": "replay.cli.commands:import_runs",
+    "export": "replay.cli.commands:export_runs",
+}
+"""Where each command stands."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    text = "Read logs of evolutionary search, replay policies, report."
+    return dispatch("replay", text, COMMANDS, arguments, {})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

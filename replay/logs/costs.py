@@ -1,0 +1,138 @@
+"""The calls of a run as arrays, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.logs.cost import (
+    TimeoutRule,
+    assumed_completion,
+    flops_of_tokens,
+    is_turned_away,
+    price_of_tokens,
+)
+from evo.logs.records import CriticCall, Model, Sampling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from replay.logs.decode import LeanRun
+
+    Floats = NDArray[np.float64]
+
+REPORTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
+"""Columns that are sums of what the endpoint reported, as far as it did."""
+
+_COUNTS, _MOST = {int, float, type(None)}, 1e15
+"""Types of token counts, and what none of them reaches."""
+
+
+def floats(values: Iterable[float | None]) -> Floats:
+    """Returns values as an array, NaN for None."""
+    return np.array([*values], dtype=np.float64)
+
+
+class Calls:
+    """The calls of a run, those of its children first, with all their attempts."""
+
+    def __init__(self, run: LeanRun) -> None:
+        self.run = run
+        self.made = [*run.children, *run.calls]
+        self.generation = np.array([call.generation for call in self.made], dtype=np.int64)
+        self.inherited = np.array([call.inherited for call in self.made], dtype=np.bool_)
+        self.per_call = np.array([len(call.attempts) for call in self.made], dtype=np.int64)
+        self.attempts = [attempt for call in self.made for attempt in call.attempts]
+        usages = [attempt.usage or {} for attempt in self.attempts]
+        prompt = _counts(usages, "prompt_tokens", "input_tokens")
+        completion = _counts(usages, "completion_tokens", "output_tokens")
+        details = _stated(usages, "prompt_tokens_details", "input_tokens_details")
+        known = [each if isinstance(each, dict) else {} for each in details]
+        cached = _counts(known, "cached_tokens", "")
+        # An endpoint that states its prompt tokens and nothing of a cache has none.
+        cached[np.isnan(cached) & ~np.isnan(prompt)] = 0.0
+        self.reported = dict(
+            zip(REPORTED, (prompt, np.minimum(cached, prompt), completion), strict=True)
+        )
+
+    def spent(self, timeouts: TimeoutRule) -> dict[str, Floats]:
+        """What each call cost, by column; NaN where a part is unknown."""
+        children = [child.evaluation.seconds for child in self.run.children]
+        found = {
+            **{name: self._known(values) for name, values in self.reported.items()},
+            "n_attempts": np.where(self.per_call > 0, self.per_call.astype(float), np.nan),
+            **self._costs(timeouts, self.run.header.model, self.run.header.sampling),
+            "call_seconds": self._whole(floats(each.latency for each in self.attempts)),
+            "evaluation_seconds": floats([*children, *[0.0] * len(self.run.calls)]),
+        }
+        if (critic := self.run.header.critic) is not None:
+            its = np.array([isinstance(call, CriticCall) for call in self.made], dtype=np.bool_)
+            theirs = self._costs(timeouts, critic.model, critic.sampling)
+            found |= {unit: np.where(its, theirs[unit], found[unit]) for unit in theirs}
+        return {name: np.where(self.inherited, 0.0, values) for name, values in found.items()}
+
+    def _costs(self, timeouts: TimeoutRule, model: Model, sampling: Sampling) -> dict[str, Floats]:
+        """Tokens, FLOPs and dollars of each call as if all went to one model."""
+        prompt, cached, completion = self.reported.values()
+        uncounted = np.isnan(prompt) | np.isnan(completion)
+        lacking = np.zeros(len(uncounted), dtype=np.bool_)
+        for place in np.flatnonzero(uncounted).tolist():
+            attempt = self.attempts[place]
+            lacking[place] = not attempt.cached and attempt.sent and not is_turned_away(attempt)
+        free = uncounted | np.array([a.cached for a in self.attempts], dtype=np.bool_)
+        middle = None
+        if timeouts == "bounded":
+            cut = np.array([a.finish_reason == "length" for a in self.attempts], dtype=np.bool_)
+            limited = completion[cut & ~np.isnan(completion)]
+            middle = float(np.median(limited)) if len(limited) else None
+        assumed = assumed_completion(
+            timeouts, max_tokens=sampling.max_tokens, bounded_completion=middle
+        )
+        prompt, cached, completion = (
+            np.where(free, 0.0, tokens) for tokens in (prompt, cached, completion)
+        )
+        completion[lacking] = assumed
+        if timeouts == "exclude":  # an answer without usage did compute something
+            answered = np.array([a.status == "ok" for a in self.attempts], dtype=np.bool_)
+            completion[lacking & answered] = np.nan
+        by_attempt = {
+            "n_without_usage": lacking.astype(np.float64),
+            "tokens": prompt + completion,
+            "flops": flops_of_tokens(prompt, cached, completion, model=model),
+            "dollars": price_of_tokens(prompt, cached, completion, model=model),
+        }
+        return {name: self._whole(values) for name, values in by_attempt.items()}
+
+    def _known(self, values: Floats) -> Floats:
+        """Sums known values over each call's attempts; NaN where none is known."""
+        known = ~np.isnan(values)
+        sums = self._sums(np.where(known, values, 0.0))
+        return np.where(self._sums(known.astype(np.float64)) > 0, sums, np.nan)
+
+    def _whole(self, values: Floats) -> Floats:
+        """Sums over each call's attempts; NaN where any of them, or their number, is unknown."""
+        return np.where(self.per_call > 0, self._sums(values), np.nan)
+
+    def _sums(self, values: Floats) -> Floats:
+        owner = np.repeat(np.arange(len(self.made)), self.per_call)
+        return np.bincount(owner, values, minlength=len(self.made)).astype(np.float64)
+
+
+def _stated(usages: Sequence[Any], name: str, other: str) -> list[Any]:
+    """What usage says under either name; None where it says nothing."""
+    return [usage[name] if name in usage else usage.get(other) for usage in usages]
+
+
+def _counts(usages: Sequence[Any], name: str, other: str) -> Floats:
+    """Token counts under either name; NaN where unknown or no count."""
+    said = _stated(usages, name, other)
+    if not {*map(type, said)} <= _COUNTS:
+        said = [n if type(n) in _COUNTS else None for n in said]
+    try:
+        counts = np.array(said, dtype=np.float64)  # NaN for None
+    except OverflowError:
+        counts = floats(None if n is None or abs(n) >= _MOST else n for n in said)
+    counts[(counts < 0) | (counts >= _MOST)] = np.nan
+    return counts

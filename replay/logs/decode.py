@@ -1,0 +1,260 @@
+"""Finds logs and decodes them, in one go each, without replies and programs."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import hashlib
+import os
+import warnings
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from evo.logs.journal import BODY, PREFIX, LogError, check_line, read_bytes
+from evo.logs.log import LeanLine, Log, log_reader
+from evo.logs.records import (
+    SCHEMA,
+    Confirmation,
+    CriticCall,
+    End,
+    Generation,
+    Header,
+    Initial,
+    InstanceCall,
+    Outcome,
+    Reply,
+)
+from evo.studies.allocation.journal import ALLOCATION, AllocationHeader
+from evo.studies.selection.base import AGENT
+from evo.studies.sweep.events import EVENTS
+
+Source = str | os.PathLike[str]
+
+ENDINGS = (".jsonl", ".jsonl.gz")
+
+_decoder: msgspec.json.Decoder[LeanLine] = msgspec.json.Decoder(LeanLine)
+
+
+@dataclass(frozen=True)
+class LeanRun:
+    """One log, decoded without texts.
+
+    Attributes:
+        children: By generation and index, those of a generation under way included.
+        generations: Complete generations: 1, 2, 3, ...
+        calls: Calls that evaluations made on instances, calls of the critic, and drafts that were
+            not evaluated.
+        tests: Of rivals against their parents on fresh draws.
+        fresh: What the last session said of the first and the final program on draws that no
+            decision saw, by name; empty where it said nothing.
+        key: Hash of the header's line: with the path, what the run is known by.
+    """
+
+    path: Path
+    name: str
+    header: Header
+    initial: Initial | None
+    children: list[Outcome]
+    generations: list[Generation]
+    calls: list[InstanceCall | Reply]
+    tests: list[Confirmation]
+    fresh: dict[str, float]
+    key: str
+
+
+def find_logs(*sources: Source | Log | Iterable[Source | Log]) -> list[Path]:
+    """Returns the log files that paths, folders and glob patterns stand for, each once.
+
+    A folder stands for all logs below it; an allocation's folder, and its allocation.jsonl, for
+    its arms in their order, wherever they lie. What other tools wrote there is left out, with a
+    warning that says how to read it.
+
+    Raises:
+        LogError: A path does not exist, or a folder or pattern holds no log.
+    """
+    found, left = find_all(sources)
+    if left:
+        warnings.warn(f"{len(left)} files left out: {left[0][0]}: {left[0][1]}", stacklevel=2)
+    return found
+
+
+def find_all(
+    sources: Iterable[Source | Log | Iterable[Source | Log]],
+) -> tuple[list[Path], list[tuple[str, str]]]:
+    """The logs as of `find_logs`, and what other tools wrote beside them with what to do."""
+    found: dict[Path, Path] = {}
+    left: dict[str, str] = {}
+    for source in sources:
+        if isinstance(source, Log | str | os.PathLike):
+            paths = _expand(os.fspath(source), left)
+        else:
+            paths, more = find_all(source)
+            left.update(more)
+        for path in paths:
+            found.setdefault(path.resolve(), path)
+    return list(found.values()), list(left.items())
+
+
+def _expand(source: str, left: dict[str, str]) -> list[Path]:
+    if not source:
+        raise LogError("expected the path of a log, a folder or a pattern, got ''")
+    path = Path(source).expanduser()
+    if path.is_dir():
+        inside = [p for p in sorted(path.rglob("*")) if _looks_like_log(p)]
+        ours = [p for p in inside if _is_ours(p, left)]
+        if not ours:
+            first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
+            raise LogError(
+                f"{source}: no log in this folder (expected *.jsonl or *.jsonl.gz){first}"
+            )
+        return [log for each in ours for log in _arms_or_log(each)]
+    if path.exists():
+        return _arms_or_log(path)
+    matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
+    found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
+    if not found:
+        what = "no log matches" if glob.has_magic(source) else "no such file or folder"
+        raise LogError(f"{source}: {what}")
+    return [log for each in found for log in _expand(str(each), left)]
+
+
+def _looks_like_log(path: Path) -> bool:
+    return path.name.endswith(ENDINGS) and path.name not in {EVENTS, AGENT} and path.is_file()
+
+
+_FOREIGN = "not a log of evo; `replay import FORMAT PATH` reads what other tools wrote"
+
+
+def _is_ours(path: Path, left: dict[str, str]) -> bool:
+    """Whether a file begins as our logs do, whole or damaged; another tool's is noted as left."""
+    if path.name == ALLOCATION:
+        return True
+    try:
+        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
+            head = file.read(80)
+    except (OSError, EOFError, zlib.error):
+        return True  # reading it says what is wrong
+    if head and b'"crc"' not in head[:80]:
+        left[str(path)] = _FOREIGN
+        return False
+    return b'"kind":"header"' in head or b'"kind":"' not in head
+
+
+def _arms_or_log(path: Path) -> list[Path]:
+    """The logs of an allocation's arms, or the log itself."""
+    if path.name != ALLOCATION:
+        return [path]
+    line = read_bytes(path).partition(b"\n")[0]
+    fault = check_line(line)
+    if fault is None:
+        try:
+            header = msgspec.json.decode(line, type=AllocationHeader)
+        except (msgspec.DecodeError, ValueError) as error:
+            fault = str(error)
+        else:
+            return [Path(os.path.normpath(path.parent / arm.log)) for arm in header.arms]
+    raise LogError(f"{path}:1: not the header of an allocation: {fault}")
+
+
+def name_runs(paths: Sequence[Path]) -> dict[Path, str]:
+    """Names runs after their files, with as many folders as it takes to tell them apart."""
+    if not paths:
+        return {}
+    stems = {path: path.name.removesuffix(".gz").removesuffix(".jsonl") for path in paths}
+    if len(set(stems.values())) == len(paths):
+        return stems
+    roots = {path: path.resolve() for path in paths}
+    common = os.path.commonpath([root.parent for root in roots.values()])
+    folders = {path: root.relative_to(common).parent for path, root in roots.items()}
+    names = {path: (folder / stems[path]).as_posix() for path, folder in folders.items()}
+    if len(set(names.values())) == len(paths):
+        return names
+    return {path: (folder / path.name).as_posix() for path, folder in folders.items()}
+
+
+def read_run(path: Path, name: str) -> LeanRun:
+    """Decodes a log in one go; on any doubt `evo.logs.log.log_reader` finds the line to blame.
+
+    Raises:
+        LogError: It cannot be read; names file and line.
+    """
+    data = read_bytes(path)
+    lines = data[: data.rfind(b"\n") + 1]
+    try:
+        records: list[Any] = _decoder.decode_lines(lines)
+        sound = len(records) == lines.count(b"\n") and _checksums_match(lines)
+        sound = sound and isinstance(records[0], Header) and records[0].schema <= SCHEMA
+    except (msgspec.DecodeError, ValueError, IndexError):
+        sound = False
+    if not sound:
+        records = list(log_reader(path).follow())
+    kinds: dict[type, list[Any]] = {}
+    for record in records:
+        kinds.setdefault(type(record), []).append(record)
+    replies: list[Reply] = kinds.get(Reply, [])
+    children: list[Outcome] = kinds.get(Outcome, [])
+    chosen = {(c.generation, c.index): c.draft for c in children} if replies else {}
+    run = LeanRun(
+        path=path,
+        name=name,
+        header=records[0],
+        initial=kinds.get(Initial, [None])[0],
+        children=sorted(children, key=_place),
+        generations=kinds.get(Generation, []),
+        calls=[
+            *kinds.get(InstanceCall, []),
+            *kinds.get(CriticCall, []),
+            *(r for r in replies if r.draft != chosen.get((r.generation, r.index))),
+        ],
+        tests=kinds.get(Confirmation, []),
+        fresh=kinds[End][-1].stats if End in kinds else {},
+        key=hashlib.sha256(data[: data.find(b"\n")]).hexdigest()[:12],
+    )
+    if (fault := _contradiction(run, kinds[Header])) is not None:
+        record, words = fault
+        at = next(number for number, each in enumerate(records, start=1) if each is record)
+        raise LogError(f"{path}:{at}: {words}")
+    return run
+
+
+def _checksums_match(lines: bytes) -> bool:
+    every = lines.split(b"\n")[:-1]
+    heads = np.frombuffer(b"".join([line[:BODY] for line in every]), np.uint8)
+    if heads.size != BODY * len(every):
+        return False
+    sums = np.fromiter(map(zlib.crc32, [line[BODY:] for line in every]), ">u4", len(every))
+    begin, digits, end = np.split(heads.reshape(-1, BODY), [len(PREFIX), BODY - 2], axis=1)
+    return (
+        digits.tobytes() == sums.tobytes().hex().encode()
+        and begin.tobytes() == PREFIX * len(every)
+        and end.tobytes() == b'",' * len(every)
+    )
+
+
+_place = attrgetter("generation", "index")
+
+
+def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[Any, str] | None:
+    """The record that contradicts the others, if any, and how."""
+    beyond, n = len(run.generations) + 1, run.header.children
+    before = None
+    for child in run.children:
+        place = generation, index = child.generation, child.index
+        if not (0 < generation <= beyond and 0 <= index < n):
+            return child, f"expected a child of generations 1 to {beyond} and N = {n}, got {place}"
+        if place == before:
+            return child, f"child {place} was logged twice"
+        before = place
+    for number, record in enumerate(run.generations, start=1):
+        if record.generation != number:
+            return record, f"expected generation {number}, got {record.generation}"
+    if len(headers) > 1:
+        return headers[1], "expected one header, on line 1; got a header here"
+    return None

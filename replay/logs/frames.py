@@ -1,0 +1,143 @@
+"""What a frame of runs must be: which rows are one run, and what may stand together."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evo.models.offline import OFFLINE_MODELS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+FAILURES = (
+    "a run's value is the best of its initial program and its children, minus infinity where "
+    "nothing was ever ok; what the endpoint or the toolkit cut short is missing, never scored"
+)
+"""The rule for failures, as tables state it."""
+
+GREEDY = "greedy"
+
+
+class Brief:
+    """A dataclass of tables and arrays of which the repr says their shapes."""
+
+    def __repr__(self) -> str:
+        """Render as `Replay(pulls=(1000, 64), ...)`."""
+        shown = [each.name for each in fields(self) if each.repr]  # type: ignore[arg-type]
+        told = (f"{name}={_shape_of(getattr(self, name))!r}" for name in shown)
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+def _shape_of(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _shape_of(each) for name, each in value.items()}
+    return getattr(value, "shape", value)
+
+
+def distinct_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in which no name stands for two runs, as where two loads are put together.
+
+    A run of a log is known by its path and its header; where nothing tells of these, the frame's
+    own names are taken at their word.
+    """
+    keys = [name for name in ("source", "header") if name in frame]
+    if "header" not in keys or frame["run"].isna().any():
+        return frame
+    logged = frame["header"].notna()
+    known = frame.loc[logged, ["run", *keys]].drop_duplicates()
+    twice = known["run"].duplicated(keep=False)
+    if not twice.any():
+        return frame
+    named = known["run"].astype(str).where(~twice, known[keys].astype(str).agg("#".join, axis=1))
+    new = frame[["run", *keys]].merge(known.assign(named=named), how="left", on=["run", *keys])
+    run = new["named"].where(new["named"].notna(), new["run"])
+    return frame.assign(run=run.to_numpy())
+
+
+def one_family(frame: pd.DataFrame, what: str) -> None:
+    """Checks that a frame holds one task, model and N.
+
+    Raises:
+        ValueError: It holds several; names them.
+    """
+    for column in ("task", "model", "children"):
+        if column in frame and frame[column].nunique(dropna=False) > 1:
+            found = sorted(map(str, frame[column].unique()))
+            raise ValueError(
+                f"{what} on runs of one {column}, got {', '.join(found)}; "
+                f"select one with frame[frame.{column} == ...]"
+            )
+
+
+def require_greedy(frame: pd.DataFrame, what: str) -> None:
+    """Checks that children are rewrites of the best so far.
+
+    Raises:
+        ValueError: Some runs are of another search, or of another tool.
+    """
+    others = [] if "search" not in frame else sorted({*frame["search"].dropna()} - {GREEDY})
+    if others:
+        raise ValueError(f"{what} needs runs of the search {GREEDY!r}, got {', '.join(others)}")
+
+
+def run_lengths(frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Generations of each run, in order of first appearance, (runs,)."""
+    depth = frame.groupby("run", sort=False)["generation"].max()
+    return depth.to_numpy(dtype=np.int64)
+
+
+COSTS = {
+    "calls": "n_calls",
+    "tokens": "tokens",
+    "flops": "flops",
+    "dollars": "dollars",
+    "seconds": "seconds",
+}
+"""Units of cost and their columns in a frame of `load`."""
+
+
+def fitness_matrix(frame: pd.DataFrame) -> Floats:
+    """Returns best fitness so far by run and generation.
+
+    Args:
+        frame: As from `load`.
+
+    Returns:
+        Shape (runs, generations + 1), runs in order of first appearance; NaN after a run's end.
+    """
+    return matrix_of(distinct_runs(frame), "best_fitness")
+
+
+def is_stand_in(model: object) -> bool:
+    """Whether a model of this name is no LLM; its FLOPs and dollars are invented."""
+    return str(model) in OFFLINE_MODELS
+
+
+def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
+    """Returns what each generation cost, by unit, in the shape of `fitness_matrix`.
+
+    Args:
+        frame: As from `load`.
+
+    Returns:
+        For calls, tokens, flops, dollars and seconds an array (runs, generations + 1); NaN where
+        unknown and after a run's end.
+    """
+    frame = distinct_runs(frame)
+    return {unit: matrix_of(frame, column) for unit, column in COSTS.items() if column in frame}
+
+
+def matrix_of(frame: pd.DataFrame, column: str) -> Floats:
+    """A column by run, as of distinct runs in order, and generation; NaN after a run's end."""
+    rows, _ = frame["run"].factorize()
+    generation = frame["generation"].to_numpy(dtype=np.int64)
+    shape = (int(rows.max()) + 1, int(generation.max()) + 1) if len(frame) else (0, 0)
+    matrix = np.full(shape, np.nan)
+    matrix[rows, generation] = frame[column].to_numpy(dtype=np.float64)
+    return matrix

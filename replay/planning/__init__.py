@@ -1,0 +1,1 @@
+"""How to spend a budget: depth against breadth, models of growth, and the planner."""

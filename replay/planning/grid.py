@@ -1,0 +1,224 @@
+"""Runs of one task and model as dense arrays, and the depth-breadth cells they hold.
+
+By the prefix property a run of N children that is D generations deep holds a run of every depth
+T <= D: it stands in all cells (T, N) up to there. Cells of equal N therefore share runs, those of
+different N do not, and whole runs are what is resampled.
+
+A run's value in a cell is its best fitness so far, the initial program included; where nothing is
+ok yet it is minus infinity. Such a run has a rank and counts in a median, but there is no mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replay.logs.frames import distinct_runs, matrix_of, run_lengths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+Centre = Literal["mean", "median"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """Runs of one task and model, in ascending order of N.
+
+    Attributes:
+        runs: Identifier of each run, (runs,).
+        children: N of each run, (runs,).
+        depth: Generations of each run, (runs,).
+        values: A column of the frame by generation, (runs, deepest + 1); NaN after a run's end and
+            wherever the frame has NaN.
+    """
+
+    task: str
+    model: str
+    runs: NDArray[np.object_]
+    children: IntArray
+    depth: IntArray
+    values: FloatArray
+
+    def strata(self) -> Iterator[tuple[int, slice]]:
+        """Each N with the rows of its runs."""
+        found, first = np.unique(self.children, return_index=True)
+        last = [*first[1:].tolist(), len(self.children)]
+        for N, start, stop in zip(found.tolist(), first.tolist(), last, strict=True):
+            yield N, slice(start, stop)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """The cells (T, N) of a sweep in ascending order of N, then T.
+
+    T are the powers of two, and those at which N spends a budget that runs of some N end with.
+
+    Attributes:
+        sweep: The runs they are made of.
+        generations: T of each cell, (cells,).
+        children: N of each cell, (cells,).
+        values: Value of the k-th run of each cell's N, (most runs of an N, cells); NaN where there
+            is no such run or it is not that deep, minus infinity where nothing is ok yet.
+    """
+
+    sweep: Sweep
+    generations: IntArray
+    children: IntArray
+    values: FloatArray
+
+    @property
+    def calls(self) -> IntArray:
+        """C = T * N of each cell, (cells,)."""
+        return np.asarray(self.generations * self.children)
+
+    @property
+    def counts(self) -> IntArray:
+        """Runs in each cell, (cells,)."""
+        return np.asarray((~np.isnan(self.values)).sum(axis=0))
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean of each cell over its runs, (cells,); NaN where one of them has no value."""
+        means = self.centres("mean")
+        return np.where(np.isfinite(means), means, np.nan)
+
+    def centres(self, statistic: Centre) -> FloatArray:
+        """Mean or median of each cell over its runs, (cells,)."""
+        return centre(self.values, statistic)
+
+    def statistic(self, among: IntArray) -> Centre:
+        """What cells can be compared by: the mean if each of their runs has a value."""
+        return "median" if np.isneginf(self.values[:, among]).any() else "mean"
+
+    def resampled(self, resamples: int, seed: int, statistic: Centre = "mean") -> FloatArray:
+        """Means or medians of bootstrap samples of whole runs within each N, (resamples, cells).
+
+        NaN where a sample holds no run that is as deep as the cell.
+        """
+        rng = np.random.default_rng([seed, len(self.sweep.runs)])
+        found = np.empty((resamples, len(self.calls)))
+        for N, part in self.sweep.strata():
+            columns, n = np.flatnonzero(self.children == N), part.stop - part.start
+            drawn = rng.integers(0, n, (resamples, n)).T
+            found[:, columns] = centre(self.values[:, columns][drawn], statistic)
+        return found
+
+    def left_out(self, statistic: Centre = "mean") -> FloatArray:
+        """Mean or median of each cell without its k-th run, same shape as `values`.
+
+        NaN where there is no such run or no other. To choose a cell by these and to judge it by
+        `values` is free of the bias of a maximum.
+        """
+        others = [centre(np.delete(self.values, k, 0), statistic) for k in range(len(self.values))]
+        return np.where(np.isnan(self.values), np.nan, np.reshape(others, self.values.shape))
+
+
+def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
+    """One sweep per task and model, in order of first appearance.
+
+    Args:
+        frame: One row per run and generation, as `replay.load` returns it.
+        column: Which column becomes `values`.
+
+    Raises:
+        ValueError: If the frame is empty or lacks a column, or if the N of a run varies.
+    """
+    needed = {"run", "task", "model", "children", "generation", column}
+    if missing := sorted(needed - set(frame.columns)):
+        raise ValueError(
+            f"expected a frame as replay.load makes it, but it has no column {missing!r}; "
+            f"it has {sorted(frame.columns)!r}"
+        )
+    frame = distinct_runs(frame)
+    if frame.empty:
+        raise ValueError("expected at least one run, got an empty frame")
+    if frame["run"].isna().any():
+        raise ValueError("expected a run identifier in every row, got missing ones in column 'run'")
+    made = []
+    for (task, model), part in frame.groupby(["task", "model"], sort=False, dropna=False):
+        size = part.groupby("run", sort=False)["children"]
+        if (varies := size.nunique() > 1).any():
+            raise ValueError(f"the number of children varies within run {varies.idxmax()!r}")
+        children, depth = size.first(), run_lengths(part)
+        order = np.argsort(children.to_numpy(np.int64), kind="stable")
+        made.append(
+            Sweep(
+                task=str(task),
+                model=str(model),
+                runs=children.index.to_numpy(dtype=object)[order],
+                children=children.to_numpy(np.int64)[order],
+                depth=depth[order],
+                values=matrix_of(part, column)[order],
+            )
+        )
+    return made
+
+
+def one_sweep(frame: pd.DataFrame, column: str = "best_fitness") -> Sweep:
+    """The sweep of a frame that holds one task and one model; a column of it as for `sweeps`.
+
+    Raises:
+        ValueError: If it holds several; the message lists them.
+    """
+    found = sweeps(frame, column)
+    if len(found) > 1:
+        names = [(sweep.task, sweep.model) for sweep in found]
+        raise ValueError(
+            f"expected runs of one task and one model, got {names!r}; select one with "
+            "frame[(frame.task == ...) & (frame.model == ...)]"
+        )
+    return found[0]
+
+
+def cells(sweep: Sweep) -> Cells:
+    """The cells of a sweep.
+
+    Raises:
+        ValueError: If no run has a generation beyond the initial program.
+    """
+    deepest = {N: int(sweep.depth[part].max()) for N, part in sweep.strata()}
+    budgets = {N * T for N, T in deepest.items()}
+    columns = []
+    for N, part in sweep.strata():
+        depths = {2**power for power in range(deepest[N].bit_length())}
+        depths |= {C // N for C in budgets if C % N == 0 and 0 < C // N <= deepest[N]}
+        columns += [(N, T, part) for T in sorted(depths)]
+    if not columns:
+        raise ValueError("expected runs with at least one generation, got initial programs only")
+    most = max(part.stop - part.start for _, _, part in columns)
+    values = np.full((most, len(columns)), np.nan)
+    for at, (_, T, part) in enumerate(columns):
+        best = np.nan_to_num(sweep.values[part, T], nan=-np.inf)
+        values[: len(best), at] = np.where(sweep.depth[part] >= T, best, np.nan)
+    return Cells(
+        sweep=sweep,
+        generations=np.array([T for _, T, _ in columns]),
+        children=np.array([N for N, _, _ in columns]),
+        values=values,
+    )
+
+
+def log_gaps(values: FloatArray, best: float, ceiling: float, lowest: float) -> FloatArray:
+    """log(best - values), with values at most at `ceiling` of the way from `lowest` to `best`."""
+    return np.asarray(np.log(np.maximum(best - values, (1 - ceiling) * (best - lowest))))
+
+
+def centre(values: FloatArray, statistic: Centre) -> FloatArray:
+    """Mean or median along the first axis of the numbers that are not NaN; NaN without any."""
+    count = (~np.isnan(values)).sum(axis=0)
+    if statistic == "mean":
+        total = np.where(np.isnan(values), 0.0, values).sum(axis=0)
+        out = np.full(count.shape, np.nan)
+        return np.asarray(np.divide(total, count, out=out, where=count > 0))
+    ordered: FloatArray = np.sort(values, axis=0)  # NaN last
+    middle = [(np.maximum(count - 1, 0)) // 2, np.minimum(count // 2, len(values) - 1)]
+    pair: FloatArray = np.take_along_axis(ordered, np.stack(middle), axis=0)
+    return np.asarray(pair.sum(axis=0) / 2)

@@ -1,0 +1,411 @@
+"""Sweeps and selections post hoc: what runs of configurations say, and which one wins.
+
+Configurations of a sweep are run on the same seeds, so seeds are what is resampled: a mean over
+configurations is taken for each seed first, and its interval is over these.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evo.policies import Draws
+from evo.policies.base import Bools, Floats, Ints
+from evo.runs.handle import read_begun
+from evo.studies.selection import (
+    Kind,
+    SelectorClass,
+    Terms,
+    find_selector,
+    neighbours,
+    selector_name,
+)
+from evo.studies.selection.race import (
+    LoggedSamples,
+    Races,
+    Selection,
+    Standing,
+    race,
+    rewards_of,
+    selection_of,
+)
+from evo.studies.sweep.design import read_design
+from evo.studies.sweep.events import EventLog, Run, State
+from evo.studies.sweep.fields import GENERATIONS, ROUNDS, canonical
+from evo.studies.sweep.summary import measure
+from replay.statistics.intervals import interval as interval_of
+
+Missing = Literal["drop", "stop"]
+
+CHILDREN = 16
+"""N where nothing says otherwise, as in `evo.run`."""
+
+MOST_LEVELS = 8
+"""A field with more values is cut into classes."""
+
+FIGURES = (
+    *("fitness", "initial_fitness", "n_calls", "n_ok", "prompt_tokens", "completion_tokens"),
+    *("flops", "dollars", "seconds"),
+)
+"""Columns of a run's figures, see `evo.studies.sweep.summary.measure`."""
+
+COSTS = {
+    "tokens": "prompt and completion tokens of a run",
+    "n_calls": "LLM calls of a run",
+    "flops": "FLOPs of a run",
+    "dollars": "dollars of a run",
+    "seconds": "wall time of a run (s)",
+}
+"""Costs of a run, with their labels."""
+
+
+def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """Reads a sweep, as far as it has come: one row per configuration and seed.
+
+    Args:
+        folder: Of the sweep, or an `evo.Sweep`.
+
+    Returns:
+        Columns: configuration (a short hash), trial (the first that proposed it), seed, task,
+        model, status (completed, failed, cancelled or pending), done (generations so far),
+        generations (an allocation's rounds), children; each field of the space by its own name, NaN
+        or None where its condition does not hold; `FIGURES` at the configuration's own T, NaN
+        unless completed, and `tokens`; log (path) and error. `attrs["fields"]` names the fields of
+        the space, `attrs["folder"]` the folder.
+
+    Raises:
+        LogError: Not the folder of a sweep, or damaged.
+    """
+    place = Path(folder)
+    design, events = read_design(place), EventLog(place)
+    state = events.state
+    first = {hash_: trial for trial, (_, hash_) in reversed([*enumerate(state.trials)])}
+    fields = sorted(dimension.name for dimension in design.parsed_space().dimensions)
+    others, rows = [name for name in fields if name not in OWN], []
+    for hash_, values in state.configurations.items():
+        known = {canonical(name): value for name, value in {**design.base, **values}.items()}
+        pool, model = known.get("policy"), known.get("model", "offline")
+        T = int(known.get("rounds", ROUNDS) if pool else known.get("generations", GENERATIONS))
+        for seed in design.seeds:
+            row = {
+                "configuration": hash_, "trial": first[hash_], "seed": seed, "generations": T,
+                "task": known["task"], "model": model["name"] if isinstance(model, dict) else model,
+                "children": known.get("children", CHILDREN),
+                **{name: _shown(values.get(name)) for name in others},
+            }  # fmt: skip
+            rows.append(row | _run(place, state, (hash_, seed), T))
+    columns = ["configuration", "trial", "seed", "task", "model", "status", "done"]
+    columns += ["generations", "children", *others, *FIGURES, "log", "error"]
+    frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(FIGURES, float))
+    tokens = frame["prompt_tokens"] + frame["completion_tokens"]
+    frame.insert(columns.index("flops"), "tokens", tokens)
+    frame.attrs = {"fields": fields, "folder": str(place)}
+    return frame
+
+
+def _run(place: Path, state: State, run: Run, T: int) -> dict[str, Any]:
+    """What is known of one run of a sweep."""
+    path = place / state.logs[run] if run in state.logs else None
+    log = read_begun(path) if path is not None and path.is_file() else None
+    rest = "cancelled" if state.ended == "stopped" else "pending"
+    status = "failed" if run in state.failed else rest
+    row: dict[str, Any] = {"status": status, "done": 0, "error": state.failed.get(run)}
+    if log is None:
+        if (pool := state.completed.get(run)) is not None and path is not None and path.is_dir():
+            row |= {"status": "completed", "done": T, "log": str(path), "error": None, **pool.data}
+        return row
+    header, done = log.header, min(len(log.generations), T)
+    row |= {"task": header.task.name, "model": header.model.name, "children": header.children}
+    row |= {"done": done, "log": str(log.path)}
+    if row["done"] == T:
+        row |= {"status": "completed", "error": None, **measure(log, T)}
+    return row
+
+
+OWN = ("generations", "children", "model", "task")  # of every row, swept or not
+
+
+def _shown(value: Any) -> Any:
+    """A value as a cell: of what has a name, that and its parameters."""
+    if isinstance(value, dict) and "name" in value:
+        return " ".join([value["name"], *(f"{k}={v}" for k, v in value.items() if k != "name")])
+    return str(value) if isinstance(value, dict | list) else value
+
+
+def swept_fields(frame: pd.DataFrame) -> list[str]:
+    """Fields of the space that take more than one value in a frame."""
+    if "fields" not in frame.attrs:
+        raise ValueError("expected a frame as replay.load_sweep makes it: attrs name no fields")
+    return [n for n in frame.attrs["fields"] if frame[n].nunique(dropna=False) > 1]
+
+
+def completed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose run is over, of which there must be some."""
+    if "status" not in frame:
+        raise ValueError("expected a frame as replay.load_sweep makes it: no column 'status'")
+    rows = frame[frame["status"] == "completed"]
+    if rows.empty:
+        raise ValueError("no run of this sweep is completed yet")
+    return rows
+
+
+def by_configuration(
+    frame: pd.DataFrame,
+    columns: Sequence[str] = ("fitness", "tokens"),
+    *,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Means of columns of `load_sweep` for each configuration over its seeds, with intervals.
+
+    Returns:
+        One row per configuration with a completed run, in order of its trial: configuration, the
+        swept fields, n (completed runs with a fitness), and by column `x`, `x_low`, `x_high`; NaN
+        limits below five runs.
+    """
+    rows = completed(frame)
+    fields = swept_fields(frame)
+    made = []
+    for name, part in rows.sort_values("trial").groupby("configuration", sort=False):
+        known = part.dropna(subset=["fitness"])
+        row: dict[str, Any] = {"configuration": name, "n": len(known)}
+        row |= {field: part.iloc[0][field] for field in fields}
+        for column in columns:
+            values = known[column].to_numpy(np.float64) if len(known) else [np.nan]
+            found = interval_of(values, level=level, missing="omit")
+            row |= {column: found.value, f"{column}_low": found.low, f"{column}_high": found.high}
+        made.append(row)
+    return pd.DataFrame(made)
+
+
+def main_effects(
+    frame: pd.DataFrame,
+    fields: Iterable[str] | None = None,
+    *,
+    column: str = "fitness",
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """The mean of all runs with one value of a field, by field and value.
+
+    For each seed the mean over the configurations with that value is taken; value and interval are
+    over these means, so that runs of one seed may depend on each other. What else differs between
+    the configurations is not adjusted for: in a grid it balances, under a strategy that looks for
+    the best it does not. A field of numbers with more than `MOST_LEVELS` values is cut into four
+    classes of about equal size. `fields` are by default all that vary.
+    """
+    rows = completed(frame).dropna(subset=[column])
+    made = []
+    for name in swept_fields(frame) if fields is None else fields:
+        labels, order = levels(rows[name])
+        for setting in order:
+            part = rows[(labels == setting).to_numpy()]
+            if part.empty:
+                continue
+            found = interval_of(part.groupby("seed")[column].mean().to_numpy(), level=level)
+            configurations = part["configuration"].nunique()
+            limits = (found.value, found.low, found.high, found.n)
+            made.append((name, setting, *limits, configurations, len(part)))
+    columns = ["field", "setting", "value", "low", "high", "seeds", "configurations", "runs"]
+    return pd.DataFrame(made, columns=columns)
+
+
+def levels(values: pd.Series[Any]) -> tuple[pd.Series[Any], list[str]]:
+    """Labels of a column's values, and their order; many numbers are cut into four classes."""
+    numeric = pd.to_numeric(values, errors="coerce")
+    numbers = bool(numeric.notna().eq(values.notna()).all()) and bool(numeric.notna().any())
+    if numbers and numeric.nunique() > MOST_LEVELS:
+        edges = np.unique(np.nanquantile(numeric, [0, 0.25, 0.5, 0.75, 1]))
+        cut = np.clip(np.searchsorted(edges, numeric, side="right") - 1, 0, len(edges) - 2)
+        brief = [f"{edge:,.0f}" if abs(edge) >= 100 else f"{edge:.3g}" for edge in edges]
+        names = [f"{low} to {high}" for low, high in itertools.pairwise(brief)]
+        labels = pd.Series([names[k] for k in cut], index=values.index)
+    elif numbers:
+        names = [f"{value:g}" for value in np.sort(numeric.dropna().unique())]
+        labels = numeric.map(lambda value: f"{value:g}", na_action="ignore")
+    else:
+        names = sorted(map(str, values.dropna().unique()))
+        labels = values.map(str, na_action="ignore")
+    labels = labels.where(values.notna(), "not asked")
+    return labels, [*names, "not asked"]
+
+
+def pareto_front(table: pd.DataFrame, cost: str, fitness: str = "fitness") -> pd.DataFrame:
+    """Rows that no other row beats in both: cheaper or as cheap, and fitter, or the reverse.
+
+    By cost; rows where either is NaN are left out. Being the best of many, their means flatter.
+    """
+    known = table.dropna(subset=[cost, fitness])
+    ordered = known.sort_values([cost, fitness], ascending=[True, False], kind="stable")
+    best = ordered[fitness].cummax().shift(fill_value=-np.inf)
+    return ordered[ordered[fitness] > best]
+
+
+MEASURES = frozenset(
+    {"run", "generation", "generation_best", "best_fitness", "fitness", "initial_fitness", "status"}
+    | {"n_calls", "n_ok", "n_attempts", "n_without_usage", "flops", "dollars", "seconds"}
+    | {"prompt_tokens", "cached_tokens", "completion_tokens", "tokens", "call_seconds"}
+    | {"evaluation_seconds", "source", "log", "path", "hash", "id"}
+    | {"header", "forked_from", "copy", "root", "mixed"}
+)
+"""Columns that describe a run or how it went, and so tell no configurations apart."""
+
+_PAIRS = 2_000_000
+"""Pairs of configurations, over replicates, that are raced at once; only memory depends on it."""
+
+
+def select(
+    data: pd.DataFrame | npt.ArrayLike,
+    *,
+    selector: str | SelectorClass = "arm_elimination",
+    parameters: Mapping[str, Any] | None = None,
+    delta: float = 0.05,
+    batch: int = 1,
+    bounds: tuple[float, float] | None = None,
+    failure_value: float | None = None,
+    interval: Kind = "anytime",
+    c: float = 1.0,
+    fields: Sequence[str] | None = None,
+    value: str | None = None,
+    sample: str = "seed",
+    orders: Mapping[str, Sequence[Any]] | None = None,
+    missing: Missing = "drop",
+    shuffles: int = 0,
+    seed: int = 0,
+) -> Selection:
+    """Plays a selection over samples that were logged: who wins, and after how many samples.
+
+    Sample i of every configuration is paired: the same seed, or the same problem of a data set.
+    With `shuffles`, the same is done under other orders of the samples, since what suffices
+    depends on which came first.
+
+    Args:
+        data: (configurations, samples), NaN for a failure; or a frame, such as `replay.load` makes,
+            in which a run counts with its last generation and a missing value is a failure; of a
+            sweep's (`replay.load_sweep`) the runs that are completed or failed count.
+        selector: Name, or a callable (shape, terms, *, rng) -> selector.
+        parameters: Of the selector, such as {"threshold": 0.9} or {"epsilon": 0.01}.
+        delta: Probability with which the winner may be wrong.
+        batch: Samples of a configuration in a round, at least.
+        bounds: Least and largest reward there is; what lies outside is clipped and counted. None:
+            [0, 1], in which most outcomes then have to lie.
+        failure_value: What a failure counts; None: the lower bound.
+        interval: `anytime`, or `compat` for mean +- c * SE, which is wrong far more often.
+        c: Standard errors, for `compat`.
+        fields: Columns that name a configuration; None: all that vary and are no measure.
+        value: Column of the reward; None: best_fitness, else fitness.
+        sample: Column that pairs samples.
+        orders: Of the values of a field, for `hill_climbing`; otherwise numbers go by size.
+        missing: What to do about seeds that some configurations lack. `drop`: leave them out and
+            warn. `stop`: end the race where one is asked for (logs of live selections).
+        shuffles: Other orders of the samples to try.
+        seed: Of the selector and the shuffles.
+
+    Raises:
+        ValueError: An argument out of range, a frame without what it needs, or no common samples.
+    """
+    outcomes, sizes, costs, configurations = _samples(data, fields, value, sample, missing)
+    low, high = (0.0, 1.0) if bounds is None else bounds
+    terms = Terms(
+        size=outcomes.shape[1], batch=batch, delta=delta, low=float(low), high=float(high),
+        interval=interval, c=c,
+        neighbours=neighbours(configurations, orders) if configurations else None,
+    )  # fmt: skip
+    if shuffles and (sizes < outcomes.shape[1]).any():
+        raise ValueError("shuffles: some configurations lack samples, leave them out (missing)")
+    build = find_selector(selector, **(parameters or {}))
+    rewards = rewards_of(outcomes, terms, failure_value, stated=bounds is not None)
+    shuffler = np.random.default_rng([seed, 1])
+    size, count = terms.size, 1 + shuffles
+    ranks = np.stack([np.arange(size), *(shuffler.permutation(size) for _ in range(shuffles))])
+    piece = max(1, _PAIRS // len(outcomes) ** 2)
+    parts: list[Races] = []
+    rounds: list[Standing] = []
+    for first in range(0, count, piece):
+        ordered = np.moveaxis(rewards[:, ranks[first : first + piece]], 1, 0)
+        chooser = build(ordered.shape[:2], terms, rng=Draws(seed + first, len(ordered)))
+        logged = LoggedSamples(ordered, sizes=sizes, costs=costs)
+        parts.append(race(chooser, logged, watcher=None if first else rounds.append))
+    labels = [
+        ", ".join(f"{k}={v}" for k, v in each.items() if not pd.isna(v)) for each in configurations
+    ] or [f"configuration {k}" for k in range(len(outcomes))]
+    return selection_of(
+        parts[0], rounds, outcomes, terms, labels=tuple(labels), selector=selector_name(build),
+        more=parts[1:],
+    )  # fmt: skip
+
+
+def _samples(
+    data: pd.DataFrame | npt.ArrayLike,
+    fields: Sequence[str] | None,
+    value: str | None,
+    sample: str,
+    missing: Missing,
+) -> tuple[Floats, Ints, dict[str, Floats], list[dict[str, Any]]]:
+    """Outcomes (configurations, samples), samples of each, costs, and configurations' fields."""
+    if missing not in ("drop", "stop"):
+        raise ValueError(f"expected missing to be 'drop' or 'stop', got {missing!r}")
+    if not isinstance(data, pd.DataFrame):
+        matrix = np.asarray(data, dtype=np.float64)
+        if matrix.ndim != 2 or 0 in matrix.shape:
+            raise ValueError(
+                f"expected rewards of shape (configurations, samples), got shape {matrix.shape!r}"
+            )
+        return matrix, np.full(len(matrix), matrix.shape[1]), {}, []  # no costs, no fields
+    frame = data
+    value = value or ("best_fitness" if "best_fitness" in frame else "fitness")
+    if fields is None and "fields" in frame.attrs:  # a sweep's
+        frame = frame[frame["status"].isin(["completed", "failed"])]
+        fields = swept_fields(frame)
+    if fields is None:
+        others = [n for n in map(str, frame) if n not in MEASURES and n not in (value, sample)]
+        fields = [n for n in others if frame[n].nunique(dropna=False) > 1]
+    if absent := [name for name in (sample, value, *fields) if name not in frame]:
+        known = ", ".join(map(str, frame))
+        raise ValueError(f"expected a column {absent[0]!r}, got columns {known}")
+    if not fields:
+        raise ValueError("fields: no column tells configurations apart; name some")
+    keys = [*fields, sample]
+    last = frame = frame.reset_index(drop=True)
+    if "generation" in frame:
+        ordered = frame.sort_values("generation", kind="stable")
+        last = ordered.groupby(keys, dropna=False).tail(1).sort_index()
+    if last.duplicated(keys).any():
+        twice = last.loc[last.duplicated(keys), keys].iloc[0].to_dict()
+        raise ValueError(f"two rows of {twice}; name all fields that differ, got {list(fields)}")
+    place = last.groupby(list(fields), sort=False, dropna=False).ngroup().to_numpy()
+    index = pd.MultiIndex.from_arrays([place, last[sample]])
+
+    def table(column: pd.Series[Any]) -> Floats:
+        return column.set_axis(index).unstack().to_numpy(np.float64)
+
+    distinct = last[list(fields)].drop_duplicates().rename(columns=str)
+    configurations: list[dict[str, Any]] = distinct.to_dict("records")  # type: ignore[assignment]
+    kept, sizes = _common(table(pd.Series(1.0, last.index)) == 1, missing)
+    costs: dict[str, Floats] = {}
+    if "n_calls" in frame:
+        total = frame.groupby(keys, dropna=False)["n_calls"].sum(min_count=1)
+        costs["calls"] = table(last.join(total.rename("calls_"), on=keys)["calls_"])[:, kept]
+    return table(last[value])[:, kept], sizes, costs, configurations
+
+
+def _common(present: Bools, missing: Missing) -> tuple[Bools, Ints]:
+    """Which samples are used, and how many each configuration has of them."""
+    common: Bools = np.asarray(present.all(axis=0))
+    sizes: Ints = np.full(len(present), common.sum())
+    if missing == "stop":
+        sizes, common = np.cumprod(present, axis=1).sum(axis=1), np.ones_like(common)
+    if (sizes == 0).any():
+        raise ValueError(
+            "no sample is common to all configurations; leave out those of few samples"
+        )
+    if lost := int((~common).sum()):
+        said = f"{lost} of {common.size} samples are not of all configurations and are left out"
+        warnings.warn(said, stacklevel=5)
+    return common, sizes

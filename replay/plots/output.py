@@ -1,0 +1,145 @@
+"""How figures leave the library: as files, and as what a notebook shows in light and dark."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import html
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from replay.plots.style import THEMES, arrange, figure_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
+    """Write a figure; the suffix of `path` says how: .png, .svg or .pdf.
+
+    The same figure gives the same bytes.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    suffix = Path(path).suffix.lower()
+    dates: dict[str, dict[str, Any]] = {
+        ".png": {},
+        ".svg": {"Date": None},
+        ".pdf": {"CreationDate": None},
+    }
+    if suffix not in dates:
+        raise ValueError(f"expected a file name that ends in {', '.join(dates)}, got {str(path)!r}")
+    figure = figure if isinstance(figure, Figure) else figure_of(figure)
+    with mpl.rc_context({"svg.hashsalt": "replay"}):
+        figure.savefig(path, dpi=dpi, metadata=dates[suffix])
+    return Path(path)
+
+
+_FOLLOW = (
+    "(i=>{if(i.dataset.on)return;i.dataset.on=1;const l=i.src,f=()=>{"
+    "i.src=document.body.dataset.jpThemeLight==='false'?i.dataset.dark:l};f();"
+    "new MutationObserver(f).observe(document.body,"
+    "{attributes:true,attributeFilter:['data-jp-theme-light']})})(this)"
+)
+"""Shows the picture that suits JupyterLab's theme, now and whenever that changes."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure as a notebook shows it: a PNG, and its titles as text.
+
+    Attributes:
+        png: The picture.
+        dark: The same for a dark page, which a live notebook shows there; None: there is no other.
+        width: On the screen, pixels.
+        text: Titles of the axes, which screen readers and text consoles get.
+    """
+
+    png: bytes
+    dark: bytes | None
+    width: int
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return self.png, {"width": self.width}
+
+    def _repr_html_(self) -> str | None:
+        """Both pictures; where scripts are not run, the one for light pages is seen."""
+        if self.dark is None:
+            return None
+        light, dark = (
+            f"data:image/png;base64,{base64.b64encode(each).decode('ascii')}"
+            for each in (self.png, self.dark)
+        )
+        return (
+            f'<img src="{light}" data-dark="{dark}" width="{self.width}" '
+            f'alt="{html.escape(self.text, quote=True)}" onload="{_FOLLOW}">'
+        )
+
+
+def show(figure: Figure | Axes | Sequence[Axes], *, dpi: int = 144) -> Shown:
+    """Return a figure as a value that notebooks display, whatever backend matplotlib uses.
+
+    Args:
+        figure: A figure, its axes, or one of them.
+        dpi: Of the picture, which is shown at its size in inches times 100 pixels.
+    """
+    from matplotlib.axes import Axes
+    from matplotlib.colors import to_rgb
+    from matplotlib.figure import Figure
+
+    if not isinstance(figure, Figure):
+        figure = figure_of(figure if isinstance(figure, Axes) else figure[0])
+    arrange(figure)
+    light, dark = io.BytesIO(), io.BytesIO()
+    figure.savefig(light, format="png", dpi=dpi)
+    if to_rgb(figure.get_facecolor()) == to_rgb(THEMES["light"].ground):
+        with in_dark(figure):
+            figure.savefig(dark, format="png", dpi=dpi)
+    titles = [ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes]
+    titles.insert(0, figure.get_suptitle())
+    text = "; ".join(title for title in titles if title) or "figure"
+    width = round(100 * figure.get_figwidth())
+    return Shown(light.getvalue(), dark.getvalue() or None, width, text)
+
+
+@contextlib.contextmanager
+def in_dark(figure: Figure) -> Iterator[None]:
+    """Has a figure of the light theme wear the inks of the dark one; other colours stay."""
+    from matplotlib.colors import to_rgba_array
+    from matplotlib.patheffects import withStroke
+
+    light, dark = THEMES["light"], THEMES["dark"]
+    pairs = [
+        (to_rgba_array(old)[0, :3], to_rgba_array(new)[0, :3])
+        for old, new in ((light.text, dark.text), (light.faint, dark.faint))
+    ]
+    undo: list[tuple[Callable[[Any], object], Any]] = [(figure.set_facecolor, light.ground)]
+    figure.set_facecolor(dark.ground)
+    for artist in figure.findobj():
+        if effects := artist.get_path_effects():  # letters keep the ground around them
+            undo.append((artist.set_path_effects, effects))
+            artist.set_path_effects([withStroke(linewidth=3, foreground=dark.ground)])
+        for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+            get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
+            if get is None or put is None or len(before := to_rgba_array(get())) == 0:
+                continue
+            after = before.copy()
+            for old, new in pairs:
+                after[(before[:, :3] == old).all(axis=1), :3] = new
+            if (after != before).any():
+                undo.append((put, get()))
+                put(after if len(after) > 1 else tuple(after[0]))
+    try:
+        yield
+    finally:
+        for put, was in reversed(undo):
+            put(was)

@@ -1,0 +1,424 @@
+"""How figures look: themes, colours, titles and labels.
+
+Colours are told apart by colour-blind readers too (Okabe and Ito 2008), and lines are labelled
+where they end. Nothing here touches pyplot or matplotlib's global settings for longer than a call,
+so figures can be made on any thread and without a display.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+
+FloatArray = NDArray[np.float64]
+Theme = Literal["light", "dark", "neutral"]
+"""Inks and ground of a figure.
+
+- `light`: dark ink on white, for paper.
+- `dark`: light ink on near-black.
+- `neutral`: that of the page in explorers, else `light`.
+"""
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours, less black and yellow, which vanish on one ground or the other."""
+
+LINE_STYLES = ("-", "--", ":", "-.")
+"""Taken in turn each time the palette is used up."""
+
+TITLE_SIZE, TEXT_SIZE = 11.0, 9.0
+WIDER, LARGER = 10.0, 11.0
+"""A figure wider than so many inches is shown smaller than it is: its texts have so many points."""
+
+FITNESS = "best fitness"
+
+
+@dataclass(frozen=True)
+class Ink:
+    """Colours of a theme: text, grid and frame, and the ground."""
+
+    text: str
+    faint: str
+    ground: str
+
+
+THEMES: dict[str, Ink] = {
+    "light": Ink(text="#222222", faint="#BBBBBB", ground="#FFFFFF"),
+    "dark": Ink(text="#E6E6E6", faint="#5A5A5A", ground="#111418"),
+    "neutral": Ink(text="#222222", faint="#BBBBBB", ground="#FFFFFF"),
+}
+
+
+def subplots(
+    rows: int = 1, columns: int = 1, *, width: float = 9.0, height: float = 4.2
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure that arranges its own margins.
+
+    Args:
+        rows: Rows of axes.
+        columns: Columns of axes.
+        width: Of the figure, inches; 9 inches are 900 pixels on the screen.
+        height: Of each row, inches.
+
+    Returns:
+        The figure and its axes, row by row.
+    """
+    figure = blank(width, height * rows)
+    return figure, list(figure.subplots(rows, columns, squeeze=False).ravel())
+
+
+def blank(width: float = 9.0, height: float = 4.2) -> Figure:
+    """A figure without axes, as of `subplots`."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
+    figure = Figure(figsize=(width, height), dpi=100, layout=layout)
+    vars(figure)["text_size"] = LARGER if width > WIDER else TEXT_SIZE
+    return figure
+
+
+def prepare(ax: Axes | None, theme: Theme) -> Axes:
+    """Return axes with the inks of a theme."""
+    if theme not in THEMES:
+        raise ValueError(f"expected a theme among {', '.join(get_args(Theme))}, got {theme!r}")
+    ax = subplots()[1][0] if ax is None else ax
+    ink = THEMES[theme]
+    figure_of(ax).set_facecolor(ink.ground)
+    ax.set_facecolor("none")
+    ax.tick_params(colors=ink.text, labelsize=text_size(ax))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_offset_text().set(color=ink.text, fontsize=text_size(ax))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(ink.faint)
+    ax.grid(color=ink.faint, lw=0.5, alpha=0.4)
+    ax.set_axisbelow(True)
+    ax.margins(x=0.012)
+    return ax
+
+
+def label_axes(ax: Axes, theme: Theme, *, x: str, y: str) -> None:
+    """Name both axes; an empty text leaves the axis without a name."""
+    for text, put in ((x, ax.set_xlabel), (y, ax.set_ylabel)):
+        put(text, color=THEMES[theme].text, fontsize=text_size(ax))
+
+
+def head(
+    ax: Axes,
+    theme: Theme,
+    title: str,
+    subtitle: str,
+    *,
+    legend: Sequence[tuple[str, str]] = (),
+) -> Annotation:
+    """Put a title, a smaller line wrapped to the axes' width, and a legend over the axes.
+
+    Args:
+        ax: The axes.
+        theme: Inks.
+        title: A few words.
+        subtitle: What is drawn and from how many runs.
+        legend: (text, colour) of each entry.
+
+    Returns:
+        The smaller line.
+    """
+    ink, size = THEMES[theme].text, text_size(ax)
+    line = 1.3 * size
+    base = 5.0
+    if legend:
+        legend_of(ax, theme, legend, ncols=len(legend), loc="lower left", bbox_to_anchor=(0, 1))
+        base += 1.4 * line
+    note = ax.annotate(
+        "", (0, 1), (0, base), xycoords="axes fraction", textcoords="offset points",
+        ha="left", va="bottom", color=ink, fontsize=size,
+    )  # fmt: skip
+
+    said: dict[str, Any] = {"title": title, "subtitle": subtitle, "base": base}
+
+    def fit() -> bool:
+        """Wrap to the axes' width; says whether that changed anything."""
+        width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
+        lines = _wrapped(ax, said["subtitle"])
+        words = "\n".join(textwrap.wrap(said["title"], max(20, int(width / ((size + 2) * 0.6)))))
+        before = note.get_text(), ax.get_title(loc="left")
+        if note not in ax.texts or before == ("\n".join(lines), words):
+            return False
+        note.set_text("\n".join(lines))
+        note.xyann = (0, said["base"])
+        # An explicit y keeps matplotlib from moving the title after the layout.
+        ax.set_title(
+            words, loc="left", y=1.0, pad=said["base"] + 3 + line * len(lines),
+            color=ink, fontsize=size + 2, fontweight="bold",
+        )  # fmt: skip
+        return True
+
+    fit()
+    vars(ax).update(fit_head=fit, said=said)
+    return note
+
+
+def retell(note: Annotation, subtitle: str) -> None:
+    """Change the smaller line that `head` has put over axes; the title stays where it is."""
+    note.set_text("\n".join(_wrapped(cast("Axes", note.axes), subtitle)))
+
+
+def _wrapped(ax: Axes, subtitle: str) -> list[str]:
+    width = ax.get_position().width * figure_of(ax).get_figwidth() * 72
+    return textwrap.wrap(subtitle, max(20, int(width / (text_size(ax) * 0.5))))
+
+
+def arrange(figure: Figure) -> None:
+    """Lay a figure out, its subtitles wrapped to the width that their axes come to have."""
+    _lay_out(figure)
+    fits = [fit for ax in figure.axes if (fit := vars(ax).get("fit_head"))]
+    if sum(fit() for fit in fits):
+        _lay_out(figure)
+
+
+def _lay_out(figure: Figure) -> None:
+    """Give the axes their places; drawing without pixels would do more, for longer."""
+    if (engine := figure.get_layout_engine()) is None:
+        figure.draw_without_rendering()
+    else:
+        engine.execute(figure)
+
+
+def say_once(figure: Figure, axes: Sequence[Axes], names: Sequence[str]) -> None:
+    """Lift what all titles share over the figure, and what all subtitles share below it."""
+    said = [vars(ax).get("said", {"title": "", "subtitle": ""}) for ax in axes]
+    parts = [each["title"].replace(": ", ", ", 1).split(", ") for each in said]
+    sentences = [each["subtitle"].removesuffix(".").split(". ") for each in said]
+    title, about = (_shared(each) for each in (parts, sentences))
+    for name, each, own, told in zip(names, said, parts, sentences, strict=True):
+        each["title"] = ", ".join(part for part in own if part not in title) or name
+        each["subtitle"] = ". ".join(part for part in told if part not in about)
+    ink, size = axes[0].xaxis.label.get_color(), text_size(axes[0])
+    figure.suptitle(
+        ", ".join(title), x=0.01, ha="left", color=ink, fontsize=size + 2, fontweight="bold"
+    )
+    width = int(figure.get_figwidth() * 72 / (size * 0.55))
+    words = textwrap.fill(". ".join(about), width)
+    figure.supxlabel(words, x=0.01, ha="left", color=ink, fontsize=size)
+    legends = [ax.get_legend() for ax in axes]
+    if legends[0] and len({tuple(_words(each)) for each in legends}) == 1:
+        figure.legend(
+            cast("Any", legends[0].legend_handles), _words(legends[0]), loc="outside upper right",
+            ncols=len(_words(legends[0])), frameon=False, fontsize=size, labelcolor=ink,
+        )  # fmt: skip
+        for each, legend in zip(said, legends, strict=True):
+            cast("Legend", legend).remove()
+            each["base"] = 5.0
+    rows = vars(axes[0]).get("rows")
+    for ax in axes[1:]:
+        if rows and vars(ax).get("rows") == rows:
+            ax.tick_params(labelleft=False)
+    for ax in axes:
+        vars(ax).get("fit_head", bool)()
+
+
+def _words(legend: Legend | None) -> list[str]:
+    return [text.get_text() for text in legend.get_texts()] if legend else []
+
+
+def _shared(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Members of the first list that all lists have."""
+    return [each for each in lists[0] if each and all(each in other for other in lists)]
+
+
+def legend_of(
+    ax: Axes, theme: Theme, entries: Sequence[tuple[str, str | Line2D]], **at: Any
+) -> None:
+    """Put a legend of (text, colour or line) on axes; its words are in ink, to be readable."""
+    from matplotlib.lines import Line2D
+
+    ax.legend(
+        [
+            look if isinstance(look, Line2D) else Line2D([], [], color=look, marker="o", lw=2)
+            for _, look in entries
+        ],
+        [text for text, _ in entries], frameon=False, fontsize=text_size(ax),
+        labelcolor=THEMES[theme].text, borderpad=0, borderaxespad=0.5, **at,
+    )  # fmt: skip
+
+
+def label_ends(ax: Axes, theme: Theme, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Label lines to the right of the axes, near where they end but never overlapping.
+
+    Args:
+        ax: Axes whose limits are final.
+        theme: Inks.
+        ends: (height in data units, text, colour) of each line; NaN puts the label at the foot.
+    """
+    from scipy.optimize import isotonic_regression
+
+    ends = [end for end in ends if end[1]]
+    if not ends:
+        return
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    height = 0.85 * ax.get_position().height * figure_of(ax).get_figheight() * 72
+    known = [(low if math.isnan(value) else value, text, c) for value, text, c in ends]
+    ends = sorted(known, key=lambda end: end[0])
+    wanted = np.array([height * (end[0] - low) / (high - low) for end in ends])
+    size = text_size(ax)
+    step = 1.3 * size * np.arange(len(ends))
+    # Least squares under a least distance, moved into the axes where there is room.
+    room = max(0.0, height - size - step.max(initial=0.0))
+    placed = np.clip(isotonic_regression(wanted - step).x, 0, room) + step
+    for (value, text, colour), want, place in zip(ends, wanted, placed, strict=True):
+        ax.annotate(
+            text, (1, value), (22, place - want), xycoords=("axes fraction", "data"),
+            textcoords="offset points", ha="left", va="center", color=THEMES[theme].text,
+            fontsize=size, annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "color": colour, "lw": 1.6, "relpos": (0, 0.5),
+                "shrinkA": 2, "shrinkB": 3,
+            },
+        )  # fmt: skip
+
+
+def label_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name horizontal rows, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(visible=False, axis="y")
+    ax.tick_params(axis="y", length=0)
+    vars(ax)["rows"] = list(names)
+
+
+def number(value: float, _: object = None) -> str:
+    """Three digits, thousands as k and millions as M; also a formatter of ticks."""
+    size = abs(value)
+    if not math.isfinite(value) or size >= 1e9 or 0 < size < 1e-3:
+        return f"{value:.3g}"
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if size >= 0.9995 * unit:
+            return f"{float(f'{value / unit:.3g}'):g}{letter}"
+    return f"{float(f'{value:.3g}'):g}"
+
+
+def whole_numbers(ax: Axes) -> None:
+    """Put the ticks of the horizontal axis at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+
+
+def doublings(ax: Axes, most: float) -> None:
+    """Space the horizontal axis by doublings, with ticks at powers of two that keep apart."""
+    count = max(1, math.ceil(most)).bit_length()
+    ticks = [2**power for power in range(0, count, 1 + count // 9)]
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(ticks, [number(tick) if tick > 9999 else str(tick) for tick in ticks])
+    ax.minorticks_off()
+
+
+def ratios(ax: Axes, low: float, high: float) -> None:
+    """Space the horizontal axis by ratios, with some five ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    close = high < 300 * low
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if close else (1.0,), numticks=8))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(number))
+
+
+def intervals(
+    table: pd.DataFrame, what: str = "mean", *, level: float = 0.95, over: str = "runs"
+) -> str:
+    """Say what is drawn: a statistic with its interval, or why there is none.
+
+    Args:
+        table: Columns low, high and, where it is known, n; NaN limits are no interval.
+        what: The statistic.
+        level: Coverage of the interval, in (0, 1).
+        over: What was resampled.
+    """
+    if table["low"].notna().any():
+        held = table["coverage"].min() if "coverage" in table else math.nan
+        shown = level if math.isnan(held) else min(level, held)  # the worst that was measured
+        return f"{what} and {100 * shown:.3g} % interval over {over}"
+    return f"{what}; too few {over} for an interval"
+
+
+def counted(n: pd.Series[Any], of: str = "runs") -> str:
+    """The number of runs, or its range."""
+    low, high = int(n.min()), int(n.max())
+    return f"n = {low} {of}" if low == high else f"n = {low} to {high} {of}"
+
+
+def fitness_name(tasks: Iterable[str]) -> str:
+    """What fitness is called where these tasks are shown."""
+    from evo.policies.rewards import UNIT_SCALE
+
+    return f"{FITNESS} (1 = best published)" if set(tasks) <= set(UNIT_SCALE) else FITNESS
+
+
+def usual_range(fitness: ArrayLike) -> tuple[float, float]:
+    """Limits of an axis of fitness: a few very low values do not squeeze the rest."""
+    known = np.asarray(fitness, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not known.size:
+        return 0.0, 1.0
+    high, usual = float(known.max()), float(np.quantile(known, 0.05))
+    return max(float(known.min()), usual - 0.5 * (high - usual)), high
+
+
+def require(table: pd.DataFrame, *columns: str) -> None:
+    """Refuse a table that lacks a column."""
+    if missing := [name for name in columns if name not in table]:
+        raise ValueError(f"expected columns {', '.join(columns)}; {', '.join(missing)} missing")
+
+
+def readable(ground: Sequence[float]) -> str:
+    """Black or white, whichever is easier to read on a colour (red, green, blue in [0, 1])."""
+    channels = np.asarray(ground[:3])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
+
+
+def look_of(ax: Axes, name: object, order: int) -> tuple[str, str]:
+    """Colour and line style of a line: of its number, or in facets of its name in all of them."""
+    known: dict[object, int] | None = vars(figure_of(ax)).get("looks")
+    return look(order if known is None else known.setdefault(name, len(known)))
+
+
+def look(order: int) -> tuple[str, str]:
+    """Colour and line style of the line with this number."""
+    style = LINE_STYLES[order // len(PALETTE) % len(LINE_STYLES)]
+    return PALETTE[order % len(PALETTE)], style
+
+
+def sentence(ax: Axes | None, theme: Theme, text: str) -> Axes:
+    """Show a sentence where there is nothing to draw."""
+    ax = prepare(ax, theme)
+    ink = THEMES[theme].text
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=ink)
+    ax.set_axis_off()
+    return ax
+
+
+def text_size(ax: Axes) -> float:
+    """Points of the texts on axes; titles have two more."""
+    return float(vars(figure_of(ax)).get("text_size", TEXT_SIZE))
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The figure that axes belong to."""
+    return cast("Figure", ax.get_figure(root=True))

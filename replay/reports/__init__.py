@@ -1,0 +1,1 @@
+"""Reports: tables, figures, a static site and the page of a protocol."""

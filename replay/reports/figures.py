@@ -1,0 +1,136 @@
+"""The figure page of a report: runs, the best construction, policies."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evo.logs.log import read_log
+from replay import plots
+from replay.plots.style import THEMES, TITLE_SIZE, Theme, sentence
+from replay.reports.report import Group
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from replay.simulation.contest import Contest
+
+WIDTH, WIDE = 9.0, 14.0  # inches: trajectories alone, and with something beside them
+HEIGHT, HEADING = 4.6, 0.35  # inches of a row of figures, and of a line of text
+PER_POLICY = 0.25  # inches that each policy beyond the sixth adds to a row
+
+
+class Construction(NamedTuple):
+    """What the best program of a group returned, and how the task says to draw it."""
+
+    picture: str
+    value: Any
+    caption: str
+
+
+class Panel(NamedTuple):
+    """What the page shows of a group: its runs, the best construction, policies by N."""
+
+    group: Group
+    construction: Construction | None
+    contests: Sequence[tuple[str, Contest]] = ()
+
+
+def best_construction(group: Group) -> tuple[Construction | None, str | None]:
+    """What the log of the best program keeps of what it returned, else why there is none."""
+    path = group.best_log
+    if path is None:
+        return None, None
+    log = read_log(path)
+    best, picture = log.best, log.header.task.picture
+    if not picture or best.evaluation.fitness is None:
+        return None, None
+    if best.value is None:
+        return None, (
+            f"no picture of the best construction: {path} keeps none; "
+            f"`evo best --value {quote(str(path))}` keeps it beside the log"
+        )
+    caption = (
+        f"best of {len(group.tables.runs)} runs: seed {log.header.seed}, "
+        f"generation {best.generation}, fitness {best.evaluation.fitness:.6f}"
+    )
+    return Construction(picture, best.value, caption), None
+
+
+def draw_page(
+    panels: Sequence[Panel], *, theme: Theme = "light", width: float | None = None
+) -> Figure:
+    """Draws for each panel a row of runs, then two rows for each contest; width in inches."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layout: list[Any] = []
+    heights: list[float] = []
+    for number, panel in enumerate(panels):
+        beside = "picture" if panel.construction else "runs"
+        layout.append([f"{number} runs", f"{number} {beside}"])
+        heights.append(HEIGHT)
+        for k, (_, contest) in enumerate(panel.contests):
+            lines = contest.finals["policy"].nunique()
+            name = f"{number} contest {k}"
+            layout.append([f"{name} heading"] * 2)
+            heights.append(HEADING)
+            for left, right in (("curves", "pulls"), ("times", "effects")):
+                layout.append([f"{name} {left}", f"{name} {right}"])
+                heights.append(HEIGHT + PER_POLICY * max(0, lines - 6))
+    compared = any(panel.contests for panel in panels)
+    wide = compared or any(panel.construction for panel in panels)
+    figure = Figure(
+        figsize=(width or (WIDE if wide else WIDTH), sum(heights)),
+        dpi=100,
+        layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
+    )
+    axes: dict[str, Axes] = figure.subplot_mosaic(
+        layout, height_ratios=heights, width_ratios=[1, 1] if compared else [2, 1]
+    )
+    for number, panel in enumerate(panels):
+        _draw_runs(panel.group, axes[f"{number} runs"], theme)
+        if panel.construction:
+            _draw_construction(panel.construction, axes[f"{number} picture"], theme)
+        for k, (title, contest) in enumerate(panel.contests):
+            parts = {
+                part: axes[f"{number} contest {k} {part}"]
+                for part in ("heading", "curves", "pulls", "times", "effects")
+            }
+            _draw_contest(title, contest, parts, theme)
+    return figure
+
+
+def _draw_runs(group: Group, ax: Axes, theme: Theme) -> None:
+    """Trajectories over generations; over calls where generations differ in size."""
+    frame = group.tables.generations.sort_values("children", kind="stable")
+    x: plots.Cost = "generation" if frame["children"].nunique() == 1 else "calls"
+    plots.trajectories(frame, x=x, ax=ax, theme=theme)
+
+
+def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:
+    try:
+        plots.construction(construction.picture, construction.value, ax=ax, theme=theme)
+    except ValueError as error:  # a stranger's log may hold anything
+        sentence(ax, theme, textwrap.fill(str(error)[:300], 40))
+    ax.text(
+        0.5, -0.02, construction.caption, transform=ax.transAxes, ha="center", va="top",
+        color=THEMES[theme].text, fontsize=TITLE_SIZE - 2,
+    )  # fmt: skip
+
+
+def _draw_contest(title: str, contest: Contest, axes: dict[str, Axes], theme: Theme) -> None:
+    heading = axes["heading"]
+    heading.set_axis_off()
+    heading.text(
+        0, 0.5, title, transform=heading.transAxes, ha="left", va="center",
+        color=THEMES[theme].text, fontsize=TITLE_SIZE + 1, fontweight="bold",
+    )  # fmt: skip
+    plots.policy_curves(contest.curves, ax=axes["curves"], theme=theme)
+    plots.pulls_per_arm(contest.pulls, ax=axes["pulls"], theme=theme)
+    rule = contest.times[contest.times["share"] == 0.9]
+    plots.threshold_times(rule, ax=axes["times"], theme=theme)
+    plots.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)

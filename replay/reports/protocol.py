@@ -1,0 +1,201 @@
+"""The page of a protocol: what was claimed before the first call, and what its runs say.
+
+write_findings("local-tsp", "logs/corpus/local-tsp", "findings.html")
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from evo.logs.journal import write_new
+from evo.studies.protocol import Protocol, logs_of, status_rows
+from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_claims
+from replay.logs.frames import FAILURES
+from replay.logs.tables import load, load_tables
+from replay.markup import clean, page
+from replay.plots.style import subplots
+from replay.reports.report import OFFLINE_NOTE, groups, sections
+from replay.reports.site import in_both_themes
+from replay.reports.tables import FORMATS, Cell, Section, exact, html_table, stack
+
+if TYPE_CHECKING:
+    from evo.logs.log import Log
+
+SHOWN = (1, 2, 4, 8, 16, 24)
+"""n of the best of n that the page shows."""
+
+
+def write_findings(
+    protocol: Stated,
+    folder: str | os.PathLike[str] | None,
+    output: str | os.PathLike[str],
+) -> list[Section]:
+    """Writes the page of a protocol, over one that is there; returns its tables.
+
+    Logs lie in `folder`; None: `logs/local/NAME`.
+    """
+    stated = loaded(protocol)
+    logs = logs_of(stated, folder)
+    claims = protocol_claims(stated, folder)
+    title = stated.title[:1].upper() + stated.title[1:]
+    every = [log for each in logs.values() for log in each]
+    tables = list(_sections(stated, folder, claims, every))
+    paths = [log.path for log in every if log.generations]
+    parts = [
+        f"<header><div><strong>Protocol {clean(stated.name)}</strong></div></header>",
+        f"<main><h1>{clean(title)}</h1>",
+        "<p class='muted'>Written down before its first call: "
+        f"SHA-256 <code>{stated.digest[:16]}</code> stands in the header of every log.</p>",
+        "" if tables[0].is_llm else f"<p class='muted'>Here {OFFLINE_NOTE}.</p>",
+        _progress(stated, logs),
+        "<h2>What was claimed</h2>",
+        *(
+            f"<section class='claim'><h3>{clean(row['text'])} <span class='verdict "
+            f"{row['verdict']}'>{row['verdict']}</span></h3>{_list(_facts(row))}</section>"
+            for row in claims.to_dict("records")
+        ),
+        f"<h2>How</h2><p>{clean(methods(stated, claims))}</p>",
+        _list([*(("power", text) for text in stated.detects), *stated.notes.items()], "long"),
+        "<h2>Exploratory: not claimed before</h2>",
+        "<p class='muted'>What follows was not stated in the protocol, or described there only: "
+        "it suggests, it confirms nothing.</p>",
+        _picture(paths) if paths else "<p>No run has a complete generation yet.</p>",
+        FORMATS["html"](tables[1:]) if len(tables) > 1 else "",
+        f"<footer>{clean(FAILURES)}.</footer></main>",
+    ]
+    target = Path(output)
+    target.unlink(missing_ok=True)
+    write_new(target, page(title, "\n".join(parts)).encode())
+    return tables
+
+
+def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
+    """Returns a paragraph that says how a protocol's runs were made and judged."""
+    made = "; ".join(
+        f"{each.name}: {len(each.numbers)} runs of T = {each.generations} generations with "
+        f"N = {each.children} children on {each.task}"
+        for each in protocol.conditions
+    )
+    options = ", ".join(f"{name} {value}" for name, value in protocol.options.items())
+    measures = "; ".join(f"{name}: {text}" for name, text in protocol.measures.items())
+    stated = claims[claims["kind"] == "confirmatory"]
+    pairs = any("pair" in null for null in claims["null"])
+    paired = ", of pairs of runs of one seed, or of copies of one run" if pairs else ""
+    nulls = " or ".join(dict.fromkeys(filter(None, stated["null"]))) or "runs exchanged"
+    return (
+        f"Conditions ({protocol.calls} calls in all): {made}. Settings: {options}. Measures: "
+        f"{measures}. Complete runs alone count. An effect is the mean of the first condition less "
+        f"that of the second{paired}. Its interval is over whole runs, nominally at 95 %, and is "
+        "called by the worst coverage measured at so few runs; of a share it is Newcombe's. The "
+        f"null distribution is that of {nulls}; p is two-sided, Holm's over the {len(stated)} "
+        f"confirmatory claims. A claim is supported at Holm's p < {ALPHA:g}, refuted where the "
+        "interval lies within the margin, and else undetermined. Detectable is the effect that as "
+        "many runs would find in four of five repetitions; it, and the further runs that a verdict "
+        "takes if the effect stays as it is, are stated before Holm's correction."
+    )
+
+
+def _progress(protocol: Protocol, logs: dict[str, list[Any]]) -> str:
+    heads = ["condition", "what for", "complete", "calls", "children ok"]
+    rows = [
+        f"<td class='word'>{clean(name)}</td><td class='word'>{clean(condition.role)}</td>"
+        f"<td>{runs} runs</td><td>{calls}</td><td>{ok}</td>"
+        for condition, (name, runs, calls, ok) in zip(
+            protocol.conditions, status_rows(protocol, logs), strict=True
+        )
+    ]
+    return html_table([(head, "word" if k < 2 else "") for k, head in enumerate(heads)], rows)
+
+
+def _list(facts: Iterable[tuple[str, str]], kind: str = "") -> str:
+    rows = (f"<dt>{clean(name)}</dt><dd>{clean(text)}</dd>" for name, text in facts)
+    return f"<dl class='{kind}'>{''.join(rows)}</dl>"
+
+
+def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
+    yield "measure", row["measure"].replace("_", " ")
+    complete = (f"{row[k]}: {row[f'n_{k}']} of {row[f'planned_{k}']} runs" for k in "ab")
+    yield "runs", "; ".join(complete)
+    effect = "unknown" if math.isnan(row["effect"]) else f"{row['effect']:+.4g}"
+    if not math.isnan(row["low"]):
+        effect += f", {row['interval']} [{row['low']:+.4g}, {row['high']:+.4g}]"
+    yield f"{row['a']} less {row['b']}", effect
+    if row["why"] and math.isnan(row["low"]):
+        yield "no interval", str(row["why"])
+    if row["kind"] == "confirmatory":
+        yield "margin", f"{row['margin']:g}"
+    if not math.isnan(row["p"]):
+        holm = "" if math.isnan(row["p_holm"]) else f", Holm's {row['p_holm']:.3g}"
+        yield "p", f"{row['p']:.3g}{holm} (null: {row['null']})"
+    found = f"{row['detectable']:.3g} in four of five repetitions"
+    yield "detectable", "cannot be said" if math.isnan(row["detectable"]) else found
+    if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
+        what = "pairs" if "pair" in row["null"] else "runs, of both sides together"
+        more = f"about {row['runs_needed']:,.0f} {what}, if the effect stays"
+        yield "further runs for a verdict", more
+
+
+def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str]]:
+    """The claims as cells of a report, and their notes."""
+    cells, notes = {}, []
+    for row in claims.to_dict("records"):
+        n = row["n_a"] + row["n_b"]
+        cells[row["claim"]] = [
+            ("effect", row["effect"], row["low"], row["high"], n, "difference"),
+            exact("p (Holm)", row["p_holm"], n, "p"),
+            exact("detectable", row["detectable"], n, "difference"),
+        ]
+        why = f"; {row['why']}" if row["why"] else ""
+        notes.append(f"{row['claim']}: {row['verdict']}; {dict(_facts(row))['runs']}{why}")
+    return cells, notes
+
+
+def _sections(
+    protocol: Protocol,
+    folder: str | os.PathLike[str] | None,
+    claims: pd.DataFrame,
+    logs: Sequence[Log],
+) -> Iterator[Section]:
+    """The claims, the best of n rewrites, and what a report says of the runs."""
+    is_llm, model = all(log.header.model.is_llm for log in logs), protocol.options.get("model", "")
+    common: dict[str, Any] = {
+        "task": ", ".join(protocol.tasks), "model": str(model), "is_llm": is_llm
+    }  # fmt: skip
+    cells, notes = _claims_cells(claims)
+    yield Section(title="Claims", heading="claim", cells=stack(cells), notes=tuple(notes), **common)
+    paths = [log.path for log in logs if log.generations]
+    if not paths:
+        return
+    best = best_of(protocol, folder)
+    shown: list[dict[Any, Any]] = best[best["n"].isin(SHOWN)].to_dict("records")
+    if shown:
+        note = (
+            f"{shown[0]['children']} rewrites of the initial program, of all runs begun; "
+            "the range is that of resampled whole runs, its coverage was not measured"
+        )
+        limits = ("value", "low", "high", "runs")
+        cells = {
+            f"best of {row['n']}": [("fitness", *(row[key] for key in limits), "fitness")]
+            for row in shown
+        }
+        title = "Exploratory: best of n rewrites of the initial program"
+        yield Section(title=title, heading="", cells=stack(cells), notes=(note,), **common)
+    for group in groups(load_tables(paths, progress=False)):
+        for section in sections(group):
+            yield replace(section, title=f"Exploratory: {section.title.lower()}")
+
+
+def _picture(paths: Sequence[Path]) -> str:
+    """Best fitness so far by calls, condition by condition."""
+    from replay.plots import trajectories
+
+    figure, [ax] = subplots(width=10.0, height=4.4)
+    trajectories(load(paths, progress=False), x="calls", by="condition", ax=ax)
+    return f"<figure>{in_both_themes(figure)}</figure>"

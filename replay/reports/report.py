@@ -1,0 +1,270 @@
+"""What a report says of runs and of policies, as tables: see `replay.reports.tables`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from evo.logs.records import STATUSES
+from replay.logs.costs import REPORTED
+from replay.logs.frames import FAILURES
+from replay.logs.tables import Tables
+from replay.reports.tables import CELLS, Cell, Section, estimate, exact, stack, title
+from replay.simulation.effects import time_to_threshold
+from replay.statistics.intervals import FloatArray, interval
+
+if TYPE_CHECKING:
+    from replay.simulation.contest import Contest
+
+EFFECTS = "pool effect: random less a single run; allocation effect: the policy less random"
+REGRETS = "oracle_arm: best fitness at the end, against all pulls on the best arm"
+SHARES = "ok: mean over runs of the share of children"
+FRESH = (
+    "gain: final less initial fitness, means over the runs whose final program was measured on "
+    "draws that no decision saw; false acceptances: what the error rates of all tests allow"
+)
+TIMES = (
+    "90 %: the first pull by which 90 % of the replicates reach it (the paper's rule); median: by "
+    "which half do; never: not within the budget"
+)
+OFFLINE_NOTE = "the offline model is a random rewriter, not an LLM"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one task and model, with their rows of the tables of all logs."""
+
+    task: str
+    model: str
+    is_llm: bool
+    tables: Tables
+
+    @property
+    def title(self) -> str:
+        """Task, model, and whether that is an LLM."""
+        return title(self.task, self.model, is_llm=self.is_llm)
+
+    def section(self, title: str, heading: str, cells: pd.DataFrame, notes: Any) -> Section:
+        """One of its tables."""
+        return Section(
+            title=title, heading=heading, cells=cells, notes=tuple(notes),
+            task=self.task, model=self.model, is_llm=self.is_llm,
+        )  # fmt: skip
+
+    def sizes(self) -> Iterator[tuple[int, Group]]:
+        """Each N, ascending, with the runs that have it."""
+        for children in sorted(self.tables.runs["children"].unique().tolist()):
+            part = Tables(*(table[table["children"] == children] for table in self.tables))
+            yield children, Group(self.task, self.model, self.is_llm, part)
+
+    @property
+    def best_log(self) -> str | None:
+        """The log whose fitness is highest; None if nothing is ok anywhere."""
+        generations = self.tables.generations
+        if generations["best_fitness"].isna().all():
+            return None
+        at = int(generations["best_fitness"].to_numpy(np.float64, na_value=-np.inf).argmax())
+        return str(generations["source"].iloc[at])
+
+
+def groups(tables: Tables) -> list[Group]:
+    """Runs by task and model, in order of first appearance."""
+    found = []
+    for (task, model), runs in tables.runs.groupby(["task", "model"], sort=False):
+        names = set(runs["run"])
+        others = (table[table["run"].isin(names)] for table in tables[1:])
+        is_llm = bool(runs["is_llm"].all())
+        found.append(Group(str(task), str(model), is_llm, Tables(runs, *others)))
+    return found
+
+
+def sections(group: Group, *, tau: float | None = None) -> list[Section]:
+    """Tables of a group's runs; of `tau` the time to reach it."""
+    unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
+    summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
+    tested = (group.tables.runs["n_tests"] > 0).any()
+    partial = int((group.tables.children["status"] == "partial").sum())
+    said = f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
+    dropped = [said] if partial else []
+    made: list[tuple[str, Callable[[Group], list[Cell]], Iterable[str]]] = [
+        ("Fitness", lambda part: _fitness(part, tau), _notes(group)),
+        ("Children by status", _statuses, (SHARES, FAILURES, *dropped)),
+        *([("Gain on fresh draws", _confirmed, (FRESH,))] if tested else []),
+        ("Cost", _costs, (summed,)),
+    ]
+    parts = dict(group.sizes())
+    return [
+        group.section(title, "N", stack({str(n): cells(parts[n]) for n in parts}), notes)
+        for title, cells, notes in made
+    ]
+
+
+def _confirmed(group: Group) -> list[Cell]:
+    """Where rivals were tried on fresh draws: what of the gain is left there."""
+    runs, n = group.tables.runs, len(group.tables.runs)
+    known = runs[runs["fresh_gain"].notna()]
+    return [
+        exact("tests", int(runs["n_tests"].sum()), n, "count"),
+        exact("accepted", int(runs["n_accepted"].sum()), n, "count"),
+        exact("false acceptances allowed", float(runs["false_acceptances"].sum()), n, "p"),
+        *(
+            estimate(name, interval(known[column].to_numpy(np.float64), "mean"), "difference")
+            for name, column in (("gain", "gain"), ("gain on fresh draws", "fresh_gain"))
+            if len(known)
+        ),
+    ]
+
+
+def policy_sections(group: Group, contest: Contest) -> list[Section]:
+    """Tables of what policies make of a group's runs of one N."""
+    after = f"after {contest.rounds} pulls ({contest.setting})"
+    effects = _quantity(contest.effects, contest.effects["effect"] + " effect")
+    finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), effects])
+    regrets = _quantity(contest.regrets, contest.regrets["oracle"])
+    made = [
+        (f"Policies {after}", finals, (EFFECTS, *contest.notes)),
+        (f"Regret in hindsight {after}", regrets, (REGRETS,)),
+    ]
+    if contest.tau is not None:
+        title = f"Pulls until fitness {contest.tau:g} ({contest.setting})"
+        made.append((title, _times(contest), (TIMES,)))
+    return [group.section(title, "policy", cells, notes) for title, cells, notes in made]
+
+
+def _times(contest: Contest) -> pd.DataFrame:
+    parts = []
+    for share, name in ((0.9, "90 %"), (0.5, "median")):
+        rows = contest.times[contest.times["share"] == share]
+        parts.append(_quantity(rows.rename(columns={"time": "value"}), name, "pulls"))
+    reached = rows.assign(value=rows["share_reached"], low=math.nan, high=math.nan)
+    return pd.concat([*parts, _quantity(reached, "share that reached it", "share")])
+
+
+def _quantity(
+    rows: pd.DataFrame, quantity: str | pd.Series[str], unit: str = "difference"
+) -> pd.DataFrame:
+    renamed = rows.rename(columns={"policy": "row"})
+    return renamed.assign(quantity=quantity, unit=unit)[list(CELLS)]
+
+
+def _fitness(group: Group, tau: float | None) -> list[Cell]:
+    runs, generations = group.tables.runs, group.tables.generations
+    n, lengths = len(runs), runs["generations"]
+    initial = generations.loc[generations["generation"] == 0, "best_fitness"]
+    best = generations.groupby("run", sort=False)["best_fitness"].max()
+    final = best.fillna(-math.inf).to_numpy(dtype=np.float64)
+    apart = _by_root(runs, best.fillna(-math.inf))
+    mean = exact("final, mean", math.nan, n, "fitness")
+    if np.isfinite(final).all():  # a run that found nothing has none
+        mean = estimate("final, mean", interval(apart, "mean"), "fitness")
+    cells = [
+        exact("runs", n, n, "count"),
+        *([exact("least T", int(lengths.min()), n, "count")] if lengths.nunique() > 1 else []),
+        exact("T", int(lengths.max()), n, "count"),
+        exact("initial", float(initial.median()), n, "fitness"),
+        estimate("final, median", interval(apart, "median"), "fitness"),
+        mean,
+        exact("best of runs", float(best.max()), n, "fitness"),
+    ]
+    if tau is not None:
+        for share, rule, name in ((0.9, "bootstrap", "90 % rule"), (0.5, "share", "median")):
+            time = time_to_threshold(generations, tau, share=share, rule=rule)  # type: ignore[arg-type]
+            cells.append((f"T to {tau:g}, {name}", time.time, time.low, time.high, time.n, "pulls"))
+        cells.append(exact(f"reached {tau:g}", float((final >= tau).mean()), n, "share"))
+    return cells
+
+
+def _by_root(runs: pd.DataFrame, values: pd.Series[Any]) -> FloatArray:
+    """One value of each run; of all forks of a run their mean, since they are not independent.
+
+    Others stand for themselves: runs of another tool may have one header.
+    """
+    forked = runs["root"].isin(runs.loc[runs["forked_from"] != "", "root"])
+    apart = runs["root"].where(forked, "run " + runs["run"])
+    roots = apart.set_axis(runs["run"]).loc[values.index]
+    return values.groupby(roots, sort=False).mean().to_numpy(np.float64)
+
+
+_ALWAYS = ("no_reply", "no_program", "invalid", "error", "timeout")
+
+
+def _statuses(group: Group) -> list[Cell]:
+    runs, children = group.tables.runs, group.tables.children
+    n, made = len(runs), children[~children["inherited"]]
+    status = made["status"].fillna("unknown")
+    cells = [exact("children", len(status), n, "count")]
+    if len(status):
+        shares = (status == "ok").groupby(made["run"], sort=False).mean()
+        cells.append(estimate("ok", interval(_by_root(runs, shares)), "share"))
+    counts = status.value_counts()
+    return cells + [
+        exact(name, int(counts.get(name, 0)), n, "count")
+        for name in (*STATUSES, "unknown")
+        if name != "ok" and (name in _ALWAYS or name in counts)
+    ]
+
+
+_COSTS = (
+    ("calls", "n_calls", "calls"),
+    ("attempts", "n_attempts", "calls"),
+    ("without usage", "n_without_usage", "calls"),
+    ("prompt tokens", "prompt_tokens", "calls"),
+    ("of them cached", "cached_tokens", "calls"),
+    ("completion tokens", "completion_tokens", "calls"),
+    ("FLOPs", "flops", "flops"),
+    ("dollars", "dollars", "dollars"),
+)
+
+
+def _costs(group: Group) -> list[Cell]:
+    runs, n = group.tables.runs, len(group.tables.runs)
+    seconds = float(group.tables.generations["seconds"].sum(skipna=False))
+    cells = []
+    for name, column, unit in _COSTS if group.is_llm else _COSTS[:-2]:
+        skip = column in REPORTED
+        cells.append(exact(name, runs[column].sum(skipna=skip, min_count=int(skip)), n, unit))
+    return [*cells, exact("wall seconds", seconds, n, "seconds")]
+
+
+def _notes(group: Group) -> Iterator[str]:
+    """What the fitness table does not say by itself."""
+    runs, generations = group.tables.runs, group.tables.generations
+    if not group.is_llm:
+        yield OFFLINE_NOTE
+    sizes = runs.groupby("children")["generations"]
+    if sizes.ngroups > 1:
+        yield "runs of different N are shown apart"
+    if (sizes.nunique() > 1).any():
+        yield "runs differ in length: final is each run's own last generation"
+    empty = int(generations.groupby("run")["best_fitness"].max().isna().sum())
+    if empty:
+        yield f"{empty} of {len(runs)} runs found nothing ok; {FAILURES}"
+    if len(runs) < 2:
+        yield "a single run has no interval"
+    if runs["configuration"].nunique() > 1:
+        yield (
+            f"{runs['configuration'].nunique()} configurations (such as task files, sampling, "
+            "search) are taken together"
+        )
+    forks = runs[runs["forked_from"] != ""]
+    if len(forks):
+        yield (
+            f"{len(forks)} of {len(runs)} runs are forks of {forks['root'].nunique()}: intervals "
+            "are over these, with the mean of their forks; children that forks inherited are "
+            "not counted"
+        )
+    known = runs[(runs["seed"] >= 0) & (runs["forked_from"] == "")]
+    twice = int(known.duplicated(["children", "seed", "configuration"]).sum())
+    if twice:
+        yield (
+            f"{twice} of {len(runs)} runs repeat the configuration, N and seed of another: they "
+            "are the same run, and intervals that count them twice are too narrow"
+        )
+    for tool, part in runs[runs["lost"].notna()].groupby("tool", sort=False):
+        lost = sorted(set(part["lost"]))
+        yield f"imported from {tool}, which does not hold: {lost[0]}"

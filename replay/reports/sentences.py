@@ -1,0 +1,90 @@
+"""Sentences made from data, so that what a text states is what the data hold."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from replay.plots.style import number
+from replay.statistics.intervals import Interval
+
+
+class Said(str):
+    """A text that notebooks show as Markdown."""
+
+    __slots__ = ()
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+class _Words(string.Formatter):
+    """Fills a template; a field without a format of its own is put into words."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        return super().format_field(value, format_spec) if format_spec else in_words(value)
+
+
+def say(
+    template: str, table: pd.DataFrame | Iterable[Mapping[str, Any]] | None = None, /, **values: Any
+) -> Said:
+    """Returns a text whose names in braces are filled with values: one for each row of a table.
+
+    Numbers get three digits, an interval its limits and the number of runs, lists their commas.
+    Attributes and items can be named, as in `{verdict.effect}`, and formats given, as in `{x:.1%}`.
+
+    Example:
+        >>> replay.say("{task}: {runs} runs, best {fitness}.", task="mmd", runs=10, fitness=0.98765)
+        'mmd: 10 runs, best 0.988.'
+
+    Args:
+        template: What is said, with names in braces.
+        table: Rows, whose columns are names too; their texts follow each other, a line each. None:
+            there is one text.
+        values: What the names stand for; a column of the table goes before.
+
+    Returns:
+        A text, which notebooks show as Markdown.
+
+    Raises:
+        ValueError: The template names something that is not there.
+    """
+    rows: Iterable[Mapping[Any, Any]] = [{}] if table is None else table  # type: ignore[assignment]
+    if isinstance(table, pd.DataFrame):
+        new = [name for name in table.index.names if name is not None and name not in table]
+        rows = (table.reset_index() if new else table).to_dict("records")
+    words = _Words()
+    texts = []
+    for row in rows:
+        known = {**values, **{str(name): value for name, value in row.items()}}
+        try:
+            texts.append(words.vformat(template, (), known))
+        except (KeyError, AttributeError, IndexError) as error:
+            raise ValueError(
+                f"expected names among {', '.join(sorted(known)) or 'none'}, got {template!r}: "
+                f"{error}"
+            ) from error
+    return Said("  \n".join(texts))
+
+
+def in_words(value: Any) -> str:
+    """A value as a reader should see it."""
+    if isinstance(value, Interval) and isinstance(value.value, float):
+        if math.isnan(value.low):
+            return f"{number(value.value)} (n = {value.n}, {value.note or 'no interval'})"
+        limits = f"[{number(value.low)}, {number(value.high)}]"
+        return f"{number(value.value)} {limits} ({value.label}, n = {value.n})"
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "unknown"
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        whole = float(value).is_integer() and abs(float(value)) < 1e5
+        return f"{int(value):,}" if whole else number(float(value))
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        *others, last = [in_words(each) for each in value] or ["none"]
+        return " and ".join([", ".join(others), last] if others else [last])
+    return str(value)

@@ -1,0 +1,321 @@
+"""Logged runs as one static page: a folder that opens from the disk, without server or network.
+
+    site("logs/local/first", "supplement")      # then open supplement/index.html
+
+`index.html` holds figures, the report's tables and the table of runs; what a run's page shows lies
+in `runs/NUMBER.js` and is read when the run is opened. Texts of logs are escaped here or set as
+text in the browser.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.logs.journal import LogError
+from evo.logs.log import Log, read_log, sparkline
+from evo.logs.records import STATUSES
+from replay.logs.decode import Source
+from replay.logs.lineage import Place, parent_of, program_of
+from replay.logs.tables import Tables, load_tables
+from replay.markup import clean, difference, page, program
+from replay.plots.hits import hits_of, pack, still
+from replay.plots.output import in_dark
+from replay.plots.style import arrange, usual_range
+from replay.plots.style import number as in_digits
+from replay.reports.figures import Panel, best_construction, draw_page
+from replay.reports.report import OFFLINE_NOTE, Group, groups, sections
+from replay.reports.tables import FORMATS, html_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Texts = dict[Place | None, str | None]
+"""Programs by their place."""
+
+SCRIPT = Path(__file__).with_name("site.js")
+WIDTH, DPI = 10.0, 100  # of a figure, inches, and pixels of an inch on the screen
+MOST_STEPS = 60
+"""Improving children of a run whose differences are shown, the last ones."""
+
+
+def site(
+    logs: Source | Log | Iterable[Source | Log],
+    folder: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    strict: bool = True,
+) -> Path:
+    """Writes logged runs as a static page, as for the supplement of a paper.
+
+    Args:
+        logs: Logs, folders, glob patterns, or Log values.
+        folder: Where it goes: `index.html` and `runs/`; made if need be, and earlier pages there
+            are written over.
+        title: Of the page; None: the tasks.
+        strict: Raise at a log that cannot be read; otherwise leave it out and warn.
+
+    Returns:
+        The page: `folder/index.html`.
+
+    Raises:
+        LogError: A log cannot be read, or the folder cannot be written.
+    """
+    tables = load_tables(logs, strict=strict)
+    parts = groups(tables)
+    folder = Path(folder)
+    title = title or f"Runs of {', '.join(dict.fromkeys(part.task for part in parts))}"
+    try:
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
+        for number, path in enumerate(tables.runs["source"]):
+            data = json.dumps(_run(read_log(path), tables.runs.iloc[number]), allow_nan=False)
+            target = folder / "runs" / f"{number}.js"
+            target.write_text(f"replaySite({number}, {data});\n", encoding="utf-8")
+        body, script = _index(title, tables, parts), SCRIPT.read_text(encoding="utf-8")
+        target = folder / "index.html"
+        target.write_text(page(title, body, script=script), encoding="utf-8")
+    except OSError as error:
+        raise LogError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    return target
+
+
+def _index(title: str, tables: Tables, parts: Sequence[Group]) -> str:
+    links = [("runs", "Runs"), *((f"part-{k}", part.task) for k, part in enumerate(parts[:7]))]
+    menu = " ".join(f'<a href="#{to}">{clean(text)}</a>' for to, text in links)
+    return "\n".join(
+        [
+            f"<header><div><strong>{clean(title)}</strong> {menu}</div></header>",
+            f'<main><div id="all"><h1>{clean(title)}</h1>',
+            _sums(tables),
+            _table_of_runs(tables),
+            *(_part(number, part) for number, part in enumerate(parts)),
+            '</div><div id="run" hidden></div>',
+            "<footer>Intervals are over whole runs. Made from logs that hold every call; "
+            "nothing on this page was asked of a model or a server.</footer></main>",
+        ]
+    )
+
+
+def _sums(tables: Tables) -> str:
+    """What all runs are together, in large numbers."""
+    runs, children = tables.runs, tables.children
+    tokens = runs[["prompt_tokens", "completion_tokens"]].sum().sum()
+    told = [
+        ("runs", f"{len(runs):,}"),
+        ("calls", f"{int(runs['n_calls'].sum()):,}"),
+        ("children ok", f"{100 * (children['status'] == 'ok').mean():.0f} %"
+                        if len(children) else "none"),
+        ("tokens reported", in_digits(tokens)),
+        ("models", ", ".join(dict.fromkeys(runs["model"]))),
+    ]  # fmt: skip
+    boxes = "".join(f"<div><b>{clean(text)}</b><span>{name}</span></div>" for name, text in told)
+    note = "" if runs["is_llm"].all() else f'<p class="muted">Here {OFFLINE_NOTE}.</p>'
+    return f'<div class="sums">{boxes}</div>{note}'
+
+
+def _table_of_runs(tables: Tables) -> str:
+    """One row a run; task, model and search where they are not all the same."""
+    curves = dict(list(tables.generations.groupby("run", sort=False)["best_fitness"]))
+    ok = (tables.children["status"] == "ok").groupby(tables.children["run"]).mean().to_dict()
+    named = [name for name in ("task", "model", "search") if tables.runs[name].nunique() > 1]
+    numbers = ("initial", "best", "N", "T", "seed", "calls", "ok", "tokens", "seconds")
+    heads = [
+        (f'<button type="button">{name}</button>', "" if name in numbers else "word")
+        for name in ("run", *named, *numbers)
+    ]
+    lines = []
+    for number, row in enumerate(tables.runs.to_dict("records")):
+        curve = curves[row["run"]].to_numpy(dtype=np.float64)
+        cells = [
+            f'<td class="word"><a href="#run-{number}">{clean(row["run"])}</a></td>',
+            *(f'<td class="word">{clean(str(row[name]))}</td>' for name in named),
+            _number(curve[0], ".4g"),
+            _number(curve[-1], ".6g"),
+            *(_number(row[name], ".0f") for name in ("children", "generations")),
+            _number(row["seed"] if row["seed"] >= 0 else math.nan, ".0f"),
+            _number(row["n_calls"], ".0f"),
+            _number(100 * ok.get(row["run"], math.nan), ".0f", " %"),
+            _number(row["prompt_tokens"] + row["completion_tokens"], ",.0f"),
+            _number(row["call_seconds"], ",.0f"),
+            f"<td>{sparkline(curve.tolist(), 96, 20)}</td>",
+        ]
+        lines.append("".join(cells))
+    return (
+        f'<section id="runs"><h2>Runs</h2><p class="find"><input type="search" id="find" '
+        f'aria-label="find runs" placeholder="find: task, model, seed, ..."><span class="muted" '
+        f'id="found" role="status">{len(lines)} runs</span></p>'
+        f"{html_table([*heads, ('best so far', '')], lines)}</section>"
+    )
+
+
+def _number(value: float, form: str, unit: str = "") -> str:
+    """A cell; empty where the number is unknown."""
+    if not math.isfinite(value):
+        return '<td data-key=""></td>'
+    return f'<td data-key="{value:.12g}">{value:{form}}{unit}</td>'
+
+
+def _part(number: int, part: Group) -> str:
+    """A task and model: its figures in both themes, and the report's tables."""
+    panel = Panel(part, best_construction(part)[0])
+    pictures = in_both_themes(draw_page([panel], width=WIDTH))
+    tables = "".join(map(FORMATS["html"], ([each] for each in sections(part))))
+    return (
+        f'<section id="part-{number}"><h2>{clean(part.title)}</h2><figure>{pictures}</figure>'
+        f"{tables}</section>"
+    )
+
+
+def in_both_themes(figure: Figure) -> str:
+    """A figure of the light theme as HTML that answers to the mouse, in the inks of the screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure)
+    figure.set_dpi(2 * DPI)
+    arrange(figure)
+    label = "; ".join(ax.get_title(loc="left") for ax in figure.axes)
+    parts = []
+    for theme, inks in (("light", contextlib.nullcontext()), ("dark", in_dark(figure))):
+        stream = io.BytesIO()
+        with inks:
+            figure.savefig(stream, format="png", dpi=2 * DPI)
+        hits = pack(figure, hits_of(figure), serial=1, dpi=DPI)
+        parts.append(f'<div class="{theme}">{still(stream.getvalue(), hits, label)}</div>')
+    return "".join(parts)
+
+
+def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:
+    """What the page of a run shows."""
+    header, trajectory = log.header, log.trajectory.tolist()
+    first = [((0, 0), log.initial.evaluation)] if log.initial else []
+    every = [*first, *(((o.generation, o.index), o.evaluation) for o in log.outcomes)]
+    places = [place for place, _ in every]
+    fitness = [evaluation.fitness for _, evaluation in every]
+    status = [evaluation.status or "unknown" for _, evaluation in every]
+    better = [each.best for each in log.generations if each.improved]
+    improving = better[-MOST_STEPS:]
+    numbers = {place: number for number, place in enumerate(places)}
+    parents = _parents(log)
+    texts = _texts(log, parents, improving)
+    low, high = usual_range([math.nan if each is None else each for each in fitness])
+    note = "" if header.model.is_llm else f": {OFFLINE_NOTE}"
+    return {
+        "name": row["run"],
+        "about": f"{header.task.name}, {header.model.name}{note}",
+        "words": f"every child of {row['run']} by generation and fitness; the best so far ends at "
+        f"{trajectory[-1]:.6g} after {len(log.generations)} generations",
+        "facts": list(_facts(log, row)),
+        "N": header.children,
+        "last": max([len(log.generations), *(generation for generation, _ in places)]),
+        "range": [_six(low), _six(high)],
+        "clipped": any(each is not None and each < low for each in fitness),
+        "statuses": [name for name in (*STATUSES, "unknown") if name in {*status} - {"ok"}],
+        "best": [None if math.isnan(value) else value for value in trajectory],
+        "children": {
+            "generation": [generation for generation, _ in places],
+            "index": [index for _, index in places],
+            "status": status,
+            "fitness": [None if f is None else _six(f) for f in fitness],
+            "parent": [_at(parents[place]) if place in parents else "" for place in places],
+            "said": ["" if e.status == "ok" else (e.error or "")[:160] for _, e in every],
+            "better": [numbers[place] for place in better],
+        },
+        "steps": list(_steps(log, parents, improving, texts)),
+        "programs": list(_programs(log, texts)),
+    }
+
+
+def _at(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
+
+
+def _six(value: float) -> float:
+    """Six digits are more than a picture shows."""
+    return float(f"{value:.6g}")
+
+
+def _parents(log: Log) -> dict[Place, Place]:
+    """Which program each child rewrote, as far as the log says."""
+    found = {
+        (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
+        for o in log.outcomes
+    }
+    return {place: parent for place, parent in found.items() if parent is not None}
+
+
+def _facts(log: Log, row: pd.Series[Any]) -> Iterator[tuple[str, str]]:
+    """Configuration and cost of a run, in words."""
+    header = log.header
+    yield "best fitness", f"{log.trajectory[-1]:.8g}"
+    yield "generations T", f"{len(log.generations)}{'' if log.finished else f' of {log.goal}'}"
+    yield "children N", str(header.children)
+    if header.seed >= 0:
+        yield "seed", str(header.seed)
+    yield "search", str(row["search"])
+    for name in ("temperature", "top_p", "max_tokens"):
+        if (value := getattr(header.sampling, name)) is not None:
+            yield name.replace("_", " "), f"{value:g}"
+    yield "calls", f"{row['n_calls']}"
+    for name, count in sorted(log.status_counts.items(), key=lambda each: -each[1]):
+        yield f"children {str(name or 'unknown').replace('_', ' ')}", str(count)
+    dollars = [("dollars", ".4g")] if header.model.is_llm else []
+    counts = [("prompt_tokens", ",.0f"), ("completion_tokens", ",.0f"), *dollars]
+    for column, form in (*counts, ("call_seconds", ",.0f")):
+        known = not math.isnan(row[column])
+        yield column.replace("_", " "), format(row[column], form) if known else "unknown"
+    if header.lost:
+        yield f"from {header.source}", f"does not hold: {header.lost}"
+
+
+def _steps(
+    log: Log, parents: Mapping[Place, Place], improving: Sequence[Place], texts: Texts
+) -> Iterator[dict[str, str]]:
+    """Each improving child: what it gained, and what it changed of its parent."""
+    fitness = {(o.generation, o.index): o.evaluation.fitness for o in log.outcomes}
+    for place in improving:
+        known, before = fitness[place], log.trajectory[place[0] - 1]
+        text, was = texts.get(place), texts.get(parents.get(place))
+        lines, html = "", "<p class='muted'>The log holds no program.</p>"
+        if text is not None and was is not None:
+            try:
+                html, added, removed = difference(was, text)
+                lines = f"lines: {added} added, {removed} removed"
+            except ValueError as error:
+                html = f"<p class='muted'>{clean(str(error))}</p>"
+        elif text is not None:
+            html = program(text)
+        yield {
+            "at": _at(place),
+            "head": f"generation {place[0]}, child {place[1]}: fitness {known:.6g}",
+            "gain": "" if known is None or math.isnan(before) else f"+{known - before:.3g}",
+            "lines": lines,
+            "html": html,
+        }
+
+
+def _texts(log: Log, parents: Mapping[Place, Place], improving: Sequence[Place]) -> Texts:
+    """The programs that a run's page shows, as far as the log holds them."""
+    wanted = {*improving, *(parents[place] for place in improving if place in parents)}
+    if log.initial:
+        wanted.add((log.best.generation, log.best.index))
+    found = {} if log.header.compact else log.find(wanted - {(0, 0)})
+    texts: Texts = {place: child.program for place, child in found.items()}
+    return texts | {(0, 0): program_of(log, (0, 0))}
+
+
+def _programs(log: Log, texts: Texts) -> Iterator[tuple[str, str]]:
+    """The best program and the initial one."""
+    best = log.best if log.initial else None
+    if best and best.generation and (text := texts.get((best.generation, best.index))) is not None:
+        yield f"The best: generation {best.generation}, child {best.index}", program(text)
+    if (first := texts[0, 0]) is not None:
+        yield "The initial program", program(first)

@@ -1,0 +1,200 @@
+"""Tables of a report and their forms: cells that know their interval and n.
+
+A cell is one number: what it is about (`row`), what it is (`quantity`), `value`, the limits `low`
+and `high` of its 95 % interval over runs where it is an estimate, `n`, the runs that it rests on,
+and `unit`. `Section`s of cells become plain text, Markdown, HTML, CSV or JSON: `FORMATS`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from replay.markup import clean
+from replay.statistics.intervals import Interval
+
+CELLS = ("row", "quantity", "value", "low", "high", "n", "unit")
+Cell = tuple[str, float, float, float, int, str]
+"""A cell without its row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One table of a report."""
+
+    title: str
+    task: str
+    model: str
+    is_llm: bool
+    heading: str  # what its rows are: `N` or `policy`
+    cells: pd.DataFrame  # rows and quantities in the order to show them
+    notes: tuple[str, ...] = ()  # what one must know to read it
+
+
+def exact(quantity: str, value: float, n: int, unit: str) -> Cell:
+    """A number that is no estimate."""
+    return (quantity, value, math.nan, math.nan, n, unit)
+
+
+def estimate(quantity: str, found: Interval, unit: str) -> Cell:
+    """A number with its interval, a share's within [0, 1]."""
+    bounds = (0.0, 1.0) if unit == "share" else (-math.inf, math.inf)
+    low, high = max(found.low, bounds[0]), min(found.high, bounds[1])
+    return (quantity, found.value, low, high, found.n, unit)
+
+
+def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
+    """Cells as a frame with columns `CELLS`, by their row."""
+    return pd.DataFrame(
+        [(row, *cell) for row, cells in rows.items() for cell in cells], columns=list(CELLS)
+    )
+
+
+def title(task: str, model: str, *, is_llm: bool) -> str:
+    """Names a group of runs; no figure of the offline model goes without saying what it is."""
+    return f"{task}, model {model}{'' if is_llm else ' (not an LLM)'}"
+
+
+UNITS: dict[str, Callable[[float], str]] = {
+    "fitness": lambda value: "none" if math.isinf(value) else f"{value:.5g}",
+    "difference": lambda value: f"{value:+.4f}",
+    "p": lambda value: f"{value:.3g}",
+    "count": lambda value: f"{value:,.0f}",
+    "calls": lambda value: f"{value:.0f}",
+    "share": lambda value: f"{100 * value:.1f}%",
+    "pulls": lambda value: "never" if math.isinf(value) else f"{value:g}",
+    "flops": lambda value: f"{value:.3g}",
+    "dollars": lambda value: f"{value:.4g}",
+    "seconds": lambda value: f"{value:,.1f}",
+}
+_MISSING = {"fitness": "none", "difference": "", "pulls": "", "p": ""}
+
+
+def plain(sections: Sequence[Section]) -> str:
+    """Tables for a terminal, those of one task and model under one title."""
+    from evo.cli.tables import table
+
+    return _render(
+        sections,
+        lambda text: f"{text}\n{'=' * len(text)}",
+        str,
+        lambda heads, rows: table(rows, heads),
+        lambda text: textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "),
+    )
+
+
+def markdown(sections: Sequence[Section]) -> str:
+    """The same as Markdown."""
+    return _render(sections, "## {}".format, "### {}".format, _markdown_table, "- {}".format)
+
+
+def html(sections: Sequence[Section]) -> str:
+    """The tables as HTML for a page, without titles of their groups."""
+    return _render(
+        sections,
+        lambda text: "",
+        lambda text: f"<h3>{clean(text)}</h3>",
+        lambda heads, rows: html_table(
+            [(clean(head), "") for head in heads], ["".join(map(_html_cell, row)) for row in rows]
+        ),
+        lambda text: f'<p class="notes">{clean(text)}</p>',
+    )
+
+
+def html_table(heads: Sequence[tuple[str, str]], rows: Sequence[str]) -> str:
+    """A table that scrolls, of heads (HTML and class) and rows (HTML of their cells)."""
+    top = "".join(f'<th scope="col" class="{kind}">{head}</th>' for head, kind in heads)
+    lines = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _html_cell(text: str) -> str:
+    value, bracket, limits = clean(text).partition(" [")
+    interval = f' <span class="range">[{limits}</span>' if bracket else ""
+    return f"<td>{value}{interval}</td>"
+
+
+def csv(sections: Sequence[Section]) -> str:
+    """All cells in one table, one row per number."""
+    return _cells(sections).to_csv(index=False)
+
+
+def as_json(sections: Sequence[Section]) -> str:
+    """All cells and notes; what is unknown or infinite is null."""
+    cells = _cells(sections).replace([math.inf, -math.inf], math.nan)
+    notes = [
+        {"task": s.task, "model": s.model, "table": s.title, "note": note}
+        for s in sections for note in s.notes
+    ]  # fmt: skip
+    known = cells.astype(object).where(cells.notna(), None).to_dict("records")
+    return json.dumps({"cells": known, "notes": notes}, indent=1, allow_nan=False)
+
+
+FORMATS: dict[str, Callable[[Sequence[Section]], str]] = {
+    "plain": plain,
+    "markdown": markdown,
+    "html": html,
+    "csv": csv,
+    "json": as_json,
+}
+"""Format name -> function of the sections that returns text."""
+
+
+def cell_text(cell: pd.Series[Any]) -> str:
+    """A number with its interval, as `0.81 [0.79, 0.84]`."""
+    write = UNITS[cell["unit"]]
+    if pd.isna(cell["value"]):
+        return _MISSING.get(cell["unit"], "unknown")
+    text = write(cell["value"])
+    if pd.isna(cell["low"]) or cell["low"] == math.inf:
+        return text
+    return f"{text} [{write(cell['low'])}, {write(cell['high'])}]"
+
+
+def _render(
+    sections: Sequence[Section],
+    head: Callable[[str], str],
+    subhead: Callable[[str], str],
+    lines: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
+    note: Callable[[str], str],
+) -> str:
+    blocks, before = [], None
+    for section in sections:
+        if (section.task, section.model) != before:
+            before = (section.task, section.model)
+            blocks.append(head(title(section.task, section.model, is_llm=section.is_llm)))
+        texts = section.cells.assign(text=section.cells.apply(cell_text, axis=1))
+        rows, quantities = (list(dict.fromkeys(texts[name])) for name in ("row", "quantity"))
+        found = texts.set_index(["row", "quantity"])["text"].to_dict()
+        body = [[row, *(found.get((row, quantity), "") for quantity in quantities)] for row in rows]
+        blocks.append(f"{subhead(section.title)}\n{lines([section.heading, *quantities], body)}")
+        if section.notes:
+            blocks[-1] += "\n" + "\n".join(note(text) for text in section.notes)
+    return "\n\n".join(blocks)
+
+
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    cells = [list(heads), ["---"] * len(heads), *rows]
+    lines = (" | ".join(cell.replace("|", "\\|") for cell in line) for line in cells)
+    return "\n" + "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def _cells(sections: Sequence[Section]) -> pd.DataFrame:
+    parts = [
+        section.cells.rename(columns={"row": "of"}).assign(
+            task=section.task, model=section.model, is_llm=section.is_llm, table=section.title,
+            kind=section.heading,
+        )
+        for section in sections
+    ]  # fmt: skip
+    order = ["task", "model", "is_llm", "table", "kind", "of", "quantity"]
+    return pd.concat(parts)[[*order, "value", "low", "high", "n", "unit"]]

@@ -1,0 +1,1 @@
+"""Policies replayed over logged runs, and how far they differ."""

@@ -1,0 +1,291 @@
+"""Policies against each other on the same logged runs: what a report shows of them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evo.policies import ALIASES, POLICIES, PolicyClass, PolicyWarning, find_policy
+from evo.policies.base import Floats, Ints
+from replay.logs.frames import FAILURES, Brief
+from replay.simulation.arms import pool_of
+from replay.simulation.effects import effect, pool_interval, time_to_threshold
+from replay.simulation.simulate import Replay, simulate
+from replay.statistics.intervals import LEAST, NOTHING, Interval
+
+BASELINES = ("single", "random")
+"""Always there: `single` to `random` is the pool effect, `random` to a policy the allocation's."""
+
+LEAST_RUNS = 3
+
+_LIMITS = ("value", "low", "high", "n", "coverage")
+_Rows = list[tuple[dict[str, Any], Interval]]
+_EFFECTS = ["policy", "effect", *_LIMITS]
+_TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n", "coverage"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Contest(Brief):
+    """What policies make of the same pools of logged runs.
+
+    Intervals are over runs; `coverage`, the worst that was measured for their kind and number of
+    pools, is what they are to be called by.
+
+    Attributes:
+        children: N of the runs.
+        runs: Number of runs, n.
+        arms: K, runs drawn as arms of each replicate, without replacement.
+        rounds: Pulls of each replicate.
+        replicates: Number of replicates.
+        reward: What the policies are told.
+        tau: The fitness to reach; None if many replicates find nothing at all.
+        curves: policy, round, value, low, high, n, coverage: mean best fitness over the arms.
+        finals: The same after all rounds.
+        pulls: policy, rank, value, low, high, n, coverage: share of the pulls by rank of the arm.
+        times: policy and the fields of `effects.ThresholdTime`, for shares 0.9 and 0.5.
+        effects: policy, effect (`pool` or `allocation`), value, low, high, n, coverage.
+        regrets: policy, oracle, value, low, high, n, coverage.
+        notes: Warnings of policies, and how to read the numbers.
+    """
+
+    children: int
+    runs: int
+    arms: int
+    rounds: int
+    replicates: int
+    reward: str
+    tau: float | None
+    curves: pd.DataFrame
+    finals: pd.DataFrame
+    pulls: pd.DataFrame
+    times: pd.DataFrame
+    effects: pd.DataFrame
+    regrets: pd.DataFrame
+    notes: tuple[str, ...]
+
+    @property
+    def setting(self) -> str:
+        """On what it rests, in a few words."""
+        return (
+            f"N = {self.children}, K = {self.arms} arms of n = {self.runs} runs, "
+            f"reward {self.reward}, {self.replicates:,} replicates"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """One policy's replay and what it amounts to; intervals are over runs.
+
+    Arms rank within their replicate by what each would reach alone, 0 the best.
+    """
+
+    replay: Replay
+    curve: Interval  # mean best fitness by round, (rounds,)
+    place: Ints  # rank of each pulled arm, (replicates, rounds); -1 where none was pulled
+    pulls: Interval  # share of the pulls by rank, (K,)
+    warnings: tuple[str, ...]  # of the policy
+
+    @functools.cached_property
+    def ranks(self) -> Floats:
+        """Share of replicates that pull the arm of a rank in a round, (K, rounds)."""
+        ranks = range(self.replay.arms.shape[1])
+        return np.stack([(self.place == rank).mean(axis=0) for rank in ranks])
+
+
+def play(
+    fitness: Floats,
+    policy: str | PolicyClass,
+    *,
+    lengths: Ints,
+    rounds: int,
+    arms: int,
+    replicates: int = 1000,
+    seed: int = 0,
+    reward: str = "best_fitness",
+) -> Played:
+    """Replays one policy over pools of runs drawn without replacement; see `replay.simulate`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PolicyWarning)
+        replay = simulate(
+            fitness, policy, rounds=rounds, arms=arms, replicates=replicates, seed=seed,
+            reward=reward, lengths=lengths, replace=False,
+        )  # fmt: skip
+    place = _places(replay, fitness, lengths, rounds)
+    made = np.maximum((place >= 0).sum(axis=1), 1)
+    shares = np.stack([(place == rank).sum(axis=1) / made for rank in range(arms)], axis=1)
+    pulls = pool_interval(shares, replay.arms)
+    low, high = np.clip(pulls.low, 0.0, 1.0), np.clip(pulls.high, 0.0, 1.0)
+    return Played(
+        replay=replay,
+        curve=pool_interval(replay.best_fitness, replay.arms),
+        place=place,
+        pulls=replace(pulls, low=low, high=high),
+        warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
+    )
+
+
+def _places(replay: Replay, fitness: Floats, lengths: Ints, rounds: int) -> Ints:
+    """See `Played.place`."""
+    depth = np.minimum(lengths, rounds)
+    best = np.fmax.accumulate(fitness, axis=1)[np.arange(len(fitness)), depth]
+    reach = np.where(np.isnan(best), -np.inf, best)
+    order = np.argsort(-reach[replay.arms], axis=1, kind="stable")
+    table = np.empty((len(replay.arms), len(reach)), dtype=np.int64)
+    np.put_along_axis(table, replay.arms, np.argsort(order, axis=1, kind="stable"), axis=1)
+    place = np.take_along_axis(table, np.maximum(replay.pulls, 0), axis=1)
+    return np.where(replay.pulls < 0, -1, place)
+
+
+def usual_tau(random: Replay) -> float:
+    """Fitness that 90 % of the replicates reach in the end, to three digits; may be -inf."""
+    final = random.best_fitness[:, -1]
+    value = float(np.quantile(np.where(np.isnan(final), -np.inf, final), 0.1, method="lower"))
+    if value == 0 or math.isinf(value):
+        return value
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    return float(f"{math.floor(value / unit + 1e-9) * unit:.12g}")
+
+
+def named_policies(
+    names: Sequence[str], settings: Mapping[str, Mapping[str, Sequence[float]]] | None = None
+) -> dict[str, str | PolicyClass]:
+    """Policies by label, one for each combination of the values of its parameters.
+
+    Of names, `all` stands for every one; settings are values to try by name and parameter.
+    """
+    listed = [*POLICIES] if "all" in names else [ALIASES.get(name, name) for name in names]
+    settings = {ALIASES.get(name, name): values for name, values in (settings or {}).items()}
+    if stray := sorted(set(settings) - set(listed)):
+        raise ValueError(f"expected settings of the policies {listed}, got some of {stray}")
+    found: dict[str, str | PolicyClass] = {}
+    for name in dict.fromkeys(listed):
+        build: Any = find_policy(name)
+        chosen = settings.get(name, {})
+        known = set(inspect.signature(build).parameters) - {"shape", "rounds", "rng"}
+        if unknown := sorted(set(chosen) - known):
+            raise ValueError(f"{name} has the parameters {sorted(known)}, got {unknown}")
+        for values in itertools.product(*chosen.values()):
+            given = dict(zip(chosen, values, strict=True))
+            label = " ".join([name, *(f"{key}={value:g}" for key, value in given.items())])
+            found[label] = functools.partial(build, **given) if given else name
+    return found
+
+
+def compete(
+    frame: pd.DataFrame,
+    policies: Sequence[str] | Mapping[str, str | PolicyClass],
+    *,
+    rounds: int | None = None,
+    arms: int | None = None,
+    tau: float | None = None,
+    reward: str = "best_fitness",
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Contest:
+    """Replays policies and the baselines over runs of one task, model and N.
+
+    Args:
+        frame: Rows of `replay.load`.
+        policies: Names out of `POLICIES`, or policies by label.
+        rounds: Pulls; None: the generations of the shortest run.
+        arms: K; None: a fifth of the runs, from 2 to 10. With fewer than five disjoint pools there
+            are no intervals.
+        tau: Fitness whose time to reach it is shown; None: what 90 % of the replicates of
+            `random` reach in the end.
+        reward: Name in `evo.policies.rewards.REWARDS`.
+        replicates: Replicates; each draws its arms anew.
+        seed: Key of all draws.
+
+    Raises:
+        ValueError: Fewer than three runs, a run without a generation, or a setting is wrong.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitness, lengths = pool_of(frame, "policies are compared")
+    n, shortest = len(fitness), int(lengths.min())
+    if n < LEAST_RUNS:
+        raise ValueError(
+            f"policies are compared on at least {LEAST_RUNS} runs of one task, model and N, got {n}"
+        )
+    if rounds is None and shortest < 1:
+        raise ValueError("a run has no complete generation yet; finish it, or give the rounds")
+    rounds = shortest if rounds is None else rounds
+    arms = max(1, min(n // 2, max(2, min(10, n // 5)))) if arms is None else arms
+    common: dict[str, Any] = {
+        "lengths": lengths, "rounds": rounds, "arms": arms, "replicates": replicates, "seed": seed,
+        "reward": reward,
+    }  # fmt: skip
+    labelled = policies if isinstance(policies, Mapping) else named_policies(policies)
+    everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **labelled}
+    played = {label: play(fitness, policy, **common) for label, policy in everyone.items()}
+    replays = {label: each.replay for label, each in played.items()}
+    oracle = simulate(fitness, "oracle_arm", replace=False, **common)
+    notes = [str(each.message) for each in caught]
+    notes += [text for each in played.values() for text in each.warnings]
+    if n < LEAST * arms:
+        notes.append(played["random"].curve.note)
+    if np.isnan(replays["random"].best_fitness).any():
+        notes.append(f"pulls without a mean: {NOTHING}; {FAILURES}")
+    if rounds > shortest:
+        notes.append(
+            f"the shortest run has {shortest} generations: an arm that has ended is closed, and "
+            "`single` goes on with the next"
+        )
+    if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
+        tau = usual
+        notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
+    effects, regrets, times = _compared(replays, oracle, tau)
+    curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
+    least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
+    low, high = np.maximum(curves["low"], least), np.minimum(curves["high"], most)
+    curves = curves.assign(low=low, high=high)
+    return Contest(
+        children=int(frame["children"].iloc[0]), runs=n, arms=arms, rounds=rounds,
+        replicates=replicates, reward=reward, tau=tau, curves=curves,
+        finals=curves[curves["round"] == rounds],
+        pulls=_table([(_numbered(label, "rank", e.pulls), e.pulls) for label, e in played.items()]),
+        times=pd.DataFrame(times, columns=_TIMES),
+        effects=_table(effects),
+        regrets=_table(regrets),
+        notes=tuple(dict.fromkeys(notes)),
+    )  # fmt: skip
+
+
+def _compared(
+    replays: Mapping[str, Replay], oracle: Replay, tau: float | None
+) -> tuple[_Rows, _Rows, list[dict[str, Any]]]:
+    """Effects, regrets to the best arm of the same pool, and times to `tau`."""
+    effects, regrets, times = [], [], []
+    pool = effect(replays["single"], replays["random"])
+    for label, replay in replays.items():
+        about = {"policy": label}
+        if label not in BASELINES:
+            gain = effect(replays["random"], replay)
+            effects.append((about | {"effect": "pool"}, pool))
+            effects.append((about | {"effect": "allocation"}, gain))
+        regrets.append((about | {"oracle": "oracle_arm"}, effect(replay, oracle)))
+        for share in (0.9, 0.5) if tau is not None else ():
+            times.append(about | asdict(time_to_threshold(replay, tau or 0.0, share=share)))
+    return effects, regrets, times
+
+
+def _numbered(label: str, of: str, found: Interval) -> dict[str, Any]:
+    return {"policy": label, of: np.arange(1, len(found.value) + 1)}
+
+
+def _table(rows: _Rows) -> pd.DataFrame:
+    """Intervals, of one value or of columns, each under what it is about."""
+    parts = [
+        pd.DataFrame({**about, **{name: np.atleast_1d(getattr(found, name)) for name in _LIMITS}})
+        for about, found in rows
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_EFFECTS)

@@ -1,0 +1,231 @@
+"""Post-hoc replay: what a policy would have done with the runs that were logged."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
+from evo.policies import Draws, Policy, PolicyClass, PolicyWarning, find_policy
+from evo.policies.base import Floats, Ints
+from evo.policies.draws import BLOCK
+from evo.policies.rewards import Reward
+from evo.studies.allocation.loop import Allocations, InOrder, allocate
+from replay.logs.frames import Brief
+from replay.simulation.arms import (
+    HINDSIGHT,
+    Logged,
+    LoggedArms,
+    Missing,
+    Schedule,
+    checked,
+    draw_arms,
+    pool_of,
+)
+
+_CHUNK = 16 * BLOCK
+"""Replicates simulated at once; results do not depend on it."""
+
+
+@dataclass(frozen=True, repr=False)
+class Replay(Brief):
+    """What a policy did in each replicate.
+
+    Attributes:
+        pulls: (replicates, rounds) int, row of `fitness` pulled; -1 once the replicate is over.
+        best_fitness: (replicates, rounds), best over the arms so far, initial program included,
+            carried on once over; NaN while nothing is ok. With several rounds in flight, after so
+            many rounds were told, as is `spent`.
+        arms: (replicates, K) int, which rows served as arms.
+        rewards: (replicates, rounds), what the policy was told; NaN once over.
+        spent: By unit of `costs`, (replicates, rounds), spent so far; carried on once over.
+    """
+
+    pulls: Ints
+    best_fitness: Floats
+    arms: Ints
+    rewards: Floats
+    spent: dict[str, Floats]
+
+
+def simulate(
+    fitness: npt.ArrayLike | pd.DataFrame,
+    policy: str | PolicyClass,
+    *,
+    rounds: int,
+    replicates: int = 1000,
+    arms: int | npt.ArrayLike | None = None,
+    seed: int = 0,
+    reward: str | Reward = "best_fitness",
+    missing: Missing = "close",
+    cap: int | None = None,
+    replace: bool = True,
+    costs: Mapping[str, npt.ArrayLike] | None = None,
+    budget: Mapping[str, float] | None = None,
+    lengths: npt.ArrayLike | None = None,
+    in_flight: int = 1,
+    told: Sequence[int] = (),
+) -> Replay:
+    """Let a policy pull logged runs instead of live ones, in many replicates.
+
+    Replicate i depends on (seed, i) alone, and a live allocation with this seed is replicate 0.
+    Which rows serve as arms depends on the seed but not on the policy: policies simulated with the
+    same seed are paired.
+
+    Args:
+        fitness: Rows of `replay.load` of one task, model and N; or (runs, generations + 1), best
+            fitness by generation, generation 0 first. NaN
+            before a row's first number: nothing was ok yet, or generation 0 was not logged. NaN
+            after its last: the run had ended. A row without any number is a run that found nothing
+            in all its generations.
+        policy: A name out of `POLICIES` or `HINDSIGHT`, or a callable (shape, *, rounds, rng) ->
+            policy; `functools.partial` sets parameters.
+        rounds: Pulls of each replicate at most.
+        replicates: Number of replicates.
+        arms: None: every row, in order. A number K: K rows drawn for each replicate. Or the rows
+            themselves, (replicates, K).
+        seed: Not negative.
+        reward: A name out of `evo.policies.rewards.REWARDS`, or a function of a pull.
+        missing: "close": an arm with no next logged generation is closed to the policy. "stop": it
+            stays open, and a replicate that asks for it is over (logs of live allocations).
+        cap: Generations after which an arm is closed whatever is logged, as a live allocation
+            may be told.
+        replace: Whether rows are drawn with replacement (a bootstrap over runs). Without it,
+            replicates in turn are disjoint pools of one shuffle of the runs, as intervals need.
+        costs: By unit, (runs, generations + 1): what each generation cost; generation 0 is
+            charged at an arm's first pull, and free where it is NaN.
+        budget: By unit, where a replicate ends: no pull once what is spent has reached it.
+        lengths: (runs,), last logged generation of each row, for rows without any number. Of a
+            frame, how many generations of each run are used; None: all, but none from which a run
+            took programs of others (column `mixed`), with a warning.
+        in_flight: Rounds in flight: the policy is asked for round r before it is told of round
+            r - in_flight + 1, as if every pull took as long. An arm has one in flight at most, so
+            more than there are open arms are never in flight. With 1 nothing is delayed. Where
+            runs end early, replicates that have to wait for it are simulated one by one: slowly.
+        told: Rounds in the order told instead, as a live allocation states them; after its end
+            the oldest in flight comes first.
+
+    Raises:
+        ValueError: An argument of the wrong shape or range, NaN between two numbers of a row, or a
+            budget that needs a cost that is unknown.
+    """
+    if "best_fitness" in getattr(fitness, "columns", ()):
+        pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
+        fitness, lengths = pool, own
+    logged = checked(fitness, lengths, costs or {})
+    if rounds < 1 or replicates < 1:
+        raise ValueError(
+            f"expected at least one round and one replicate, got rounds={rounds!r} and "
+            f"replicates={replicates!r}"
+        )
+    if cap is not None and cap < 0:
+        raise ValueError(f"expected a cap of 0 or more generations, got {cap!r}")
+    if missing not in ("close", "stop"):
+        raise ValueError(f"expected missing to be 'close' or 'stop', got {missing!r}")
+    build = _builder(policy, logged, rounds, seed, cap, budget or {}, in_flight)
+    rows = draw_arms(len(logged.fitness), arms, replicates, seed=seed, replace=replace)
+
+    def run(first: int, count: int, *, quiet: bool) -> Allocations:
+        """Simulates so many replicates from number `first` on."""
+        mine = rows[first : first + count]
+        with warnings.catch_warnings():
+            if quiet:
+                warnings.simplefilter("ignore", PolicyWarning)
+            chosen = build(mine, first)
+        return allocate(
+            chosen, LoggedArms(logged, mine, missing=missing, cap=cap), rounds=rounds,
+            budget=budget, reward=reward, in_flight=in_flight, flights=InOrder(tuple(told)),
+        )  # fmt: skip
+
+    parts = []
+    for first in range(0, replicates, _CHUNK):
+        done = run(first, _CHUNK, quiet=first > 0)  # one warning holds for all chunks
+        for i in np.flatnonzero(done.apart):
+            alone = run(first + int(i), 1, quiet=True)
+            for name in ("pulls", "rewards", "best_fitness"):
+                getattr(done, name)[i] = getattr(alone, name)[0]
+            for unit, spent in done.spent.items():
+                spent[i] = alone.spent.get(unit, [0.0])[0]
+        parts.append(done)
+    return _joined(parts, rows)
+
+
+def _builder(
+    policy: str | PolicyClass,
+    logged: Logged,
+    rounds: int,
+    seed: int,
+    cap: int | None,
+    budget: Mapping[str, float],
+    in_flight: int,
+) -> Callable[[Ints, int], Policy]:
+    """What makes the policy of replicates, of the rows that are their arms and the first's number.
+
+    What knows the logs beforehand has laid its pulls down.
+    """
+    if isinstance(policy, str) and policy in HINDSIGHT:
+        if in_flight > 1:
+            raise ValueError(
+                f"{policy} is a bound for one round in flight, got in_flight={in_flight}"
+            )
+        most = logged.lengths if cap is None else np.minimum(logged.lengths, cap)
+        known, foresee = dataclasses.replace(logged, lengths=most), HINDSIGHT[policy]
+        return lambda rows, _: Schedule(foresee(known, rows, rounds, budget))
+    try:
+        found = find_policy(policy)
+    except ValueError as error:
+        raise ValueError(f"{error}, or in hindsight {sorted(HINDSIGHT)}") from None
+
+    def build(rows: Ints, first: int) -> Policy:
+        rng = Draws(seed, len(rows), first=first, key=0)
+        return found((rows.shape[0], rows.shape[1]), rounds=rounds, rng=rng)
+
+    return build
+
+
+def simulate_many(
+    fitness: npt.ArrayLike,
+    policies: Sequence[str] | Mapping[str, str | PolicyClass],
+    **settings: Any,
+) -> dict[str, Replay]:
+    """`simulate` for several policies on the same draws of arms.
+
+    Args:
+        fitness: As in `simulate`.
+        policies: Names, or a policy by label.
+        **settings: Those of `simulate`.
+
+    Returns:
+        A replay by label, in the order given; replicate i has the same arms in each.
+    """
+    if isinstance(policies, str):
+        raise TypeError(f"expected a list of names or a policy by label, got {policies!r}")
+    if not isinstance(policies, Mapping):
+        policies = {name: name for name in policies}
+    return {label: simulate(fitness, p, **settings) for label, p in policies.items()}
+
+
+def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:
+    """One replay out of the chunks', with rows of the matrix in place of arm numbers."""
+
+    def stack(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+    pulls = stack("pulls")
+    if (rows != np.arange(rows.shape[1])).any():
+        slots = np.arange(len(rows)) * rows.shape[1] + np.maximum(pulls.T, 0)
+        pulls = np.where(pulls.T < 0, -1, rows.reshape(-1)[slots]).T
+    spent = {
+        unit: np.concatenate([p.spent.get(unit, np.zeros(p.pulls.shape)) for p in parts])
+        for unit in sorted({unit for part in parts for unit in part.spent})
+    }
+    best, rewards = stack("best_fitness"), stack("rewards")
+    return Replay(pulls=pulls, best_fitness=best, arms=rows, rewards=rewards, spent=spent)

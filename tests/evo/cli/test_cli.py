@@ -1,0 +1,217 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evo
+from evo.cli.entry import dispatch, main
+from evo.cli.options import instance_range
+from evo.runs.configuration import seeds_of
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if line]
+    assert len(lines) == 1, captured.err
+    assert "Traceback" not in captured.err
+    return lines[0]
+
+
+def call(*arguments: str) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    assert call("run", "mmd", "-T", "2", "-N", "2", "--log", str(folder / "a.jsonl"), "-q") == 0
+    return folder / "a.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nothing"], "unknown task 'nothing'"),
+        (["run", "mmd", "--model", "nobody"], "nobody"),
+        (["run", "mmd", "--seeds", "50:40"], "expected at least one"),
+        (["run", "mmd", "-T", "0"], "expected at least 1, got 0"),
+        (["run", "mmd", "-N", "many"], "expected a whole number, got 'many'"),
+        (["run", "mmd", "--log-dir", "/proc/nowhere"], "cannot write"),
+        (["run", "mmd", "--timeout", "1e30"], "at most 1,000,000"),
+        (["run", "mmd", "--workers", "1000000"], "workers: expected at most 1,000, got 1000000"),
+        (["verify", "nowhere.jsonl"], "no such file"),
+        (["run", "mmd", "--seeds", "1:3", "--log", "x.jsonl"], "goes with one seed"),
+        (["run", "mmd", "--seeds", "1:3", "--seed", "5"], "give one of them"),
+        (["run", "--protocol", "local-tsp", "--seed", "5"], "--protocol says"),
+        (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
+        (["resume", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["show", "README.md"], "not a log of evo"),
+        (["show", "."], ".: a folder, no log; name the logs in it, *.jsonl"),
+        (["allocate", "mmd", "--policy", "luck"], "expected a policy"),
+        (["allocate", "mmd", "--policy", "ucb1", "--set", "c"], "expected NAME=NUMBER"),
+        (
+            ["allocate", "mmd", "--policy", "ucb1", "--arm", "children=few"],
+            "expected a whole number, got 'few'",
+        ),
+        (["allocate", "mmd", "--policy", "ucb1", "--arm", "hue=1"], "unknown argument 'hue'"),
+        (["frobnicate"], 'Unknown command "frobnicate"'),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readme = Path("README.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    Path("README.md").write_text(readme)
+    assert call(*arguments) == 2
+    assert message in one_line(capsys)
+
+
+def test_wrong_key_in_a_task_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "task.toml").write_text("nmae = 'x'\n")
+    assert call("run", str(tmp_path)) == 2
+    assert "did you mean 'name'" in one_line(capsys)
+
+
+def test_torn_and_foreign_logs_are_named(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(lines[0] + lines[1][:-30] + b"\n" + b"".join(lines[2:]))
+    for command in ("show", "verify", "resume", "rerun", "rescore", "best", "compact"):
+        assert call(command, str(torn)) == (1 if command == "verify" else 2)
+        assert f"{torn}:2:" in one_line(capsys)
+
+
+def test_verify_show_best_and_compact(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("verify", str(log)) == 0
+    assert "sound" in capsys.readouterr().out
+    assert call("show", str(log)) == 0
+    assert "generation" in capsys.readouterr().out
+    assert call("best", str(log), "-o", str(tmp_path / "best.py")) == 0
+    best = evo.read_log(log).best
+    assert (tmp_path / "best.py").read_text() == best.program
+    assert call("compact", str(log), "-o", str(tmp_path / "small.jsonl.gz")) == 0
+    assert call("rerun", str(log)) == 0
+    assert "all the same" in capsys.readouterr().out
+
+
+def test_what_it_may_cost_is_said_before_the_first_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["-q", "--log-dir", str(tmp_path)]
+    assert (
+        call("run", "mmd", "-T", "2", "-N", "3", "--seeds", "1:3", "--max-tokens", "900", *place)
+        == 0
+    )
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "2 runs, at most 12 calls, 10,800 completion tokens" in first
+    assert call("grid", "mmd", "--budget", "2", "--seeds", "1:3", *place) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "4 runs, at most 8 calls" in said[0]
+    assert "note: 2 whole runs of each split fit in: too few to tell splits apart" in said[1]
+    logs = [evo.read_log(path) for path in tmp_path.glob("*.jsonl")]
+    assert sum(len(log.calls) for log in logs) == 12 + 8
+    finals = [log.trajectory[-1] for log in logs if log.header.children == 1]
+    assert said[-2].split() == ["2", "1", "2", *(f"{f(finals):.4f}" for f in (np.median, max))]
+    wp = ["run", "wp", "--instances", "3", "-T", "1", "-N", "1", "--budget", "calls=3", *place]
+    assert call(*wp) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "1 run, at most 7 calls" in first
+    assert first.endswith("the budget ends it at 3 calls")
+
+
+def test_ctrl_c_while_a_command_is_loaded_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "interrupted_import.py").write_text("raise KeyboardInterrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert dispatch("evo", "", {"run": "interrupted_import:run"}, ["run"], {}) == 130
+    assert one_line(capsys) == "evo: stopped"
+
+
+def test_resume_extends(log: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(log.read_bytes())
+    assert call("resume", str(copy), "-T", "3", "-q") == 0
+    assert len(evo.read_log(copy).generations) == 3
+
+
+def test_seeds() -> None:
+    assert seeds_of("40:50") == tuple(range(40, 50))
+    assert seeds_of("1, 5,40:42") == (1, 5, 40, 41)
+    assert instance_range("40") == 40
+    assert instance_range("40:") == slice(40, None)
+    assert instance_range(":60") == slice(None, 60)
+    with pytest.raises(ValueError, match="expected a number such as 40"):
+        instance_range("forty")
+
+
+def test_tasks_and_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("tasks") == 0
+    assert "circle_packing" in capsys.readouterr().out
+    assert call("models") == 0
+    assert "not an LLM" in capsys.readouterr().out
+
+
+def test_best_that_cannot_be_written_is_one_line(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("best", str(log), "-o", str(tmp_path)) == 2
+    assert one_line(capsys) == f"evo: {tmp_path}: Is a directory"
+
+
+def test_arms_of_an_allocation_differ_as_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = ["--arm", "temperature=0.2,children=1", "--arm", "model=offline,seed=7"]
+    rest = ["--rounds", "3", "-N", "2", "--in-flight", "2", "--log-dir", str(tmp_path), "-q"]
+    assert call("allocate", "mmd", "--policy", "round_robin", *arms, *rest) == 0
+    headers = [evo.read_log(tmp_path / f"arm-0{k}.jsonl").header for k in range(2)]
+    assert [(h.children, h.seed) for h in headers] == [(1, 40), (2, 7)]
+    assert headers[0].sampling.temperature == 0.2
+    assert "offline" in capsys.readouterr().out
+
+
+def test_journal_of_an_allocation_is_verified_and_not_taken_for_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--arms", "2", "--rounds", "3", "-N", "1", "-q", "--log-dir", str(tmp_path))
+    assert call("allocate", "mmd", "--policy", "round_robin", *arguments) == 0
+    assert call("verify", *map(str, sorted(tmp_path.iterdir()))) == 0
+    assert f"{tmp_path / 'allocation.jsonl'}: sound, 3 rounds" in capsys.readouterr().out
+    assert call("show", str(tmp_path / "allocation.jsonl")) == 2
+    assert "journal of an allocation" in one_line(capsys)
+
+
+def test_sandbox_that_cannot_start_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    assert call("run", "mmd", "-q", "--log", str(tmp_path / "a.jsonl")) == 1
+    assert "sandbox process could not be started" in one_line(capsys)
+
+
+def test_a_program_from_any_file_is_a_text_of_bounded_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "endless.py"
+    path.symlink_to("/dev/zero")
+    assert call("evaluate", "mmd", "--program", str(path)) == 2
+    assert "endless.py: cannot read it: expected at most" in one_line(capsys)
+    marked = tmp_path / "marked.py"
+    program = evo.load_task("mmd").initial_program
+    marked.write_text(program, encoding="utf-8-sig")
+    assert call("evaluate", "mmd", "--program", str(marked)) == 0

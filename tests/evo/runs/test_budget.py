@@ -1,0 +1,309 @@
+"""Budgets: generation 0 counts, one generation overshoots, and timing changes nothing."""
+
+import functools
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from evo_runs import timeless, write_task
+
+import evo
+import replay
+from evo.logs.journal import encode_line
+from evo.policies import POLICIES
+from evo.rewards import default_reward
+from evo.runs.arm import costs_of_log
+from evo.runs.budget import UNITS, BudgetError, Ledger, Turns, Worst, check_budget
+from evo.studies.allocation.journal import ALLOCATION, read_journal
+from evo.tasks.task import load_task
+
+QUIET = {"progress": False}
+WP = load_task("wp", instances=5)
+
+
+def within(costs: list[list[float]], limit: float) -> list[int]:
+    """Generations of each run, generation 0 included, served one after another."""
+    spent, counts = 0.0, []
+    for run in costs:
+        count = 0
+        while count < len(run) and spent < limit:
+            spent += run[count]
+            count += 1
+        counts.append(count)
+    return counts
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[evo.Log]:
+    """Runs without a budget."""
+    folder = tmp_path_factory.mktemp("whole")
+    return evo.run_many("mmd", seeds=[1, 2, 3], generations=3, children=4, log_dir=folder, **QUIET)
+
+
+@pytest.mark.parametrize(("unit", "share"), [("calls", 0.3), ("dollars", 0.9)])
+def test_runs_that_share_a_budget_come_out_as_if_one_after_another(
+    unit: str, share: float, whole: list[evo.Log], tmp_path: Path
+) -> None:
+    costs = [[each[unit] for each in costs_of_log(log)] for log in whole]
+    limit = share * sum(map(sum, costs))
+    setting = {"seeds": [1, 2, 3], "generations": 3, "children": 4, "log_dir": tmp_path, **QUIET}
+    logs = evo.run_many("mmd", budget={unit: limit}, **setting)
+    expected = [count - 1 for count in within(costs, limit) if count]
+    assert [len(log.generations) for log in logs] == expected
+    for part, log in zip(logs, whole, strict=False):
+        assert timeless(part.children) == timeless(log.children[: len(part.children)])
+    for log in logs:
+        assert log.ends[-1].reason == ("completed" if log.finished else "budget")
+    again = evo.run_many("mmd", budget={unit: 2 * limit}, resume=True, **setting)
+    assert len(again[0].generations) == 3  # a larger budget goes on
+    assert [log.path for log in again][: len(logs)] == [log.path for log in logs]
+    assert all(log.path.stem.endswith(f"-s{log.header.seed}") for log in again)  # none begun twice
+
+
+def test_generation_0_counts_where_it_costs_calls(tmp_path: Path) -> None:
+    log = evo.run(
+        WP, generations=9, children=2, budget={"calls": 6}, log=tmp_path / "a.jsonl", **QUIET
+    )
+    assert len(log.generations) == 1  # 5 calls for the initial text, then at least 2 more
+    assert (
+        evo.run(
+            WP, generations=9, children=2, budget={"calls": 5}, log=tmp_path / "b.jsonl", **QUIET
+        ).generations
+        == []
+    )
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_an_allocation_counts_every_call_that_is_made(in_flight: int, tmp_path: Path) -> None:
+    live = evo.allocate_live(
+        WP,
+        "round_robin",
+        arms=4,
+        children=2,
+        rounds=30,
+        budget={"calls": 30},
+        in_flight=in_flight,
+        log_dir=tmp_path,
+        **QUIET,
+    )
+    made = sum(len(log.calls) for log in live.arms)
+    assert live.spent["calls"][-1] == made
+    assert 30 <= made < 30 + 5 + 2 * 6  # generation 0 and a generation of the arm that crossed it
+    frame = replay.load(tmp_path)
+    again = replay.simulate(
+        replay.fitness_matrix(frame),
+        "round_robin",
+        rounds=30,
+        replicates=1,
+        costs=replay.cost_matrices(frame),
+        budget={"calls": 30},
+    )
+    if in_flight == 1:
+        n = len(live.told)
+        assert again.pulls[0, :n].tolist() == live.pulls[:n].tolist()
+        assert again.spent["calls"][0, n - 1] == made
+
+
+def test_what_cannot_be_counted_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    bare = evo.Model(name="bare", base_url="http://127.0.0.1:9/v1")
+    path = tmp_path / "a.jsonl"
+    for unit, word in (("dollars", "prices"), ("flops", "active_parameters")):
+        with pytest.raises(BudgetError, match=f"{unit} cannot be counted.*'bare' has no {word}"):
+            evo.run("mmd", model=bare, budget={unit: 1}, log=path, **QUIET)
+        with pytest.raises(BudgetError, match=f"{unit} cannot be counted"):
+            evo.allocate_live(
+                "mmd", "ucb1", arms=[{"model": bare}], budget={unit: 1}, log_dir=tmp_path, **QUIET
+            )
+    assert not list(tmp_path.iterdir())
+    for budget in ({"euros": 1}, {"calls": 0}, {"calls": float("nan")}, {"calls": "9"}, 512):
+        with pytest.raises(BudgetError, match="budget: expected"):
+            check_budget(budget)  # type: ignore[arg-type]
+    ledger = Ledger({"tokens": 9})
+    with pytest.raises(BudgetError, match="tokens is unknown"):
+        ledger.settle({"tokens": float("nan"), "calls": 1.0})
+    with pytest.raises(BudgetError, match="nothing is counted in 'tokens'"):
+        ledger.settle({"calls": 1.0})
+    assert ledger.total == {}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_turns_do_not_depend_on_timing(seed: int) -> None:
+    rng = random.Random(seed)
+    costs = [[rng.randint(1, 9) for _ in range(rng.randint(2, 6))] for _ in range(5)]
+    limit = rng.uniform(0.1, 1.1) * sum(map(sum, costs))
+    if seed % 2:  # reached exactly, where none may begin
+        limit = float(sum(map(sum, costs[:2])))
+    worst = [
+        Worst({"calls": 9.0}, {"calls": rng.choice([9.0, float("inf")])}, len(run) - 1)
+        for run in costs
+    ]
+    turns = Turns(Ledger({"calls": limit}), list(enumerate(worst)))
+    counts, pauses = [0] * len(costs), [rng.random() / 100 for _ in costs]
+
+    def work(place: int) -> None:
+        run: list[dict[str, float]] = []
+        while len(run) < len(costs[place]) and turns.may_begin(place, lambda: False):
+            time.sleep(pauses[place])
+            run.append({"calls": float(costs[place][len(run)])})
+            turns.settle(place, run)
+        turns.finish(place)
+        counts[place] = len(run)
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(len(costs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == within([[float(c) for c in run] for run in costs], limit)
+
+
+def test_a_ledger_counts_a_run_once() -> None:
+    ledger = Ledger({"calls": 100})
+    run = [{"calls": 5.0}, {"calls": 2.0}, {"calls": 2.0}]
+    worst = Worst({"calls": 5.0}, {"calls": 2.0}, 2)
+    for part in (run[:2], run, run):
+        turns = Turns(ledger, [("a", worst)])
+        turns.settle(0, part)
+        turns.close()
+    assert ledger.total["calls"] == 9
+    assert worst.left(0)["calls"] == 9
+    assert worst.left(1)["calls"] == 4
+    assert worst.left(3)["calls"] == 0
+    assert ledger.exhausted is None
+    assert set(UNITS) >= {"calls", "tokens", "flops", "dollars", "seconds"}
+
+
+def test_target_and_patience_are_goals(tmp_path: Path) -> None:
+    whole = evo.run("cp", generations=5, children=3, log=tmp_path / "whole.jsonl", **QUIET)
+    target = float(whole.trajectory[2])
+    reached = int(np.argmax(whole.trajectory >= target))
+    path = tmp_path / "target.jsonl"
+    part = evo.run("cp", generations=5, children=3, target=target, log=path, **QUIET)
+    assert (len(part.generations), part.ends[-1].reason) == (reached, "target")
+    before = path.read_bytes()
+    evo.resume(path, **QUIET)
+    assert path.read_bytes() == before  # its target is reached
+    further = evo.resume(path, generations=5, **QUIET)
+    assert timeless(further.children) == timeless(whole.children)
+    barren = evo.run(
+        "cp", generations=50, children=1, patience=2, log=tmp_path / "patience.jsonl", **QUIET
+    )
+    improved = [generation.improved for generation in barren.generations]
+    assert barren.ends[-1].reason == "patience"
+    assert improved[-2:] == [False, False]
+    assert "FF" not in "".join("T" if each else "F" for each in improved[:-1])
+    for goal in ({"patience": 0}, {"target": float("nan")}):
+        with pytest.raises(ValueError, match=r"patience|target"):
+            evo.run("cp", log=tmp_path / "c.jsonl", **goal)
+
+
+@pytest.fixture
+def silence() -> Iterator[tuple[str, list[float]]]:
+    """An endpoint that accepts connections and never answers: its address, and when it was met."""
+    met: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        over, kept = threading.Event(), []
+
+        def accept() -> None:
+            while not over.is_set():
+                try:
+                    kept.append(server.accept()[0])
+                    met.append(time.monotonic())
+                except TimeoutError:
+                    continue
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1", met
+        over.set()
+        thread.join()
+        for each in kept:
+            each.close()
+
+
+@pytest.mark.parametrize("verb", ["run", "allocate"])
+def test_a_stop_is_heeded_while_the_endpoint_hangs(
+    verb: str, silence: tuple[str, list[float]], tmp_path: Path
+) -> None:
+    url, met = silence
+    hanging = evo.Model(name="hanging", base_url=url)
+    shared: dict[str, Any] = {"model": hanging, "children": 4, "max_concurrent": 2, **QUIET}
+    if verb == "run":
+        handle: Any = evo.start("mmd", log=tmp_path / "a.jsonl", **shared)
+    else:
+        handle = evo.start_allocation("mmd", "ucb1", arms=2, log_dir=tmp_path, **shared)
+    while len(met) < 2:
+        assert handle.running
+        time.sleep(0.02)
+    evo.stop(handle.paths[0])
+    handle.wait(300)  # what was under way, and would hang for 600 s, had five
+    assert len(met) == 2  # and nothing began
+    assert "stopped" in repr(handle)
+    assert evo.read_log(handle.paths[0]).ends[-1].reason == "interrupted"
+
+
+def test_a_paused_run_finishes_what_is_under_way(tmp_path: Path) -> None:
+    handle = evo.start("cp", generations=200, children=2, log=tmp_path / "a.jsonl", **QUIET)
+    while len(handle.log.generations) < 2:
+        time.sleep(0.02)
+    assert "running, a.jsonl: T " in repr(handle)
+    handle.pause()
+    paused = handle.wait(300)
+    assert "paused" in repr(handle)
+    assert 2 <= len(paused.generations) < 200
+    whole = evo.run(
+        "cp", generations=len(paused.generations), children=2, log=tmp_path / "b.jsonl", **QUIET
+    )
+    done = len(whole.children)
+    assert timeless(paused.children[:done]) == timeless(whole.children)
+
+
+def test_failures_do_not_invert_rewards() -> None:
+    rising = np.minimum(-4 + 0.1 * np.arange(41), -1)
+    fitness = np.array([np.full(41, np.nan), rising])
+    done = replay.simulate(fitness, "ucb1", rounds=40, replicates=1, lengths=[40, 40])
+    assert (done.pulls == 1).mean() > 0.5
+    assert done.rewards[done.pulls == 0].tolist() == [-4.0] * int((done.pulls == 0).sum())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A task whose scale nobody knows."""
+    program = "def solve():\n    return [1.0, 2.0]\n"
+    judge = "def score(value):\n    return {'fitness': -sum(value)}\n"
+    return write_task(tmp_path / "toy", program, judge, "entry = ['solve']\n")
+
+
+def test_the_reward_is_the_rank_unless_the_scale_is_known(folder: Path, tmp_path: Path) -> None:
+    setting: dict[str, Any] = {"arms": 2, "rounds": 2, "children": 1, **QUIET}
+    evo.allocate_live(folder, "ucb1", log_dir=tmp_path / "a", **setting)
+    assert read_journal(tmp_path / "a" / ALLOCATION).header.reward == "rank"
+    (folder / "task.toml").write_text('entry = ["solve"]\nscale = "unit"\n')
+    evo.allocate_live(folder, "ucb1", log_dir=tmp_path / "b", **setting)
+    assert read_journal(tmp_path / "b" / ALLOCATION).header.reward == "best_fitness"
+    for record in (load_task("mmd").record, WP.record):
+        assert default_reward(record) == "best_fitness"
+
+
+def test_a_policy_with_parameters_keeps_its_name(folder: Path, tmp_path: Path) -> None:
+    policy = functools.partial(POLICIES["epsilon_greedy"], epsilon=0.5)
+    setting: dict[str, Any] = {"arms": 2, "children": 1, "log_dir": tmp_path / "a", **QUIET}
+    first = evo.allocate_live(folder, policy, rounds=3, **setting)
+    journal = tmp_path / "a" / ALLOCATION
+    header = read_journal(journal).header
+    assert (header.policy, header.parameters) == ("epsilon_greedy", {"epsilon": 0.5})
+    again = evo.allocate_live(folder, policy, rounds=3, **setting)
+    assert again.pulls.tolist() == first.pulls.tolist()
+    as_before = msgspec.structs.replace(header, policy="epsilongreedy")
+    rest = journal.read_bytes().splitlines(keepends=True)[1:]
+    journal.write_bytes(encode_line(as_before) + b"".join(rest))
+    old = evo.allocate_live(folder, policy, rounds=3, **setting)
+    assert old.pulls.tolist() == first.pulls.tolist()

@@ -1,0 +1,40 @@
+"""Presets and the two-level split."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evo
+from evo.runs.configuration import Settings
+
+
+@given(st.integers(1, 500), st.integers(1, 500))
+def test_a_split_never_exceeds_the_slots_and_no_further_arm_would_fit(slots, batch):
+    plan = evo.plan_concurrency(slots, batch)
+    assert plan.arms * plan.children + plan.wasted == slots
+    assert 1 <= plan.children <= batch
+    assert 0 <= plan.wasted < plan.children
+    assert str(evo.plan_concurrency(20, 11)) == "1 x 11 of 20 slots, 9 wasted"
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (-1, 5)])
+def test_splits_of_nothing_are_refused(numbers):
+    with pytest.raises(ValueError, match="expected at least 1"):
+        evo.plan_concurrency(*numbers)
+
+
+def test_a_preset_stands_in_for_what_is_not_given():
+    plain, preset = Settings(), Settings(preset="balanced")
+    assert (plain.max_concurrent, plain.requests_per_minute) == (20, None)
+    assert (preset.max_concurrent, preset.requests_per_minute) == (10, 3500)
+    own = Settings(preset="balanced", max_concurrent=20, requests_per_minute=7)
+    assert (own.max_concurrent, own.requests_per_minute) == (20, 7)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"preset": "fast"}, {"requests_per_minute": 0}, {"tokens_per_minute": 0}],
+)
+def test_settings_out_of_range_are_refused(fields):
+    with pytest.raises(ValueError, match=next(iter(fields))):
+        Settings(**fields)

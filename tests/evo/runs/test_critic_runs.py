@@ -1,0 +1,245 @@
+"""Runs with critics: drafts, tasks without ground truth, what they cost, resume and rerun."""
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from evo_runs import same_run, timeless
+
+import evo
+import replay
+from evo.logs.cost import cost_of_calls
+from evo.models.client import ModelClient
+from evo.runs.child import child_seed
+from evo.runs.configuration import make_header
+from evo.runs.session import worst_of
+from evo.tasks.task import SHIPPED, TaskError, load_task
+
+QUIET = {"progress": False}
+COUNT = 6
+
+
+def unscored_task(folder: Path, told: str = 'critic = "offline-2"') -> Path:
+    """Word problems whose right answers nobody knows."""
+    folder.mkdir()
+    shutil.copy(SHIPPED / "word_problems" / "initial_program.txt", folder)
+    rows = (SHIPPED / "word_problems" / "instances.jsonl").read_text().splitlines()[:COUNT]
+    lines = [
+        json.dumps({k: v for k, v in json.loads(row).items() if k != "answer"}) for row in rows
+    ]
+    (folder / "instances.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "task.toml").write_text(
+        f'evolves = "text"\ninstances = "instances.jsonl"\nscore = "critic"\n{told}\n'
+        'rubric = "Is the last number the right answer?"\n'
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def drafted(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
+    path = tmp_path_factory.mktemp("drafts") / "drafted.jsonl"
+    return evo.run("mmd", generations=3, children=3, drafts=3, critic="offline-2", seed=4,
+                   log=path, **QUIET)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
+    folder = tmp_path_factory.mktemp("scored")
+    task = unscored_task(folder / "unscored")
+    return evo.run(task, generations=3, children=4, search="population", model="offline-2",
+                   seed=2, log=folder / "scored.jsonl", **QUIET)  # fmt: skip
+
+
+def test_the_best_draft_is_evaluated_and_all_are_paid(drafted: evo.Log) -> None:
+    drafts = {(r.generation, r.index, r.draft): r for r in drafted.replies.values()}
+    assert len(drafts) == 3 * 3 * 2
+    scores = {call.program: call.score for call in drafted.critic_calls}
+    assert len(scores) == len(drafted.critic_calls) > 9
+    assert {child.draft for child in drafted.children} > {0}
+    for child in drafted.children:
+        assert (child.generation, child.index, child.draft) not in drafts
+        assert child.seed == child_seed(4, 3, child.generation, child.index)
+    calls = 3 * 3 * 3 + len(drafted.critic_calls)
+    assert cost_of_calls(drafted.calls, drafted.header).calls == calls
+    assert replay.load(drafted)["n_calls"].sum() == calls
+    assert drafted.ends[-1].stats["calls"] == calls
+    worst = worst_of(drafted.header, 3, retries=0)
+    assert worst.generation["calls"] == 3 * (3 + 3)
+    critic = drafted.header.critic
+    assert critic is not None
+    prices = dict.fromkeys(("input_price", "cached_price", "output_price"), 0.0)
+    free = msgspec.structs.replace(critic.model, **prices)
+    header = msgspec.structs.replace(
+        drafted.header, critic=msgspec.structs.replace(critic, model=free)
+    )
+    assert cost_of_calls(drafted.critic_calls, header).dollars == 0
+    assert cost_of_calls(drafted.children, header).dollars
+
+
+def test_of_equal_drafts_the_first_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = load_task("mmd").initial_program
+    monkeypatch.setattr("evo.runs.child.parse_reply", lambda *_, **__: program)
+    log = evo.run("mmd", generations=1, children=2, drafts=3, critic="offline-2",
+                  log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+    assert {child.draft for child in log.children} == {0}
+    assert not log.critic_calls
+
+
+def test_a_single_draft_keeps_todays_children(tmp_path: Path) -> None:
+    plain = evo.run("mmd", generations=2, children=3, log=tmp_path / "1.jsonl", **QUIET)
+    told = evo.run("mmd", generations=2, children=3, drafts=1, critic="offline-2",
+                   log=tmp_path / "2.jsonl", **QUIET)  # fmt: skip
+    assert same_run(plain, told)
+    assert told.header == plain.header
+
+
+@pytest.mark.parametrize("name", ["drafted", "scored"])
+def test_resume_from_any_line_repeats_no_call(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    log: evo.Log = request.getfixturevalue(name)
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    for kept in (3, len(lines) // 3, len(lines) // 2, len(lines) - 3):
+        path = tmp_path / f"{kept}.jsonl"
+        path.write_bytes(b"".join(lines[:kept]) + b'{"crc":"torn')
+        resumed = evo.resume(path, generations=3, **QUIET)
+        assert same_run(resumed, log)
+        assert len(resumed.calls) == len(log.calls)
+
+
+@pytest.mark.parametrize("name", ["drafted", "scored"])
+def test_rerun_and_rescore_ask_nobody(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: evo.Log = request.getfixturevalue(name)
+    monkeypatch.delattr(ModelClient, "call")
+    outcome = evo.rerun(log, log=tmp_path / "again.jsonl")
+    assert outcome.same, str(outcome)
+    again = evo.read_log(tmp_path / "again.jsonl")
+    assert same_run(again, log)
+    assert evo.rerun(again).same
+    rescored = evo.rescore(log, log=tmp_path / "r.jsonl")
+    assert rescored.trajectory.tolist() == pytest.approx(log.trajectory.tolist(), nan_ok=True)
+    assert len(rescored.calls) == len(log.calls)
+    small = evo.compact(log, tmp_path / "small.jsonl.gz")
+    assert replay.load(small)["n_calls"].tolist() == replay.load(log)["n_calls"].tolist()
+
+
+def test_a_critic_gives_the_fitness_where_nobody_knows_it(scored: evo.Log) -> None:
+    by_text: dict[int, list[float]] = {}
+    assert all(call.score is not None for call in scored.critic_calls)
+    for child in scored.children:
+        if child.evaluation.status == "ok":
+            scores = [each.score or 0.0 for each in child.evaluation.instances]
+            assert child.evaluation.fitness == pytest.approx(sum(scores) / COUNT)
+            by_text[child.index] = scores
+    assert by_text
+    assert not evo.verify(scored.path).faults
+    worst = worst_of(scored.header, 3, retries=0)
+    assert worst.initial["calls"] == 2 * COUNT
+    assert worst.generation["calls"] == 4 * (1 + 2 * COUNT)
+    spent = replay.load(scored)["n_calls"]
+    assert spent[0] == 2 * COUNT
+    assert spent[1:].max() <= worst.generation["calls"]
+
+
+def test_an_actor_and_its_critic_improve_a_prompt(tmp_path: Path) -> None:
+    """K prompts x queries -> replies -> critic -> fitness -> the next population."""
+    task = unscored_task(tmp_path / "unscored")
+    log = evo.run(task, generations=6, children=6, model="offline-2", seed=1, feedback=True,
+                  search={"name": "population", "size": 6}, log=tmp_path / "a.jsonl",
+                  **QUIET)  # fmt: skip
+    assert log.trajectory[-1] > log.trajectory[0]
+    assert {child.operator for child in log.children} > {"mutate"}
+
+
+@pytest.mark.slow
+def test_what_is_bought_changes_in_a_fork(
+    drafted: evo.Log, scored: evo.Log, tmp_path: Path
+) -> None:
+    options = {"at": 1, "generations": 3, "log_dir": tmp_path, **QUIET}
+    (same,) = evo.fork(drafted, **options)
+    assert timeless(same.children) == timeless(drafted.children)
+    (plain,) = evo.fork(drafted, drafts=1, **options)
+    assert plain.header.critic is None
+    assert {c.draft for c in plain.children if c.generation > 1} == {0}
+    run = evo.run("mmd", generations=1, children=3, seed=4, log=tmp_path / "run.jsonl", **QUIET)
+    (more,) = evo.fork(run, drafts=2, critic="offline-2", **options)
+    assert {r.generation for r in more.replies.values()} == {2, 3}
+    assert len(more.replies) == 6
+    (raced,) = evo.fork(scored, batches=3, **options)
+    tried = {len(c.evaluation.instances) for c in raced.children if c.generation > 1}
+    assert tried <= {0, 3, COUNT}
+    for log in (same, plain, more, raced):
+        assert evo.rerun(log).same
+        assert not evo.verify(log).faults
+    with pytest.raises(ValueError, match="drafts: 2 of them need a critic"):
+        evo.fork(run, drafts=2, **options)
+    with pytest.raises(TypeError, match="'children' is that of the log"):
+        evo.fork(run, children=2, **options)
+
+
+def test_a_selection_by_problems_pays_for_its_critic(tmp_path: Path) -> None:
+    task = unscored_task(tmp_path / "unscored")
+    texts = [{"text": "Answer with a number."}, {"text": "Answer in words."}]
+    chosen = evo.select_best(texts, task=task, samples="problems", model="offline-2",
+                             budget={"calls": 9}, log_dir=tmp_path / "a", **QUIET)  # fmt: skip
+    logs = [evo.read_log(path) for path in (tmp_path / "a").glob("*.jsonl")]
+    made = sum(len(log.calls) for log in logs)
+    assert chosen.spent["calls"].sum() == made == 2 * chosen.samples.sum() == 10
+
+
+def test_an_allocation_pays_for_drafts_and_critics(tmp_path: Path) -> None:
+    settings = {"arms": 2, "rounds": 3, "children": 2, "drafts": 2, "critic": "offline-2"}
+    done = evo.allocate_live("mmd", "round_robin", budget={"calls": 1000}, log_dir=tmp_path / "a",
+                             **settings, **QUIET)  # fmt: skip
+    assert done.spent["calls"][-1] == replay.load(*done.arms)["n_calls"].sum()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"drafts": 2}, r"drafts: 2 of them need a critic"),
+        ({"drafts": 0}, "drafts: expected at least 1"),
+        ({"drafts": 2, "critic": "gpt-7"}, "unknown model"),
+        ({"drafts": 2, "critic": "offline"}, "scores nothing"),
+        ({"batches": 4}, "batches: texts on a data set"),
+        ({"batches": -1}, "batches: expected at least 0"),
+    ],
+)
+def test_mistakes_are_named(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_header("mmd", **options)  # type: ignore[arg-type]
+
+
+def test_a_critic_needs_a_model_and_a_task_without_evaluator(tmp_path: Path) -> None:
+    folder = unscored_task(tmp_path / "a", told="")
+    with pytest.raises(ValueError, match=r"neither task.toml nor this run names its model"):
+        make_header(folder)
+    assert make_header(folder, critic="offline-2").critic is not None
+    rubric = make_header(folder, critic=evo.Critic("offline-2", "Mine?")).critic
+    assert rubric is not None
+    assert rubric.rubric == "Mine?"
+    toml = (folder / "task.toml").read_text()
+    (folder / "task.toml").write_text(toml.replace('score = "critic"', ""))
+    (folder / "evaluator.py").write_text("def score(value, instance): return 1.0\n")
+    with pytest.raises(TaskError, match='these need score = "critic"'):
+        load_task(folder)
+
+
+def test_a_log_does_not_say_where_its_critic_is(drafted: evo.Log, tmp_path: Path) -> None:
+    critic = drafted.header.critic
+    assert critic is not None
+    away = msgspec.structs.replace(critic.model, base_url="http://elsewhere.example/v1")
+    moved = msgspec.structs.replace(critic, model=away)
+    from evo.logs.journal import encode_line
+
+    header = encode_line(msgspec.structs.replace(drafted.header, critic=moved))
+    path = tmp_path / "moved.jsonl"
+    path.write_bytes(header + drafted.path.read_bytes().split(b"\n", 1)[1])
+    with pytest.raises(ValueError, match=r"the model of its critic, 'offline-2', is not as yours"):
+        evo.resume(path, generations=4, **QUIET)

@@ -1,0 +1,193 @@
+"""What resuming must not forget, and what names and paths runs get."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import evo
+from evo.logs.journal import encode_line, write_new
+from evo.logs.log import kept_value, read_log
+from evo.logs.maintenance import heed_stop, stop_file
+from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
+from evo.models.client import EndpointMissing
+from evo.runs.configuration import default_path, differences, find_run, make_header
+from evo.runs.evaluations import Evaluations
+from evo.runs.handle import Control
+from evo.runs.playback import keep_best_value
+from evo.studies.allocation.journal import read_journal
+
+QUIET = {"progress": False, "workers": 1}
+
+
+def test_a_generation_counts_the_time_of_earlier_sessions(tmp_path: Path) -> None:
+    done = evo.run("mmd", generations=1, children=2, log=tmp_path / "a.jsonl", **QUIET)
+    assert done.initial is not None
+    child = done.children[0]
+    lines = [done.header, done.sessions[0], done.initial, child, Tick(generation=1, seconds=11.4)]
+    write_new(tmp_path / "killed.jsonl", b"".join(map(encode_line, lines)))
+    assert read_log(tmp_path / "killed.jsonl").seconds_under_way == 11.4
+    again = evo.resume(tmp_path / "killed.jsonl", **QUIET)
+    assert again.children[0] == child
+    assert 11.4 < (again.generations[0].seconds or 0.0) < 60
+    assert again.seconds_under_way == 0.0
+
+
+@pytest.mark.parametrize("options", [{"model": "gpt-4.1"}, {"drafts": 2, "critic": "gpt-4.1"}])
+def test_an_endpoint_that_nobody_named_is_said_before_a_log_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "LLM_API_BASE", "LLM_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(EndpointMissing, match="no endpoint is known"):
+        evo.run("mmd", log=tmp_path / "a.jsonl", **options, **QUIET)
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_improving_children_keep_their_constructions(tmp_path: Path) -> None:
+    log = evo.run("mmd", generations=3, children=6, seed=1, log=tmp_path / "a.jsonl", **QUIET)
+    assert log.initial is not None
+    assert len(log.initial.value) == 16
+    assert any(generation.improved for generation in log.generations)
+    assert log.best.value is not None
+    parents = [log.initial.evaluation.fitness, *(g.best_fitness for g in log.generations)]
+    for child in log.children:
+        fitness, parent = child.evaluation.fitness, parents[child.generation - 1]
+        better = fitness is not None and parent is not None and fitness > parent
+        assert (child.value is not None) == better
+        assert child.evaluation.value is None
+    bare = [msgspec.structs.replace(child, value=None) for child in log.children]
+    lines = [log.header, log.initial, *bare, *log.generations]
+    old = tmp_path / "old.jsonl"
+    write_new(old, b"".join(map(encode_line, lines)))
+    assert read_log(old).best.value is None
+    assert keep_best_value(old).name == "old.jsonl.value.json"
+    assert read_log(old).best.value == log.best.value
+    assert kept_value(old, "another program") is None
+
+
+def test_constructions_are_let_go_once_their_generation_is_complete() -> None:
+    task = evo.load_task("mmd")
+    with evo.sandbox.Evaluator(1) as evaluator:
+        memory = Evaluations(make_header(task), evaluator.evaluate)
+        first = memory.of(task.initial_program)
+        assert first.value is not None
+        assert memory.of(task.initial_program) == first
+        memory.forget_values()
+        again = memory.of(task.initial_program)
+    assert again == msgspec.structs.replace(first, value=None)
+
+
+def test_the_best_child_and_the_parent_are_told_apart(tmp_path: Path) -> None:
+    header = make_header("mmd", children=2, min_improvement=0.1)
+
+    def child(index: int, fitness: float) -> Child:
+        found = Evaluation(status="ok", fitness=fitness)
+        return Child(
+            generation=1, index=index, seed=0, prompt_hash="", attempts=(), evaluation=found
+        )
+
+    first = Initial(evaluation=Evaluation(status="ok", fitness=0.5))
+    generation = Generation(
+        generation=1, best_fitness=0.5, best=(0, 0), improved=False, seconds=1.0
+    )
+    lines = [header, first, child(0, 0.52), child(1, 0.55), generation]
+    write_new(tmp_path / "a.jsonl", b"".join(map(encode_line, lines)))
+    log = read_log(tmp_path / "a.jsonl")
+    assert (log.best.generation, log.best.index, log.best.evaluation.fitness) == (1, 1, 0.55)
+    assert (log.parent.generation, log.parent.evaluation.fitness) == (0, 0.5)
+
+
+def test_no_two_runs_of_a_process_are_promised_one_path(tmp_path: Path) -> None:
+    header = make_header("mmd", seed=3)
+    paths = [default_path(header, tmp_path) for _ in range(3)]
+    assert [path.name for path in paths] == [
+        "min_max_distance-offline-N16-s3.jsonl",
+        "min_max_distance-offline-N16-s3-2.jsonl",
+        "min_max_distance-offline-N16-s3-3.jsonl",
+    ]
+    evil = msgspec.structs.replace(header, task=msgspec.structs.replace(header.task, name="../x"))
+    assert default_path(evil, tmp_path).parent == tmp_path
+
+
+def test_a_batch_goes_on_past_other_seeds_and_empty_logs(tmp_path: Path) -> None:
+    stem = "min_max_distance-offline-N16"
+    (tmp_path / f"{stem}-s4.jsonl").touch()
+    (tmp_path / f"{stem}-s40.jsonl").write_text("damaged\n")
+    header = make_header("mmd", seed=4)
+    assert find_run(header, tmp_path) is None
+    sized = msgspec.structs.replace(header.model, active_parameters=7, input_price=1.0)
+    known = msgspec.structs.replace(header, model=sized)
+    write_new(tmp_path / f"{stem}-s4-2.jsonl", encode_line(known))
+    assert find_run(header, tmp_path) == tmp_path / f"{stem}-s4-2.jsonl"
+    (tmp_path / f"{stem}-s4.jsonl").write_text("damaged\n")
+    with pytest.warns(UserWarning, match=r"s4\.jsonl:1: .*passed over"):
+        assert find_run(header, tmp_path) == tmp_path / f"{stem}-s4-2.jsonl"
+
+
+def test_what_a_model_is_asked_identifies_a_run() -> None:
+    plain = make_header("mmd", model=Model(name="m"))
+    for change, differ in [
+        ({"id": "m"}, False),
+        ({"active_parameters": 3, "context": 9000, "input_price": 2.0}, False),
+        ({"base_url": "http://h/v1", "key_variable": "K"}, False),
+        ({"id": "other"}, True),
+        ({"extra_body": {"top_k": 1}}, True),
+    ]:
+        other = msgspec.structs.replace(plain, model=msgspec.structs.replace(plain.model, **change))
+        assert differences(plain, other) == (["model"] if differ else [])
+
+
+def test_a_wish_of_before_is_heeded_at_once() -> None:
+    heard, control = list[str](), Control()
+    control.heed(control.ended, lambda: heard.append("first"))
+    control.end()
+    control.heed(control.stopping, lambda: heard.append("later"))
+    assert heard == ["first", "later"]
+
+
+def test_a_wish_to_stop_is_heeded(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    write_new(log, encode_line(make_header("mmd")))
+    evo.stop(log)  # meant for an earlier session
+    heard = threading.Event()
+    with heed_stop([tmp_path / "other.jsonl", log], heard.set):
+        time.sleep(0.5)
+        assert not heard.is_set()
+        evo.stop(log)
+        assert heard.wait(60)
+    assert not stop_file(log).exists()
+
+
+def test_the_journal_is_checked_against_the_arms_logs(tmp_path: Path) -> None:
+    def allocate() -> evo.Allocation:
+        return evo.allocate_live(
+            "mmd", "ucb1", arms=2, rounds=4, children=2, log_dir=tmp_path, **QUIET
+        )
+
+    whole = allocate()
+    assert (allocate().rewards == whole.rewards).all()
+    rounds = read_journal(tmp_path / "allocation.jsonl")
+    journal, told = tmp_path / "allocation.jsonl", rounds.told[0]
+    sound, dear = journal.read_bytes(), {**told.costs, "calls": 3.0}
+    line = encode_line(msgspec.structs.replace(told, costs=dear))
+    journal.write_bytes(sound.replace(encode_line(told), line))
+    with pytest.raises(ValueError, match=r"round 0 .*states calls 3\.0, but .* gives 2\.0"):
+        allocate()
+    journal.write_bytes(sound)
+    log = read_log(tmp_path / "arm-01.jsonl")
+    changed = [
+        msgspec.structs.replace(g, best_fitness=(g.best_fitness or 0.0) + 0.01)
+        for g in log.generations
+    ]
+    lines = [log.header, *log.sessions[:1], log.initial, *log.children, *changed]
+    log.path.unlink()
+    write_new(log.path, b"".join(encode_line(line) for line in lines if line is not None))
+    first = min(k for k, told in rounds.told.items() if told.arm == 1)
+    with pytest.raises(ValueError, match=rf"round {first} \(arm 1, arm-01\.jsonl\): states"):
+        allocate()

@@ -1,0 +1,192 @@
+"""Noisy tasks: draws on common luck, confirmation, and what is reported in the end."""
+
+import math
+import random
+import statistics
+from pathlib import Path
+
+import msgspec
+import pytest
+from evo_runs import write_task
+
+import evo
+from evo.logs.records import Evaluation, Instance
+from evo.runs.configuration import make_header
+from evo.runs.evaluations import FINAL, Evaluations, lower_bound, mean_of
+
+PROGRAM = """import random
+
+
+def value():
+    return {gain} + random.gauss(0, 1) + 0 * {mark}
+"""
+PURE = "import random\n\n\ndef value():\n    return random.random()\n"
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> Path:
+    """A task whose fitness is a draw."""
+    judge = "def score(value):\n    return {'fitness': value}\n"
+    program = PROGRAM.format(gain=0, mark=0)
+    return write_task(tmp_path / "noisy", program, judge, "entry = ['value']\n")
+
+
+class Lottery:
+    """Stands in for the sandbox: a program's name states its mean; luck is its own or common."""
+
+    def __init__(self, common: float = 0.0) -> None:
+        self.common, self.seen = common, []
+
+    def evaluate(self, task, program, limits, *, draw=0, seed=0) -> Evaluation:
+        self.seen.append(draw)
+        own = random.Random(f"{program}/{seed}/{draw}").gauss(0, 1)
+        shared = random.Random(f"{seed}/{draw}").gauss(0, 1)
+        luck = math.sqrt(1 - self.common) * own + math.sqrt(self.common) * shared
+        return Evaluation(status="ok", fitness=float(program.partition("/")[0]) + luck)
+
+
+def accepted(noisy: Path, gain: float, *, tests: int, common: float = 0.0, **options) -> float:
+    """Share of confirmations that accept a rival that is better by a gain."""
+    found, plain = 0, make_header(noisy, confirm=8, **options)
+    for seed in range(tests):
+        header = msgspec.structs.replace(plain, seed=seed)
+        evaluator = Evaluations(header, Lottery(common).evaluate)
+        found += evaluator.confirm(1, 0, "0/parent", f"{gain}/rival").accepted
+    return found / tests
+
+
+def test_noise_is_accepted_at_the_stated_rate(noisy: Path) -> None:
+    assert accepted(noisy, 0, tests=1000) <= 0.07
+    assert accepted(noisy, 0, tests=1000, spending=True) <= 0.04  # 2.5 % in generation 1
+
+
+def test_the_tests_of_a_run_share_the_error_rate(noisy: Path) -> None:
+    evaluator = Evaluations(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
+    spent = sum(evaluator.confirm(g, 0, "0/a", "1/b").alpha for g in range(1, 300))
+    assert spent < 0.05 == pytest.approx(spent, rel=5e-3)
+
+
+def test_gains_are_seen(noisy: Path) -> None:
+    assert accepted(noisy, 1, tests=300) >= 0.5
+    assert accepted(noisy, 2, tests=300) >= 0.9
+    assert accepted(noisy, 1, tests=100, common=0.9) > 0.95  # on the same luck
+
+
+def test_a_difference_without_spread_counts_as_it_is() -> None:
+    assert lower_bound([0.25] * 8) == 0.25
+    assert lower_bound([0.0, 0.5] * 4) < 0.25
+
+
+def test_a_confirmation_uses_draws_that_nothing_used(noisy: Path) -> None:
+    header = make_header(noisy, draws=3, confirm=4)
+    used: list[set[int]] = []
+    lottery = Lottery()
+    evaluator = Evaluations(header, lottery.evaluate)
+    evaluator.again("0/a")
+    used.append(set(lottery.seen))
+    for generation in (1, 2, 3):
+        lottery.seen.clear()
+        evaluator.confirm(generation, 0, "0/a", "1/b")
+        assert len(lottery.seen) == 8
+        used.append(set(lottery.seen))
+    assert set.union(*used) == {*range(3 + 3 * 4)}  # the next ones each time
+    lottery.seen.clear()
+    evaluator.report("0/a", "1/b")
+    used.append(set(lottery.seen))
+    assert sum(map(len, used)) == len(set.union(*used))
+    assert min(used[-1]) == FINAL
+
+
+def test_a_program_is_ok_only_if_all_its_draws_are(noisy: Path) -> None:
+    class Fails(Lottery):
+        def evaluate(self, task, program, limits, *, draw=0, seed=0) -> Evaluation:
+            if draw == 2:
+                return Evaluation(status="timeout", error="too slow")
+            return super().evaluate(task, program, limits, draw=draw, seed=seed)
+
+    header = make_header(noisy, draws=4, confirm=2)
+    evaluator = Evaluations(header, Fails().evaluate)
+    failed = evaluator.again("0/a")
+    assert (failed.status, failed.fitness, failed.error) == ("timeout", None, "in draw 2: too slow")
+
+
+def test_the_mean_of_draws() -> None:
+    def draw(fitness: float, *scores: float | None) -> Evaluation:
+        instances = tuple(
+            Instance(id=str(i), status="error" if score is None else "ok", score=score)
+            for i, score in enumerate(scores)
+        )
+        metrics = {"objective": 2 * fitness}
+        return Evaluation(
+            status="ok", fitness=fitness, metrics=metrics, seconds=1.0, instances=instances
+        )
+
+    mean = mean_of([draw(0.2, 0.1, 0.3), draw(0.4, 0.5, None)])
+    assert mean.fitness == pytest.approx(0.3)
+    assert mean.fitness_sd == pytest.approx(statistics.stdev([0.2, 0.4]))
+    assert (mean.draws, mean.seconds, mean.metrics) == (2, 2.0, {"objective": pytest.approx(0.6)})
+    assert [each.score for each in mean.instances] == pytest.approx([0.3, 0.15])
+
+
+def test_programs_meet_the_same_luck_from_draw_1_on(noisy: Path) -> None:
+    header = make_header(noisy, seed=5, draws=3)
+    with evo.sandbox.Evaluator(1) as sandbox:
+        draws = Evaluations(header, sandbox.evaluate)
+        one, other = (
+            draws.on(PROGRAM.format(gain=gain, mark=mark), range(3))
+            for gain, mark in ((0, 1), (2, 2))
+        )
+    gains = [b - a for a, b in zip(one, other, strict=True)]
+    assert gains[1:] == pytest.approx([2, 2])
+    assert gains[0] != pytest.approx(2)
+    assert len(set(one)) == 3
+
+
+def test_a_noisy_task_is_told_of_at_once(noisy: Path, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="evaluations are noisy.*confirm=8"):
+        evo.run(noisy, generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+
+
+def test_a_run_of_pure_noise_reports_the_mean_of_the_noise(noisy: Path, tmp_path: Path) -> None:
+    (noisy / "initial_program.py").write_text(PURE)
+    options = {"children": 4, "draws": 2, "confirm": 4, "progress": False}
+    whole = evo.run(noisy, generations=6, log=tmp_path / "a.jsonl", **options)
+    evo.run(noisy, generations=3, log=tmp_path / "b.jsonl", **options)
+    resumed = evo.resume(tmp_path / "b.jsonl", generations=6, progress=False)
+    assert whole.trajectory == pytest.approx(resumed.trajectory)
+    assert whole.confirmations == resumed.confirmations
+    assert all(child.evaluation.draws in (1, 2) for child in whole.outcomes)
+    stats = whole.ends[-1].stats
+    assert stats["final_draws"] == 4
+    assert 0.05 < stats["final_fitness"] < 0.95  # the mean of four, not the best of many
+    assert evo.rerun(whole).same
+    rejected = [g for g, tried in whole.confirmations.items() if not tried.accepted]
+    for generation in rejected:
+        tried = whole.confirmations[generation]
+        assert not whole.generations[generation - 1].improved
+        assert whole.generations[generation - 1].best_fitness == pytest.approx(
+            statistics.fmean(tried.parent)
+        )
+
+
+def test_rescore_with_more_draws(noisy: Path, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="noisy"):
+        log = evo.run(noisy, generations=1, children=2, log=tmp_path / "a.jsonl", progress=False)
+    again = evo.rescore(log, draws=4, log=tmp_path / "b.jsonl")
+    assert again.header.draws == 4
+    assert again.initial.evaluation.draws == 4
+    assert again.initial.evaluation.fitness_sd > 0
+    assert again.initial.evaluation.fitness != log.initial.evaluation.fitness
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "said"),
+    [
+        ("mmd", {"confirm": 1}, "at least 2"),
+        ("mmd", {"draws": 0}, "at least 1"),
+        ("wp", {"draws": 2}, "a text"),
+    ],
+)
+def test_mistakes(task: str, options: dict[str, int], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make_header(task, **options)

@@ -1,0 +1,276 @@
+import functools
+import shutil
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evo
+import replay
+from evo.cli.entry import main
+from evo.gate.server import OfflineServer
+from evo.logs.journal import LogError
+from evo.models.client import EndpointDown
+from evo.policies import POLICIES, UCB1, PolicyWarning
+from evo.studies.allocation.journal import read_journal
+
+SMALL = {"rounds": 12, "children": 2, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def separate(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
+    """Fitness of separately made runs of arm seeds 40 ... 49, deep enough for any allocation."""
+    folder = tmp_path_factory.mktemp("separate")
+    evo.run_many(
+        "mmd", seeds=range(40, 50), generations=12, children=2, log_dir=folder, progress=False
+    )
+    return replay.fitness_matrix(replay.load(folder))
+
+
+def check_live_equals_replay(policy: str, seed: int, separate: np.ndarray, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)  # 12 rounds are few for 10 arms
+        live = evo.allocate_live("mmd", policy, arms=10, seed=seed, log_dir=folder, **SMALL)
+        own = replay.simulate(
+            replay.fitness_matrix(replay.load(folder)),
+            policy,
+            rounds=12,
+            replicates=1,
+            seed=seed,
+            missing="stop",
+        )
+        apart = replay.simulate(separate, policy, rounds=12, replicates=3, seed=seed)
+    assert own.pulls[0].tolist() == live.pulls.tolist()
+    assert own.best_fitness[0].tolist() == live.best_fitness.tolist()
+    assert own.rewards[0].tolist() == live.rewards.tolist()
+    assert apart.pulls[0].tolist() == live.pulls.tolist()
+    assert apart.best_fitness[0].tolist() == live.best_fitness.tolist()
+
+
+SOME = ("ucb1", "thompson", "exp3p")
+
+
+@pytest.mark.parametrize("policy", SOME)
+def test_live_equals_replay(policy: str, separate: np.ndarray, tmp_path: Path) -> None:
+    check_live_equals_replay(policy, 3, separate, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", sorted({*POLICIES} - {*SOME}))
+def test_live_equals_replay_for_every_policy(
+    policy: str, separate: np.ndarray, tmp_path: Path
+) -> None:
+    check_live_equals_replay(policy, 1, separate, tmp_path)
+
+
+def told(folder: Path) -> int:
+    """Rounds in a journal that may not have begun."""
+    try:
+        return len(read_journal(folder / "allocation.jsonl").told)
+    except LogError:
+        return 0
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_an_allocation_stops_where_an_arm_is_told_to(in_flight: int, tmp_path: Path) -> None:
+    setting: dict[str, Any] = {"arms": 3, "in_flight": in_flight, **SMALL, "rounds": 60}
+    folder = tmp_path / "a"
+    handle = evo.start_allocation("mmd", "thompson", log_dir=folder, **setting)
+    deadline = time.monotonic() + 60
+    while told(folder) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert main(["stop", str(folder)]) == 0
+    stopped = handle.wait(60)
+    assert 4 <= len(stopped.told) < 60
+    assert {log.ends[-1].reason for log in stopped.arms} == {"interrupted"}
+    assert not list(folder.glob("*.stop"))
+    assert len(evo.allocate_live("mmd", "thompson", log_dir=folder, **setting).told) == 60
+
+
+def test_allocation_goes_on_from_any_line(tmp_path: Path) -> None:
+    whole = evo.allocate_live("mmd", "thompson", arms=3, log_dir=tmp_path / "whole", **SMALL)
+    journal = (tmp_path / "whole" / "allocation.jsonl").read_bytes().splitlines(keepends=True)
+    for kept in range(1, len(journal), 8):
+        folder = tmp_path / f"part{kept}"
+        folder.mkdir()
+        (folder / "allocation.jsonl").write_bytes(b"".join(journal[:kept]) + b'{"crc')
+        for log in whole.arms[: kept % 4]:  # some arms' logs are there, and one of them is torn
+            (folder / log.path.name).write_bytes(log.path.read_bytes()[:-40])
+        again = evo.allocate_live("mmd", "thompson", arms=3, log_dir=folder, **SMALL)
+        assert again.pulls.tolist() == whole.pulls.tolist()
+        assert again.best_fitness.tolist() == whole.best_fitness.tolist()
+        rounds = read_journal(folder / "allocation.jsonl")
+        assert [t.digest for t in rounds.told.values()] == [
+            t.digest for t in read_journal(tmp_path / "whole" / "allocation.jsonl").told.values()
+        ]
+
+
+def test_budget_ends_live_and_replayed_alike(tmp_path: Path) -> None:
+    budget = {"calls": 9.0, "tokens": 1e9}
+    live = evo.allocate_live(
+        "mmd", "round_robin", arms=3, budget=budget, log_dir=tmp_path / "a", **SMALL
+    )
+    assert (live.pulls >= 0).sum() == 5  # 2 calls a pull: none begins once 9 are reached
+    frame = replay.load(tmp_path / "a")
+    again = replay.simulate(
+        replay.fitness_matrix(frame),
+        "round_robin",
+        rounds=12,
+        replicates=1,
+        costs=replay.cost_matrices(frame),
+        budget=budget,
+    )
+    assert again.pulls[0].tolist() == live.pulls.tolist()
+    for unit in ("calls", "tokens", "flops", "dollars"):
+        assert again.spent[unit][0].tolist() == pytest.approx(live.spent[unit].tolist())
+
+
+def test_logged_generations_cost_nothing(tmp_path: Path) -> None:
+    logs = evo.run_many(
+        "mmd", seeds=[40, 41], generations=3, children=2, log_dir=tmp_path / "runs", progress=False
+    )
+    allocation = evo.allocate_live(
+        "mmd", "round_robin", arms=logs, log_dir=tmp_path / "a", **{**SMALL, "rounds": 8}
+    )
+    assert allocation.spent["calls"].tolist() == [0, 0, 0, 0, 0, 0, 2, 4]
+    assert [len(log.generations) for log in allocation.arms] == [4, 4]
+
+
+def test_a_log_is_one_arm(tmp_path: Path) -> None:
+    log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", progress=False)
+    with pytest.raises(ValueError, match=r"a\.jsonl: expected each log as one arm"):
+        evo.allocate_live("mmd", "ucb1", arms=[log, log.path], log_dir=tmp_path / "b", **SMALL)
+
+
+def test_compact_logs_end_where_they_end(tmp_path: Path) -> None:
+    log = evo.run(
+        "mmd", generations=2, children=2, seed=40, log=tmp_path / "a.jsonl", progress=False
+    )
+    small = evo.compact(log, tmp_path / "small.jsonl.gz")
+    allocation = evo.allocate_live(
+        "mmd", "single", arms=[small, 41], log_dir=tmp_path / "a", **{**SMALL, "rounds": 4}
+    )
+    assert allocation.pulls.tolist() == [0, 0, 1, 1]
+
+
+def test_arms_of_their_own_configuration(tmp_path: Path) -> None:
+    allocation = evo.allocate_live(
+        "mmd",
+        "round_robin",
+        arms=[{"children": 1}, {"children": 3, "temperature": 1.2}],
+        log_dir=tmp_path,
+        **{**SMALL, "rounds": 4},
+    )
+    assert [log.header.children for log in allocation.arms] == [1, 3]
+    assert [log.header.seed for log in allocation.arms] == [40, 41]
+    assert allocation.spent["calls"].tolist() == [1, 4, 5, 8]
+
+
+MODELS = """
+["cheap"]
+id = "offline"
+base_url = "{url}"
+active_parameters = 1000
+input_price = 0.1
+output_price = 1.0
+temperature = 0.2
+
+["dear"]
+id = "offline"
+base_url = "{url}"
+active_parameters = 5000
+input_price = 10.0
+output_price = 100.0
+"""
+
+
+def test_a_policy_chooses_among_models_within_a_budget_in_any_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arms = [{"model": "cheap"}, {"model": "dear", "temperature": 1.2, "children": 1}]
+    budget = {"dollars": 1e-4, "calls": 50, "tokens": 1e6, "flops": 1e12, "seconds": 1e4}
+    with OfflineServer() as server:
+        (tmp_path / "models.toml").write_text(MODELS.format(url=server.url))
+        monkeypatch.setenv("EVO_MODELS", str(tmp_path / "models.toml"))
+        live = evo.allocate_live(
+            "mmd",
+            "round_robin",
+            arms=arms,
+            budget=budget,
+            in_flight=2,
+            log_dir=tmp_path / "a",
+            **SMALL,
+        )
+    headers = [log.header for log in live.arms]
+    assert [header.model.name for header in headers] == ["cheap", "dear"]
+    assert [header.sampling.temperature for header in headers] == [0.2, 1.2]
+    made = len(live.told)
+    assert 1 <= made < 12
+    assert all(live.spent[unit][0] > 0 for unit in budget)
+    spent = live.spent["dollars"]
+    assert spent[made - 1] >= 1e-4
+    assert made == 1 or spent[made - 2] < 1e-4  # one exceeds it, whatever was in flight
+
+
+def test_a_failing_endpoint_ends_rounds_in_flight_resumably(tmp_path: Path) -> None:
+    dead = evo.Model(name="dead", base_url="http://127.0.0.1:9/v1")
+    arms = [{}, {"model": dead}]
+    arguments = {"arms": arms, "in_flight": 2, "log_dir": tmp_path, "retries": 0, **SMALL}
+    with pytest.raises(EndpointDown, match="does not answer"):
+        evo.allocate_live("mmd", "round_robin", **arguments)
+    journal = read_journal(tmp_path / "allocation.jsonl")
+    assert {0: 0, 1: 1}.items() <= journal.asked.items()
+    assert 1 not in journal.told
+    with pytest.raises(EndpointDown, match="does not answer"):
+        evo.allocate_live("mmd", "round_robin", **arguments)
+
+
+def test_an_arm_may_have_its_own_statement(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(Path(evo.__file__).parent / "tasks" / "shipped" / "min_max_distance", other)
+    config = (other / "task.toml").read_text()
+    statement = evo.load_task("mmd").statement
+    assert statement in config
+    (other / "task.toml").write_text(config.replace(statement, "Try something new."))
+    arguments = {**SMALL, "rounds": 2, "children": 1}
+    live = evo.allocate_live(
+        "mmd", "round_robin", arms=[{}, {"task": other}], log_dir=tmp_path / "a", **arguments
+    )
+    statements = [log.header.task.statement for log in live.arms]
+    assert statements == [statement, "Try something new."]
+    assert live.arms[0].outcomes[0].prompt_hash != live.arms[1].outcomes[0].prompt_hash
+    with pytest.raises(ValueError, match="arm 0: its task may differ"):
+        evo.allocate_live("mmd", "ucb1", arms=[{"task": "cp"}], log_dir=tmp_path / "b")
+    with pytest.raises(TypeError, match="unknown argument 'colour'"):
+        evo.allocate_live("mmd", "ucb1", arms=[{"colour": "red"}], log_dir=tmp_path / "b")
+
+
+def test_cap_closes_an_arm(tmp_path: Path) -> None:
+    live = evo.allocate_live("mmd", "single", arms=2, cap=3, log_dir=tmp_path, **SMALL)
+    assert live.pulls.tolist() == [0, 0, 0, 1, 1, 1] + [-1] * 6
+
+
+def test_another_allocation_in_the_folder_is_refused(tmp_path: Path) -> None:
+    evo.allocate_live("mmd", "ucb1", arms=2, log_dir=tmp_path, **{**SMALL, "rounds": 2})
+    with pytest.raises(ValueError, match="seed 0, not 1"):
+        evo.allocate_live("mmd", "ucb1", arms=2, seed=1, log_dir=tmp_path, **{**SMALL, "rounds": 2})
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ({"reward": "applause"}, "applause"),
+        ({"budget": {"euros": 3}}, "euros"),
+        ({"budget": {"calls": float("nan")}}, "calls"),
+        ({"policy": functools.partial(UCB1, d=1)}, r"unknown parameter 'd' \(known: c\)"),
+    ],
+)
+def test_mistakes_leave_nothing(tmp_path: Path, mistake: dict[str, Any], message: str) -> None:
+    arguments = {"policy": "ucb1", "log_dir": tmp_path / "a", **SMALL, **mistake}
+    with pytest.raises((ValueError, TypeError), match=message):
+        evo.allocate_live("mmd", arms=2, **arguments)
+    assert not (tmp_path / "a").exists()

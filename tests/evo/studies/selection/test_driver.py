@@ -1,0 +1,369 @@
+"""Live selections: samples are runs, problems of a data set, or rows for an agent of one's own."""
+
+import json
+import math
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from evo_runs import write_task
+
+import evo
+import replay
+from evo.cli.entry import main
+from evo.models.client import Call, EndpointRefused, ModelClient
+from evo.studies.selection.race import Selection
+
+COMMON: dict[str, Any] = {"task": "mmd", "generations": 1, "children": 1, "progress": False}
+PAIR = [{"children": 1}, {"children": 2, "generations": 2}, {"children": 2}]
+FOUR = {**COMMON, "seeds": range(40, 44)}
+TEXTS = [
+    "Answer the question.",
+    "Think step by step, keep the units, and end with a line 'Answer: <number>'.",
+    "Think step by step.",
+]
+WP = evo.load_task("word_problems", instances=24)
+PROBLEMS: dict[str, Any] = {"task": WP, "samples": "problems", "batch": 4, "progress": False}
+CHOICES = [{"text": text} for text in TEXTS]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Selection:
+    return evo.select_best(PAIR, **FOUR, log_dir=tmp_path_factory.mktemp("selection"))
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Selection:
+    folder = tmp_path_factory.mktemp("samples")
+    return evo.select_best(CHOICES, **PROBLEMS, selector="brute_force", log_dir=folder)
+
+
+def calls_in(folder: Path) -> int:
+    return sum(len(evo.read_log(path).calls) for path in folder.glob("*.jsonl"))
+
+
+def test_samples_are_the_runs_of_paired_seeds(found: Selection) -> None:
+    assert found.end == "exhausted"
+    assert found.labels[1] == "generations=2, children=2"
+    for k, logs in enumerate(found.logs):
+        assert [log.header.seed for log in logs] == [40, 41, 42, 43]
+        assert found.outcomes[k].tolist() == [log.trajectory[1 + (k == 1)] for log in logs]
+    # Configurations that differ in generations alone share their logs, which are paid once.
+    assert [log.path for log in found.logs[1]] == [log.path for log in found.logs[2]]
+    assert found.spent["calls"].sum() == calls_in(found.path) == 20
+    assert found.winner == int(np.nanargmax(found.mean))
+    assert found.frame().iloc[0]["configuration"] == found.labels[found.winner]
+
+
+def test_going_on_repeats_no_call_and_live_equals_post_hoc(found: Selection) -> None:
+    before = {path: path.read_bytes() for path in found.path.iterdir()}
+    again = evo.select_best(PAIR, **FOUR, log_dir=found.path)
+    assert {path: path.read_bytes() for path in found.path.iterdir()} == before
+    assert again.outcomes.tolist() == found.outcomes.tolist()
+    assert repr(again) == repr(found)
+    with pytest.raises(ValueError, match=r"a selection with delta 0\.05, not 0\.1"):
+        evo.select_best(PAIR, **FOUR, log_dir=found.path, delta=0.1)
+    played = replay.select(found.outcomes)
+    assert (played.winner, played.survivors) == (found.winner, found.survivors)
+    assert played.samples.tolist() == found.samples.tolist()
+    assert played.lower.tolist() == found.lower.tolist()
+
+
+def test_a_killed_selection_goes_on(tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {**COMMON, "seeds": [7, 8], "selector": "random_search"}
+    whole = evo.select_best(PAIR, **arguments, log_dir=tmp_path / "whole")
+    part = tmp_path / "part"
+    part.mkdir()
+    for path in sorted(whole.path.iterdir())[1:]:
+        data = path.read_bytes()
+        (part / path.name).write_bytes(data if path.suffix == ".json" else data[:-30])
+    again = evo.select_best(PAIR, **arguments, log_dir=part)
+    assert again.outcomes.tolist() == whole.outcomes.tolist()
+    assert again.samples.tolist() == whole.samples.tolist()
+
+
+def test_a_budget_ends_it_alike_whatever_goes_on_at_once(tmp_path: Path) -> None:
+    choices = [{"children": 2}, {"children": 3}]
+    given = {**FOUR, "selector": "brute_force", "budget": {"calls": 12}}
+    made = [
+        evo.select_best(choices, **given, max_concurrent=n, log_dir=tmp_path / str(n))
+        for n in (1, 20)
+    ]
+    assert repr(made[0]) == repr(made[1])
+    assert made[0].end == "budget"
+    assert made[0].samples.tolist() == [3, 2]  # 2, 3, 2, 3 and 2 calls
+    assert [calls_in(each.path) for each in made] == [12, 12]
+    more = {**given, "budget": {"calls": 15}}  # a goal, not identity
+    assert evo.select_best(choices, **more, log_dir=tmp_path / "20").samples.tolist() == [3, 3]
+    stopped = evo.start_selection(choices, **FOUR, log_dir=tmp_path / "stopped")
+    stopped.stop()
+    assert stopped.wait(60).end in ("stopped", "exhausted")
+
+
+def test_folders_of_earlier_versions_go_on_and_repeat_no_call(tmp_path: Path) -> None:
+    """Made by the version before the one session: a sweep cut by a budget, a whole selection."""
+    with tarfile.open(Path(__file__).parent / "data" / "folders_of_schema_1.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    logs = {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
+    assert replay.load_sweep(tmp_path / "sweep")["done"].tolist() == [1, 1]
+    sweep = evo.sweep(tmp_path / "sweep", budget={"calls": 100}, progress=False)
+    assert (sweep.summary.ended, sweep.summary.completed) == ("completed", 2)
+    given = {**COMMON, "seeds": [1, 2], "log_dir": tmp_path / "selection"}
+    assert evo.select_best(PAIR[::2], **given).spent["calls"].tolist() == [2, 4]
+    assert all(path.read_bytes().startswith(before) for path, before in logs.items())
+    assert set(tmp_path.rglob("*.jsonl")) == {*logs}
+
+
+@pytest.mark.filterwarnings("ignore:.*the search begins without a fitness")
+def test_a_run_without_fitness_counts_as_a_failure(tmp_path: Path) -> None:
+    judge = "def score(value):\n    return {'fitness': value}\n"
+    toml = "statement = 'Return a number.'\nentry = ['make']\n"
+    task = write_task(tmp_path / "task", "def make():\n    raise ValueError\n", judge, toml)
+    given: dict[str, Any] = {**COMMON, "task": task, "seeds": [1, 2], "failure_value": 0.25}
+    two = [{"children": 1}, {"children": 2}]
+    with pytest.raises(ValueError, match="'task' declares no scale; give bounds"):
+        evo.select_best(two, **given, log_dir=tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+    failed = evo.select_best(two, **given, log_dir=tmp_path / "a", bounds=(0.0, 1.0))
+    assert (failed.failures.tolist(), failed.mean.tolist()) == ([2, 2], [0.25, 0.25])
+    assert failed.winner == 0  # equal, and it made fewer calls
+    assert "4 failed" in repr(failed)
+
+
+def order_of(found: Selection) -> list[int]:
+    order: list[int] = json.loads((found.path / "selection.json").read_text())["problems"]
+    assert sorted(order) == list(range(24))
+    return order
+
+
+def test_a_sample_may_be_the_score_on_a_problem(asked: Selection, tmp_path: Path) -> None:
+    assert asked.samples.tolist() == asked.spent["calls"].tolist() == [24, 24, 24]
+    whole = [evo.evaluate(WP, text) for text in TEXTS]
+    scores = np.array([[each.score for each in of.instances] for of in whole])
+    matrix = scores[:, order_of(asked)]
+    np.testing.assert_array_equal(asked.outcomes, matrix)
+    for (log,), alone, mean in zip(asked.logs, whole, asked.mean, strict=True):
+        assert log.initial.evaluation.fitness == alone.fitness == pytest.approx(mean)
+    assert asked.winner == int(np.argmax(asked.mean))
+    assert asked.labels[0] == "text=Answer the question."
+    live = evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "s")
+    again = replay.select(matrix, batch=4)
+    assert (again.winner, again.samples.tolist()) == (live.winner, live.samples.tolist())
+    assert again.lower.tolist() == live.lower.tolist()
+
+
+def test_going_on_asks_no_problem_again(asked: Selection, tmp_path: Path) -> None:
+    lines = {path: path.read_bytes().splitlines() for path in asked.path.glob("*.jsonl")}
+    again = evo.select_best(CHOICES, **PROBLEMS, selector="brute_force", log_dir=asked.path)
+    assert repr(again) == repr(asked)
+    for path, before in lines.items():
+        added = path.read_bytes().splitlines()[len(before) :]
+        assert [re.search(rb'"kind":"(\w+)"', line)[1] for line in added] == [b"session", b"end"]
+    # A log cut anywhere is gone on with from there.
+    part = tmp_path / "part"
+    part.mkdir()
+    for path, whole in lines.items():
+        (part / path.name).write_bytes(b"\n".join(whole[:10]) + b"\n" + whole[10][:40])
+    (part / "selection.json").write_bytes((asked.path / "selection.json").read_bytes())
+    mended = evo.select_best(CHOICES, **PROBLEMS, selector="brute_force", log_dir=part)
+    assert repr(mended) == repr(asked)
+    for path in lines:
+        calls = evo.read_log(part / path.name).instance_calls
+        assert len({(call.program, call.index) for call in calls}) == len(calls) == 24
+
+
+def test_the_log_of_a_text_goes_on_as_a_run_and_gives_its_best(
+    asked: Selection, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(asked.logs[1][0].path.read_bytes())
+    run = evo.resume(path, generations=3, progress=False)
+    assert len([call for call in run.instance_calls if call.generation == 0]) == 24
+    grid = {"text": [TEXTS[0], asked.logs[1][0]], "temperature": [0.2, 0.9]}
+    for budget in ({"samples": 16}, {"calls": 16}):
+        folder = tmp_path / next(iter(budget))
+        live = evo.select_best(grid, **PROBLEMS, log_dir=folder, budget=budget)
+        assert (live.end, live.samples.tolist()) == ("budget", [4, 4, 4, 4])
+        assert [each.get("text") for each in live.configurations].count(TEXTS[1]) == 2
+    small = evo.compact(path, tmp_path / "small.jsonl")
+    with pytest.raises(ValueError, match="a compact log holds no text"):
+        evo.select_best([{"text": small}, CHOICES[0]], **PROBLEMS, log_dir=tmp_path / "s")
+
+
+def test_an_endpoint_that_refuses_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, answered = Call((), None, rejected="the endpoint refuses it"), ModelClient.call
+
+    def call(self: ModelClient, messages: Any, **how: Any) -> Call:
+        made = answered(self, messages, **how)
+        return refused if messages[0]["content"] == TEXTS[0] else made
+
+    monkeypatch.setattr(ModelClient, "call", call)
+    with pytest.raises(EndpointRefused, match="no instance got a reply"):
+        evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "s")
+    monkeypatch.undo()
+    again = evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "s")
+    whole = evo.select_best(CHOICES, **PROBLEMS, log_dir=tmp_path / "w")
+    assert again.outcomes.tolist() == whole.outcomes.tolist()
+    assert again.failures.sum() == 0
+
+
+def test_a_preset_says_the_batch_once(tmp_path: Path) -> None:
+    plain = {name: value for name, value in PROBLEMS.items() if name != "batch"}
+    for preset in ("aggressive", "conservative"):
+        made = evo.select_best(CHOICES, **plain, preset=preset, log_dir=tmp_path / "s")
+        assert made.terms.batch == 30
+
+
+ROWS = [{"n": n} for n in range(40)]
+MODELS = {"plan": ["small", "large"], "act": ["small", "large"]}
+SKILL, COSTS = {"small": 0.25, "large": 0.5}, {"small": 1.0, "large": 3.0}
+tried: list[tuple[int, str, str]] = []
+
+
+def agent(row: dict[str, int], *, plan: str, act: str) -> tuple[float, float]:
+    tried.append((row["n"], plan, act))
+    luck = ((row["n"] * 37) % 20 - 10) / 100
+    return SKILL[plan] + 0.6 * SKILL[act] + luck, COSTS[plan] + COSTS[act]
+
+
+def best(folder: Path, **more: Any) -> Selection:
+    given: dict[str, Any] = {"evaluate": agent, "data": ROWS, "batch": 4, "progress": False}
+    return evo.select_best(MODELS, log_dir=folder, **{**given, **more})
+
+
+def test_an_agents_choices_are_raced_on_paired_rows_and_none_is_tried_twice(
+    tmp_path: Path,
+) -> None:
+    tried.clear()
+    made = best(tmp_path / "s")
+    assert made.labels[made.winner] == "plan=large, act=large"
+    assert len(tried) == made.samples.sum() < 4 * 40
+    assert made.spent["cost"].tolist() == (made.samples * [2.0, 4.0, 4.0, 6.0]).tolist()
+    path = tmp_path / "s" / "agent.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == len(tried) == len(set(tried))
+    path.write_bytes(b"".join(lines[:9]) + lines[9][:20])  # killed
+    tried.clear()
+    assert repr(best(tmp_path / "s", max_concurrent=1)) == repr(made)
+    assert len(tried) == len(lines) - 9
+    with pytest.raises(ValueError, match="holds a selection with data"):
+        best(tmp_path / "s", data=ROWS[:20] + ROWS[:20])
+    cheap = best(tmp_path / "c", cost_weight=0.2, bounds=(-1.5, 1.5), selector="brute_force")
+    assert cheap.labels[cheap.winner] == "plan=small, act=small"
+    for slots in (1, 8):
+        given = {"selector": "brute_force", "max_concurrent": slots, "budget": {"cost": 30}}
+        cut = best(tmp_path / str(slots), **given)
+        assert (cut.end, cut.samples.tolist()) == ("budget", [2, 2, 2, 2])  # 16 a row
+
+
+def test_an_agent_may_be_a_coroutine_and_fail(tmp_path: Path) -> None:
+    broken = [3]
+
+    async def slow(row: int, *, skill: float) -> float | None:
+        if row in broken:
+            raise RuntimeError("no answer")
+        return None if row == 0 else skill
+
+    given: dict[str, Any] = {
+        "evaluate": slow, "data": [0, 1, 2, 3], "progress": False, "log_dir": tmp_path / "s",
+        "selector": "brute_force", "max_concurrent": 1,
+    }  # fmt: skip
+    choices = [{"skill": 0.5}, {"skill": 0.75}]
+    with pytest.raises(RuntimeError, match="no answer"):
+        evo.select_best(choices, **given)
+    broken.clear()
+    made = evo.select_best(choices, **given)
+    assert (made.winner, made.failures.tolist()) == (1, [1, 1])
+    assert made.mean.tolist() == [0.375, 0.5625]
+
+
+@pytest.mark.parametrize("said", ["high", (0.5,), (0.5, math.nan), (0.5, -1.0), [0.5, 1.0]])
+def test_what_an_agent_may_not_say_is_told_and_nothing_of_it_is_kept(
+    tmp_path: Path, said: Any
+) -> None:
+    given = {"data": ROWS, "log_dir": tmp_path / "s", "progress": False}
+    with pytest.raises(ValueError, match="expected the agent to return a score"):
+        evo.select_best(MODELS, evaluate=lambda row, **choice: said, **given)
+    assert (tmp_path / "s" / "agent.jsonl").read_bytes() == b""
+
+
+def test_a_score_that_is_no_number_is_a_failure_now_and_when_it_goes_on(tmp_path: Path) -> None:
+    def endless(row: dict[str, int], *, skill: float) -> float:
+        return math.inf if row["n"] % 2 else skill
+
+    given: dict[str, Any] = {"evaluate": endless, "data": ROWS, "log_dir": tmp_path / "s"}
+    made = evo.select_best({"skill": [0.2, 0.8]}, progress=False, **given)
+    assert made.failures.sum() > 0
+    assert repr(evo.select_best({"skill": [0.2, 0.8]}, progress=False, **given)) == repr(made)
+
+
+RUNS, ROW = (evo.select_best, [{"children": 1}], COMMON), (best, None, {})
+TEXT = (evo.select_best, CHOICES, PROBLEMS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "said"),
+    [
+        (RUNS, {"choices": []}, "at least one"),
+        (RUNS, {"choices": [{"childen": 2}]}, "did you mean 'children'"),
+        (RUNS, {"choices": [{"children": 2}, {"children": 2}]}, "0 and 1 are the same"),
+        (RUNS, {"seeds": [1, 1]}, "all different"),
+        (RUNS, {"choices": [{"policy": "ucb1"}]}, "a field of sweeps alone"),
+        (RUNS, {"selector": "ucb"}, "expected a selector out of"),
+        (RUNS, {"failure_value": 2.0}, "failure_value"),
+        (RUNS, {"budget": {"hours": 1}}, "expected a unit out of"),
+        (RUNS, {"task": None}, "task: expected one"),
+        (RUNS, {"bounds": (1.0, 0.0)}, "bounds"),
+        (TEXT, {"task": "cp"}, "only where a model is asked a data set"),
+        (TEXT, {"choices": [{"text": "a", "children": 4}]}, "children: nothing evolves"),
+        (TEXT, {"choices": [{"text": " "}]}, "expected what the model shall be told, got ' '"),
+        (TEXT, {"samples": "problem"}, "expected 'seeds' or 'problems'"),
+        (TEXT, {"choices": [{}, {"text": WP.initial_program}]}, "0 and 1 are the same"),
+        (TEXT, {"choices": [{"texts": "a"}]}, "unknown field 'texts'"),
+        (TEXT, {"choices": [{"task": WP}, {"task": "wp"}], "task": None}, "share one data set"),
+        (ROW, {"data": None}, "expected agent.row, ..choice. and a list of rows"),
+        (ROW, {"data": pd.DataFrame(ROWS)}, "to_dict"),
+        (ROW, {"evaluate": None}, "expected agent"),
+        (ROW, {"cost_weight": -1}, "cost_weight"),
+        (ROW, {"budget": {"calls": 3}}, "out of samples, cost, seconds"),
+        (ROW, {"task": "mmd"}, "task: evaluate and data take choices alone"),
+        (ROW, {"children": 3}, "children: evaluate and data"),
+    ],
+)
+def test_mistakes_are_named(
+    kind: Any, arguments: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    verb, choices, common = kind
+    given = {**({} if choices is None else {"choices": choices}), **common, **arguments}
+    folder = tmp_path / "s"
+    with pytest.raises((ValueError, TypeError), match=said):
+        verb(folder, **given) if verb is best else verb(**given, log_dir=folder)
+    assert not folder.exists()
+
+
+def test_command(asked: Selection, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"select mmd --vary children=1,2 -T 1 --seeds 3:5 -q --log-dir {tmp_path / 'a'}"
+    assert main(command.split()) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("4 runs, at most 6 calls")
+    assert "winner: children=" in said
+    assert "4 of 4 runs" in said
+    (text := tmp_path / "steps.txt").write_text(TEXTS[1])
+    given = ["--text", str(text), "--text", str(asked.logs[0][0].path), "--problems", "-q"]
+    common = ["select", "wp", "--instances", "24", "--log-dir", str(tmp_path / "s")]
+    assert main([*common, *given, "--selector", "brute_force"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("2 runs, at most 48 calls")
+    assert "48 of 48 problems" in said
+    for wrong, why in (
+        (["select", "mmd", "--vary", "children", "-q"], "--vary: expected each field once"),
+        ([*common, "--text", str(text)], "texts need --problems"),
+        ([*common, "--problems", "--text", str(tmp_path / "none.txt")], "cannot read it"),
+        (common, "expected --vary"),
+    ):
+        assert main(wrong) == 2
+        assert why in capsys.readouterr().err

@@ -1,0 +1,440 @@
+"""Sweeps with real runs of the offline model."""
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from killing import seen_by, serve_as_model
+
+import evo
+import replay
+from evo.cli.entry import main
+from evo.gate.server import Latency, OfflineServer
+from evo.logs.cost import Cost
+from evo.logs.journal import LogBusyError, LogError
+from evo.policies import POLICIES
+from evo.studies.sweep.design import make_design, read_design
+from evo.studies.sweep.events import Event, EventLog
+from evo.studies.sweep.fields import known_fields
+from evo.studies.sweep.summary import cost_of_log, standings, summarise
+
+SPACE = {"temperature": [0.2, 0.9], "generations": [1, 2]}
+COMMON: dict[str, Any] = {"task": "mmd", "seeds": [1, 2], "children": 2, "progress": False}
+ONE = {**COMMON, "seeds": [1]}
+
+
+def logged(folder: Path) -> list[int]:
+    """Seeds of the children in all logs."""
+    paths = sorted((folder / "runs").glob("*.jsonl"))
+    return [outcome.seed for path in paths for outcome in evo.read_log(path).outcomes]
+
+
+def fitnesses(folder: Path) -> dict[tuple[str, int], float | None]:
+    return {run: e.data["fitness"] for run, e in EventLog(folder).state.completed.items()}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[evo.Sweep, list[str]]:
+    """A small sweep and what its subscriber was told."""
+    told: list[str] = []
+    folder = tmp_path_factory.mktemp("sweep") / "whole"
+    sweep = evo.sweep(SPACE, log_dir=folder, on_event=lambda e: told.append(e.event), **COMMON)
+    return sweep, told
+
+
+def test_a_sweep_makes_every_run_and_says_so(finished) -> None:
+    sweep, told = finished
+    summary = sweep.summary
+    assert (summary.total, summary.completed, summary.failed) == (8, 8, 0)
+    assert (summary.ended, summary.pending, summary.cancelled) == ("completed", 0, 0)
+    logs = [evo.read_log(path) for path in sorted(sweep.folder.glob("runs/*.jsonl"))]
+    assert summary.prompt_tokens == sum(
+        attempt.usage["prompt_tokens"]
+        for log in logs for outcome in log.outcomes for attempt in outcome.attempts
+    )  # fmt: skip
+    assert (told[0], told[-1]) == ("started", "completed")
+    assert (told.count("run_started"), told.count("run_completed")) == (8, 8)
+    assert "completed: 8 of 8 runs" in repr(sweep)
+
+
+def test_configurations_that_differ_in_t_alone_share_their_logs(finished) -> None:
+    sweep, _ = finished
+    paths = sorted(sweep.folder.glob("runs/*.jsonl"))
+    assert [len(evo.read_log(path).generations) for path in paths] == [2] * 4
+    state = EventLog(sweep.folder).state
+    for (_, seed), event in state.completed.items():
+        log = evo.read_log(sweep.folder / event.log)
+        assert log.header.seed == seed
+        T = state.configurations[event.configuration]["generations"]
+        assert event.data["fitness"] == log.trajectory[T]
+        assert event.data["n_calls"] == 2 * T
+
+
+def test_a_run_of_a_sweep_is_the_run_that_evo_run_makes(finished, tmp_path: Path) -> None:
+    sweep, _ = finished
+    alone = evo.run(
+        "mmd", generations=2, children=2, seed=2, temperature=0.9,
+        log=tmp_path / "a.jsonl", progress=False,
+    )  # fmt: skip
+    logs = map(evo.read_log, sweep.folder.glob("runs/*-s2.jsonl"))
+    mine = next(log for log in logs if log.header.sampling.temperature == 0.9)
+    assert mine.trajectory.tolist() == alone.trajectory.tolist()
+    assert [child.reply for child in mine.children] == [child.reply for child in alone.children]
+
+
+def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
+    sweep, _ = finished
+    before = {path: path.read_bytes() for path in sweep.folder.glob("runs/*.jsonl")}
+    assert evo.sweep(SPACE, log_dir=sweep.folder, **COMMON).summary.completed == 8
+    assert evo.sweep(sweep.folder, progress=False).summary.ended == "completed"
+    assert before == {path: path.read_bytes() for path in sweep.folder.glob("runs/*.jsonl")}
+    with pytest.raises(ValueError, match="holds a sweep with seeds"):
+        evo.sweep(SPACE, log_dir=sweep.folder, **{**COMMON, "seeds": [1, 2, 3]})
+    for more in ({"children": 3}, {"seeds": [1]}, {"trials": 2}, {"strategy": "random"}):
+        with pytest.raises(TypeError, match=f"budget alone, got {next(iter(more))}"):
+            evo.sweep(sweep.folder, **more)
+    with pytest.raises(LogError, match="not the folder of a sweep"):
+        evo.sweep(sweep.folder / "runs")
+
+
+def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
+    sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
+    events = EventLog(sweep.folder)
+    with events.claimed():
+        events.append("proposed", trial=1, configuration="0" * 12, values={"generations": 2})
+    whole = events.path.read_bytes()
+    with pytest.raises(ValueError, match=r"cannot go on: .* was configuration 000000000000"):
+        evo.start_sweep(sweep.folder, progress=False)
+    assert events.path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("space", "others", "says"),
+    [
+        ({"temperature": [3.0]}, {}, "temperature = 3.0: .*in .0, 2."),
+        ({"children": [0]}, {}, "children = 0"),
+        ({"model": ["offline", "gpt-nope"]}, {}, "unknown model 'gpt-nope'"),
+        ([1], {}, r"space: expected a table of fields and their values, got \[1\]"),
+        ({}, {"base": {"nonsense": 1}}, "unknown field 'nonsense'"),
+        ({}, {"seeds": [1, 1]}, "all different"),
+        ({}, {"task": None}, "task: expected"),
+        ({}, {"strategy": "best"}, "unknown strategy"),
+        ({"policy": ["ucb2"]}, {}, "policy = 'ucb2': expected a policy out of"),
+        ({"policy": ["ucb1"]}, {"generations": 2}, "an allocation has rounds"),
+        ({"rounds": [4]}, {}, "rounds: an allocation's, which needs a policy"),
+        ({}, {"budget": {"money": 1}}, "expected a unit out of calls"),
+        ({}, {"budget": {"calls": 0}}, "positive"),
+        ({"model": ["offline", "priceless"]}, {"budget": {"dollars": 1.0}}, "no prices"),
+    ],
+)
+def test_mistakes_are_found_before_anything_starts(
+    space, others, says, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = tmp_path / "models.toml"
+    registry.write_text('[priceless]\nbase_url = "http://127.0.0.1:9/v1"\nid = "x"\n')
+    monkeypatch.setenv("EVO_MODELS", str(registry))
+    with pytest.raises(ValueError, match=says):
+        evo.start_sweep(space, log_dir=tmp_path / "s", **{**COMMON, **others})
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_file_with_a_space_that_is_none_is_a_mistake(tmp_path: Path, capsys) -> None:
+    file = tmp_path / "bad.toml"
+    deep = ["[" * 5000, "9" * 10_000]
+    for text in ("[1]", "3", '"a"\ntask = [', *deep):
+        file.write_text(f"space = {text}\n")
+        assert main(["sweep", str(file), "-q"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "bad.toml: no sweep: " in line
+
+
+def test_what_a_call_is_told_and_how_a_run_searches_are_fields(tmp_path: Path) -> None:
+    told = {
+        "statement": ["Spread the points.", None], "feedback": [False, True],
+        "inspirations": [0, 2], "draws": [1, 2], "search": ["greedy", "best_of_n"],
+    }  # fmt: skip
+    assert {*told, "confirm"} <= {*known_fields()}
+    headers = set()
+    for name, values in told.items():
+        design = make_design({name: values}, task="mmd", base={})
+        one, other = design.tried_values()[1:]
+        assert one.id != other.id
+        headers |= {one.id, other.id}
+    assert len(headers) == 1 + len(told)  # one of each is what it is where nothing says otherwise
+    swept = evo.sweep({"feedback": [False, True]}, generations=1, log_dir=tmp_path / "s", **ONE)
+    logs = [evo.read_log(path) for path in swept.folder.glob("runs/*.jsonl")]
+    assert sorted(log.header.feedback for log in logs) == [False, True]
+
+
+def test_what_is_given_beside_a_file_replaces_what_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(
+        'task = "mmd"\nseeds = "1:3"\nstrategy = "random"\ntrials = 3\n'
+        "[base]\ngenerations = 1\nchildren = 2\n[space]\nsampling.temperature = [0.2, 0.9]\n"
+    )
+    handle = evo.start_sweep(
+        file, seeds=[7], trials=2, strategy={"name": "guided", "top_k": 1}, seed=5, children=1,
+        statement="Spread the points.", log_dir=tmp_path / "s", progress=False,
+    )  # fmt: skip
+    handle.wait()
+    design = read_design(tmp_path / "s")
+    assert (design.seeds, design.trials, design.strategy, design.seed) == ((7,), 2, "guided", 5)
+    assert (design.options, design.base["children"]) == ({"top_k": 1}, 1)
+    (log, *_) = map(evo.read_log, tmp_path.glob("s/runs/*.jsonl"))
+    assert (log.header.children, log.header.seed) == (1, 7)
+    assert log.header.statement == "Spread the points."
+    with pytest.raises(ValueError, match="holds a sweep with base"):
+        evo.start_sweep(file, log_dir=tmp_path / "s", progress=False)
+
+
+def test_equal_configurations_run_once(tmp_path: Path) -> None:
+    sweep = evo.sweep(
+        {"temperature": [0.2, 0.9]}, strategy="random", trials=12, generations=1,
+        log_dir=tmp_path / "s", **ONE,
+    )  # fmt: skip
+    assert len(EventLog(sweep.folder).state.trials) == 12
+    assert len(list(sweep.folder.glob("runs/*.jsonl"))) == 2
+    assert (sweep.summary.total, sweep.summary.completed) == (2, 2)
+
+
+def test_an_impossible_configuration_fails_and_the_others_go_on(tmp_path: Path) -> None:
+    model = evo.Model(name="offline", context=1000, max_tokens=100)
+    sweep = evo.sweep(
+        {"max_tokens": {"values": [100, 2000], "when": {"children": [1, 2]}}, "children": [1, 2]},
+        model=model, generations=1, log_dir=tmp_path / "s",
+        **{k: v for k, v in COMMON.items() if k != "children"},
+    )  # fmt: skip
+    summary = sweep.summary
+    assert (summary.completed, summary.failed, summary.ended) == (4, 4, "completed")
+    failed = EventLog(sweep.folder).state.failed
+    assert all("context window" in why for why in failed.values())
+    assert [len(found) for *_, found in standings(sweep.folder)] == [2, 2, 0, 0]
+
+
+def test_a_configuration_with_runs_to_come_does_not_lead(tmp_path: Path) -> None:
+    """One of five seeds at .99 is behind five of five at .98, and a run without fitness counts."""
+    make = {"task": "mmd", "trials": None, "seeds": "0:5", "seed": 0, "base": {}}
+    design = make_design({"children": [1, 2, 3, 4]}, strategy="grid", **make)
+    (tmp_path / "sweep.json").write_bytes(msgspec.json.encode(design))
+    events = EventLog(tmp_path)
+    told = {"a": [0.99], "b": [0.98] * 5, "c": [0.99, 0.99, 0.99, 0.99, None], "d": [0.97] * 5}
+    with events.claimed():
+        for trial, (name, fits) in enumerate(told.items()):
+            values = {"children": trial + 1}
+            events.append("proposed", trial=trial, configuration=name, values=values)
+            for seed, fitness in enumerate(fits):
+                data = {"fitness": fitness}
+                events.append("run_completed", configuration=name, seed=seed, data=data)
+    assert [name for name, *_ in standings(tmp_path)] == ["b", "d", "c", "a"]
+
+
+def test_a_preset_says_how_many_trials_go_at_once(tmp_path: Path) -> None:
+    sweep = evo.sweep(
+        {"temperature": {"min": 0.1, "max": 1.5}}, strategy="bayesian", trials=8,
+        preset="conservative", log_dir=tmp_path / "s", generations=1, **ONE,
+    )  # fmt: skip
+    assert sweep.summary.completed == 8
+    kinds = [event.event for event in EventLog(sweep.folder).events]
+    first = kinds.index("proposed")
+    assert [kind == "proposed" for kind in kinds[first : first + 6]] == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize("budget", [{"calls": 6}, {"tokens": 1.0}])
+def test_runs_under_a_budget_come_out_as_if_served_one_after_another(
+    budget: dict[str, float], tmp_path: Path
+) -> None:
+    """Whatever goes on at once, the first runs are completed before the next begin."""
+    space, common = {"temperature": [0.2, 0.5, 0.9]}, {**COMMON, "generations": 2}
+    found = []
+    for slots in (1, 20):
+        folder = tmp_path / str(slots)
+        sweep = evo.sweep(space, log_dir=folder, budget=budget, max_concurrent=slots, **common)
+        assert sweep.summary.ended == "budget"
+        state = EventLog(folder).state
+        order = [(hash_, seed) for hash_ in state.configurations for seed in (1, 2)]
+        assert {*state.completed} == {*order[: len(state.completed)]}
+        logs = [evo.read_log(path) for path in sorted(folder.glob("runs/*.jsonl"))]
+        found.append({log.path.name: len(log.generations) for log in logs})
+        unit, limit = next(iter(budget.items()))
+        spent = sum((cost_of_log(log) for log in logs), Cost())
+        largest = max(cost_of_log(log).by_unit(0)[unit] for log in logs)
+        assert limit <= spent.by_unit(0)[unit] < limit + largest
+    assert found[0] == found[1]
+    more = evo.sweep(tmp_path / "20", budget={"calls": 100}, progress=False)
+    assert (more.summary.ended, more.summary.completed) == ("completed", 6)
+
+
+def test_generation_0_and_what_earlier_sessions_spent_count(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "task": evo.load_task("word_problems", instances=8), "generations": 1, "seeds": [1],
+        "progress": False, "log_dir": tmp_path / "s",
+    }  # fmt: skip
+    for limit in (8, 16):
+        sweep = evo.sweep({"children": [1, 2]}, budget={"calls": limit}, **given)
+        logs = [evo.read_log(path) for path in sweep.folder.glob("runs/*.jsonl")]
+        assert sweep.summary.ended == "budget"
+        assert sum(len(log.calls) for log in logs) in ([8] if limit == 8 else range(16, 32))
+    assert evo.sweep(sweep.folder, progress=False).summary.ended == "budget"
+
+
+def test_one_process_at_a_time_works_on_a_sweep(tmp_path: Path) -> None:
+    sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
+    before = (sweep.folder / "events.jsonl").read_bytes()
+    events = EventLog(sweep.folder)
+    with events.claimed(), pytest.raises(LogBusyError, match="another process is writing this"):
+        evo.sweep(sweep.folder, progress=False)
+    assert (sweep.folder / "events.jsonl").read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+def test_policies_are_swept_over_the_same_arms(tmp_path: Path) -> None:
+    space = {"policy": ["round_robin", {"name": "ucb1", "c": 0.1}], "rounds": [3, 4]}
+    given: dict[str, Any] = {**COMMON, "arms": 2, "log_dir": tmp_path / "s"}
+    for limit in (10, 100):  # 3 or 4 rounds of 2 calls: cut in the midst, then gone on with
+        sweep = evo.sweep(space, budget={"calls": limit}, **given)
+        arms = sorted(sweep.folder.rglob("arm-*.jsonl"))
+        made = sum(len(evo.read_log(path).outcomes) for path in arms)
+        assert (sweep.summary.ended, made) == (("budget", 10) if limit == 10 else ("completed", 56))
+    frame = replay.load_sweep(sweep)
+    assert frame["status"].eq("completed").all()
+    assert sorted(frame["policy"].unique()) == ["round_robin", "ucb1 c=0.1"]
+    assert frame["n_calls"].tolist() == (2.0 * frame["rounds"]).tolist()
+    assert frame["generations"].tolist() == frame["rounds"].tolist()
+    row = frame[(frame["policy"] == "ucb1 c=0.1") & (frame["seed"] == 2)].iloc[-1]
+    policy = functools.partial(POLICIES["ucb1"], c=0.1)
+    alone = evo.allocate_live(
+        "mmd", policy, arms=[4, 5], rounds=4, children=2, seed=2,
+        log_dir=tmp_path / "a", progress=False,
+    )  # fmt: skip
+    assert alone.best_fitness[-1] == row["fitness"]
+    before = {path: path.read_bytes() for path in arms}
+    assert evo.sweep(sweep.folder, progress=False).summary.completed == 8
+    assert {path: path.read_bytes() for path in arms} == before
+
+
+def wait_for_lines(path: Path, lines: int) -> None:
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.read_bytes().count(b"\n") >= lines):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_pause_from_another_process_lets_calls_finish_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, folder = tmp_path / "requests.jsonl", tmp_path / "s"
+    space = {"temperature": [0.2, 0.9], "generations": [400]}
+    with OfflineServer(request_log=requests, latency=Latency(0.3, 0.3)) as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+        handle = evo.start_sweep(space, model="served", log_dir=folder, **COMMON)
+        wait_for_lines(requests, 12)
+        done = subprocess.run(
+            [sys.executable, "-m", "evo", "pause", str(folder)], capture_output=True, text=True
+        )
+        assert done.returncode == 0
+        summary = handle.wait(60).summary
+        assert (summary.ended, summary.pending) == ("paused", 4)
+        asked = seen_by(requests)
+        assert sorted(asked) == sorted(logged(folder))
+        handle = evo.start_sweep(folder, progress=False)
+        wait_for_lines(requests, len(asked) + 4)
+        handle.pause()
+        handle.wait(60)
+        assert sorted(seen_by(requests)) == sorted(logged(folder))
+
+
+def test_a_stop_cancels_the_rest_and_a_wish_made_at_once_counts(tmp_path: Path) -> None:
+    space = {"temperature": [0.2, 0.9], "generations": [400]}
+    handle = evo.start_sweep(space, log_dir=tmp_path / "s", **COMMON)
+    wait_for_lines(tmp_path / "s" / "events.jsonl", 6)
+    handle.stop()
+    summary = handle.wait(60).summary
+    assert (summary.ended, summary.cancelled, summary.pending) == ("stopped", 4, 0)
+    assert all(not evo.verify(path).faults for path in tmp_path.glob("s/runs/*.jsonl"))
+    handle = evo.start_sweep(tmp_path / "s", progress=False)
+    handle.pause()
+    assert handle.wait(60).summary.ended == "paused"
+
+
+def test_an_endpoint_that_is_down_ends_the_sweep_resumably(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OfflineServer() as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+    with pytest.raises(evo.models.client.EndpointDown):
+        evo.sweep(
+            {"temperature": [0.2, 0.9]}, model="served", generations=1, retries=0,
+            log_dir=tmp_path / "s", **COMMON,
+        )  # fmt: skip
+    summary = summarise(tmp_path / "s")
+    assert (summary.ended, summary.failed, summary.pending) == ("interrupted", 0, 4)
+
+
+def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys) -> None:
+    file, folder = tmp_path / "small.toml", str(tmp_path / "s")
+    file.write_text(
+        'task = "mmd"\nseeds = "1:3"\n[base]\ngenerations = 1\n[budget]\ncalls = 3\n'
+        "[space]\nsampling.temperature = [0.2, 0.9]\nchildren = {min = 1, max = 2}\n"
+    )
+    assert main(["sweep", str(file), "--log-dir", folder, "-q"]) == 0
+    assert "budget: " in capsys.readouterr().out
+    assert main(["sweep", str(file), "--log-dir", folder, "--budget", "calls=50", "-q"]) == 0
+    said = capsys.readouterr().out
+    assert "completed: 8 of 8 runs completed" in said
+    assert "sampling.temperature=0.2" in said
+    assert main(["resume", folder, "-q"]) == 0
+    assert main(["pause", str(tmp_path)]) == 2
+    assert "not the folder of a sweep" in capsys.readouterr().err
+    file.write_text("task = 'mmd'\nspaces = {}\n")
+    assert main(["sweep", str(file)]) == 2
+    assert "unknown field `spaces` (known: task, space" in capsys.readouterr().err
+
+
+def test_ctrl_c_pauses(tmp_path: Path) -> None:
+    def interrupt(event: Event) -> None:
+        if event.event == "run_started":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    # Also where the tests themselves run in the background of a shell.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            evo.sweep({"generations": [5000]}, log_dir=tmp_path / "s", on_event=interrupt, **ONE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    summary = summarise(tmp_path / "s")
+    assert (summary.ended, summary.pending) == ("paused", 1)
+
+
+def test_a_sweeps_folder_does_not_say_where_calls_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = tmp_path / "requests.jsonl"
+    monkeypatch.setenv("SECRET", "do-not-send")
+    with OfflineServer(request_log=requests) as server:
+        model = evo.Model(
+            name="stranger", id="offline", base_url=server.url, key_variable="SECRET", is_llm=False
+        )
+        folder = tmp_path / "sweep"
+        begun = evo.sweep(
+            {"temperature": [0.5]},
+            **ONE,
+            model=model,
+            generations=3,
+            budget={"calls": 1},
+            log_dir=folder,
+        )
+        assert begun.summary.pending == 1
+        asked = requests.read_text()
+        with pytest.raises(ValueError, match="is none of yours"):
+            evo.sweep(folder, budget={"calls": 9})
+        assert requests.read_text() == asked

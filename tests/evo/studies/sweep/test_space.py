@@ -1,0 +1,247 @@
+"""The space of a sweep and its strategies: relations, no runs."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evo.studies.sweep.fields import known_fields
+from evo.studies.sweep.space import Space, SpaceError, parse_space
+from evo.studies.sweep.strategies import STRATEGIES, Trial, build_strategy
+
+WIDE = {
+    "model": ["a", "b"],
+    "sampling.temperature": {"min": 0.2, "max": 1.0, "step": 0.2},
+    "max_tokens": {"min": 512, "max": 8192, "log": True},
+    "top_p": {"values": [0.9, 0.95, 1.0], "when": {"model": "b"}},
+    "children": {"min": 2, "max": 9},
+}
+
+
+def value_of(values):
+    return values["sampling.temperature"] + 0.1 * (values["model"] == "b")
+
+
+def play(name, space, *, trials=40, seed=0, value=value_of, **options):
+    """All trials of a strategy, told what `value` says."""
+    strategy = build_strategy(name, options, space, seed=seed, trials=trials)
+    history = []
+    while batch := strategy.propose(history):
+        history += [Trial(values, value(values)) for values in batch]
+    return history
+
+
+def inside(space: Space, values) -> bool:
+    for dimension in space.dimensions:
+        asked = dimension.is_asked(values)
+        if asked != (dimension.name in values):
+            return False
+        if not asked:
+            continue
+        value = values[dimension.name]
+        if dimension.values is not None and value not in dimension.values:
+            return False
+        if dimension.values is None and not dimension.low <= value <= dimension.high:
+            return False
+    return True
+
+
+numbers = st.floats(0.01, 1.0).map(lambda x: round(x, 3))
+dimension = st.one_of(
+    st.lists(st.integers(1, 50), min_size=1, max_size=4, unique=True),
+    st.tuples(st.integers(1, 9), st.integers(0, 9)).map(lambda t: {"min": t[0], "max": sum(t)}),
+    st.tuples(st.integers(1, 9), st.integers(0, 99)).map(
+        lambda t: {"min": t[0], "max": sum(t), "log": True}
+    ),
+)
+spaces = st.dictionaries(
+    st.sampled_from(["children", "generations", "max_tokens", "limits.processes"]), dimension
+)
+
+
+@given(spaces, st.integers(0, 99))
+def test_draws_and_changed_draws_stay_inside(spec, key) -> None:
+    space = parse_space(spec)
+    values = space.draw(str(key))
+    assert inside(space, values)
+    assert space.draw(str(key)) == values
+    moved = space.perturb(values, str(key))
+    assert inside(space, moved)
+    assert sum(moved[name] != values[name] for name in values) <= 1
+
+
+@given(spaces)
+def test_a_grid_is_the_product(spec) -> None:
+    listed = {name: each for name, each in spec.items() if not isinstance(each, dict)}
+    grid = parse_space(listed).grid()
+    size = 1
+    for values in listed.values():
+        size *= len(values)
+    assert len(grid) == size
+    assert all([*row] == sorted(listed) for row in grid)
+    assert grid == sorted(grid, key=lambda row: [listed[n].index(row[n]) for n in sorted(listed)])
+    for name, values in listed.items():
+        assert {row[name] for row in grid} == set(values)
+
+
+def test_ranges_include_both_ends() -> None:
+    temperature, children = (
+        parse_space({name: spec}).dimensions[0].values
+        for name, spec in (
+            ("temperature", {"min": 0.1, "max": 0.7, "step": 0.1}),
+            ("children", {"min": 2, "max": 9, "step": 3}),
+        )
+    )
+    assert temperature == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+    assert children == (2, 5, 8)
+    tokens = parse_space({"max_tokens": {"min": 2, "max": 4096, "log": True}})
+    drawn = [tokens.draw(str(k))["max_tokens"] for k in range(400)]
+    assert min(drawn) < 4
+    assert max(drawn) > 1024
+    assert sum(value < 91 for value in drawn) == pytest.approx(200, abs=50)
+
+
+def test_conditions_hold_in_a_grid_and_in_draws() -> None:
+    spec = {"model": ["a", "b"], "top_p": {"values": [0.9, 1.0], "when": {"model": "b"}}}
+    assert parse_space(spec).grid() == [
+        {"model": "a"}, {"model": "b", "top_p": 0.9}, {"model": "b", "top_p": 1.0},
+    ]  # fmt: skip
+    chain = {**spec, "children": {"values": [2, 4], "when": {"top_p": [0.9]}}}
+    space = parse_space(chain)
+    drawn = [space.draw(str(k)) for k in range(50)]
+    assert {frozenset(values) for values in drawn} == {
+        frozenset({"model"}),
+        frozenset({"model", "top_p"}),
+        frozenset({"model", "top_p", "children"}),
+    }
+
+
+def test_one_fields_draws_do_not_depend_on_the_others() -> None:
+    wide, narrow = parse_space(WIDE), parse_space({"children": WIDE["children"]})
+    for key in map(str, range(30)):
+        assert wide.draw(key)["children"] == narrow.draw(key)["children"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({"temprature": [1]}, "did you mean 'temperature'"),
+        ({"nonsense": [1]}, "known: arms, batches, children, "),
+        ({"seed": [1]}, "seeds="),
+        ({"children": []}, "at least one value"),
+        ({"children": [2, 2]}, "twice"),
+        ({"children": {"min": 4, "max": 2}}, "min <= max"),
+        ({"children": {"min": 1, "max": 2.5}}, "whole numbers"),
+        ({"temperature": {"min": 0, "max": 1, "log": True}}, "min > 0"),
+        ({"temperature": {"min": 0.1, "max": 1, "log": True, "step": 0.1}}, "no step"),
+        ({"temperature": {"min": 0, "max": 1, "step": 0}}, "step above 0"),
+        ({"temperature": {"min": 0}}, "min, max"),
+        ({"temperature": {"mim": 0, "max": 1}}, "min, max"),
+        ({"temperature": {"mim": 0}}, "expected values, or min and max"),
+        ({"temperature": {"min": "a", "max": 1}}, "numbers"),
+        ({"temperature": [1.0], "sampling.temperature": [1.0]}, "the same field"),
+        ({"children": {"values": [2], "when": {"model": "a"}}}, "no other field of this space"),
+        ({"model": ["a"], "children": {"values": [2], "when": {"model": "b"}}}, "never 'b'"),
+        (
+            {
+                "children": {"values": [2], "when": {"generations": 1}},
+                "generations": {"values": [1], "when": {"children": 2}},
+            },
+            "circle",
+        ),
+    ],
+)
+def test_mistakes_say_what_exists(spec, says) -> None:
+    with pytest.raises(SpaceError, match=says):
+        parse_space(spec)
+
+
+def test_a_grid_of_a_range_without_a_step_says_what_takes_one() -> None:
+    with pytest.raises(SpaceError, match="random, guided and bayesian"):
+        parse_space({"temperature": {"min": 0, "max": 1}}).grid()
+    assert {"model", "task", "generations", "sampling.top_p", "limits.seconds"} <= {*known_fields()}
+
+
+@pytest.mark.parametrize("name", ["random", "guided", "bayesian"])
+def test_trials_stay_inside_and_are_as_many_as_asked_for(name) -> None:
+    space = parse_space(WIDE)
+    history = play(name, space, trials=30)
+    assert len(history) == 30
+    assert all(inside(space, trial.values) for trial in history)
+    assert history == play(name, space, trials=30)
+    assert history != play(name, space, trials=30, seed=1)
+
+
+def test_guided_begins_like_random_and_without_history_is_random() -> None:
+    space = parse_space(WIDE)
+    at_random = play("random", space, trials=40)
+    guided = play("guided", space, trials=40, explore_ratio=0.3)
+    assert guided[:12] == at_random[:12]
+    assert guided[12:] != at_random[12:]
+    nothing_works = play("guided", space, trials=40, value=lambda values: None)
+    assert [trial.values for trial in nothing_works] == [trial.values for trial in at_random]
+    one = play("guided", space, trials=3, explore_ratio=0.0)
+    assert one[0] == at_random[0]
+
+
+def test_guided_changes_one_field_of_the_best() -> None:
+    space = parse_space({name: WIDE[name] for name in ("model", "children", "max_tokens")})
+    value = lambda values: float(values["children"])  # noqa: E731
+    history = play("guided", space, trials=30, top_k=2, value=value)
+    for first in range(9, 30, 2):
+        best = []
+        for trial in sorted(history[:first], key=lambda trial: -value(trial.values)):
+            if trial.values not in best:
+                best.append(trial.values)
+        for k, trial in enumerate(history[first : first + 2]):
+            parent = best[:2][(first + k - 9) % len(best[:2])]
+            assert sum(parent[name] != trial.values[name] for name in parent) <= 1
+    assert max(value(trial.values) for trial in history) == 9.0
+
+
+@pytest.mark.parametrize("name", [*STRATEGIES])
+def test_a_strategy_that_is_interrupted_goes_on_the_same(name) -> None:
+    listed = {"model": ["a", "b"], "sampling.temperature": [0.2, 0.4, 0.8], "children": [2, 4, 8]}
+    space = parse_space(listed if name == "grid" else WIDE)
+    trials = None if name == "grid" else 40
+    whole = play(name, space, trials=trials)
+    strategy = build_strategy(name, {}, space, seed=0, trials=trials)
+    first = strategy.propose([])
+    for cut in {len(first), min(len(whole), len(first) + 5 if name == "guided" else 24)}:
+        anew = build_strategy(name, {}, space, seed=0, trials=trials)
+        batch = anew.propose(whole[:cut])
+        assert batch == [trial.values for trial in whole[cut : cut + len(batch)]]
+
+
+def test_unknown_strategies_and_options_are_listed() -> None:
+    space = parse_space({"children": [1]})
+    with pytest.raises(ValueError, match="known: grid, random, guided, bayesian"):
+        build_strategy("gird", {}, space, seed=0, trials=None)
+    with pytest.raises(TypeError, match="known: explore_ratio, top_k"):
+        build_strategy("guided", {"topk": 3}, space, seed=0, trials=None)
+    with pytest.raises(ValueError, match="every combination"):
+        build_strategy("grid", {}, space, seed=0, trials=3)
+    assert build_strategy("random", {}, space, seed=0, trials=None).planned == 100
+
+
+@given(st.integers(0, 2**31))
+def test_moves_are_to_neighbours_or_within_a_fifth_of_the_range(key) -> None:
+    draws = random.Random(key)
+    for step in (0.25, None):
+        spec = {"min": 0.0, "max": 2.0, **({"step": step} if step else {})}
+        dimension = parse_space({"temperature": spec}).dimensions[0]
+        value = dimension.draw(draws)
+        moved = abs(dimension.move(value, draws) - value)
+        assert moved == pytest.approx(0.25) if step else moved <= 0.4 + 1e-3
+
+
+@pytest.mark.parametrize("name", ["random", "guided", "bayesian"])
+@pytest.mark.parametrize(("a", "b"), [(0.01, 5.0), (100.0, -5.0), (1.0, 0.0)])
+def test_scale_and_sign_of_fitness_decide_nothing(name, a, b) -> None:
+    space = parse_space({n: WIDE[n] for n in ("model", "children", "max_tokens")})
+    proposed = [
+        [trial.values for trial in play(name, space, trials=30, value=value)]
+        for value in (lambda v: v["children"] / 8.0, lambda v: a * (v["children"] / 8.0) + b)
+    ]
+    assert proposed[0] == proposed[1]

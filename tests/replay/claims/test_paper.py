@@ -1,0 +1,189 @@
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks.paper_ledger import beside
+from foreign_samples import DATA
+from synthetic_runs import as_frame, bilinear_runs
+
+import evo
+from replay.claims import paper as claims
+from replay.planning.grid import Sweep, cells
+
+
+def verdicts(table):
+    return dict(zip(table["claim"], table["verdict"], strict=True))
+
+
+def swept(best_by_size, seeds=10):
+    """Runs of several N at a budget of 16 calls; what each N reaches."""
+    rng, parts = np.random.default_rng(0), []
+    for N, value in best_by_size.items():
+        best = np.repeat(value + 0.01 * rng.normal(size=(seeds, 1)), 16 // N + 1, axis=1)
+        parts.append(as_frame(best, children=N, seeds=range(seeds)))
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("high", "regime", "expected"),
+    [(4, "interior", "holds"), (4, "corner", "fails"), (1, "corner", "holds")],
+)
+def test_regimes_of_known_surfaces(high, regime, expected):
+    frame = swept({N: 0.5 + 0.2 * (high == N) for N in (1, 2, 4, 8, 16)})
+    table = claims.ledger({"toy": frame}, regimes={"toy": regime}, policies=())
+    assert verdicts(table)[f"the best split is {regime}"] == expected
+    row = table.iloc[0]
+    assert abs(row["value"]) == pytest.approx(0.2, abs=0.03)
+    assert row["n"] == 50
+
+
+def p_of(values, sign):
+    return claims.regime_test(values, sign, 0, detect=False)["p"]
+
+
+def test_a_regime_of_nothing_but_noise_passes_its_null_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    ps = np.array([p_of(rng.normal(size=(5, 4)), 1.0) for _ in range(400)])
+    assert np.mean(ps <= 0.05) <= 0.08
+    assert np.mean(ps <= 0.5) == pytest.approx(0.5, abs=0.08)
+    nothing = claims.regime_test(np.zeros((5, 4)), 1.0, 0)
+    assert nothing["p"] == 1
+    assert np.isnan(nothing["detectable"])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_twice_the_detectable_effect_of_a_regime_passes(sign):
+    rng = np.random.default_rng(2)
+    effect = 2 * claims.regime_test(rng.normal(size=(5, 4)), sign, 0)["detectable"]
+    lifted = np.arange(4) == (1 if sign > 0 else 3)
+    found = [p_of(rng.normal(size=(5, 4)) + effect * lifted, sign) for _ in range(60)]
+    assert np.mean(np.array(found) <= 0.05) >= 0.8
+
+
+def test_cells_of_unequal_runs_count_by_their_means():
+    values = np.array([[0.1, 0.4, 0.2], [0.3, np.nan, 0.2], [np.nan, np.nan, 0.2]])
+    found = claims.regime_test(values, 1.0, 0, detect=False)
+    assert found["value"] == pytest.approx(0.4 - 0.2)
+    assert found["n"] == 6
+
+
+def test_an_envelope_rises_or_is_noise():
+    found = verdicts(claims.ledger({"a": bilinear_runs(run_noise=0.05)}, policies=()))
+    assert found["the best in sweep rises with the budget"] == "holds"
+    assert found["it follows a smooth curve"] == "holds"
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_an_envelope_of_noise_passes_its_null_as_often_as_it_says(degree):
+    """A fast form of benchmarks/claims_nulls.py."""
+    rng, sizes = np.random.default_rng(0), np.repeat([1, 2, 4, 8, 16], 5)
+    depths = 16 // sizes
+    inside = np.arange(17) <= depths[:, None]
+
+    def of(values):
+        names = np.arange(25).astype(object)
+        sweep = Sweep(task="", model="", runs=names, children=sizes, depth=depths, values=values)
+        grid = cells(sweep)
+        return grid, claims.halves(grid, 0), degree, 0
+
+    def p(values):
+        return claims.envelope_test(*of(values), detect=False)["p"]
+
+    worlds = [np.where(inside, rng.normal(size=inside.shape), np.nan) for _ in range(300)]
+    assert np.mean([p(world) <= 0.05 for world in worlds]) <= 0.09
+    rise = np.log2(np.maximum(np.outer(sizes, np.arange(17)), 1))
+    found = claims.envelope_test(*of(worlds[0]))
+    unit = 1 if degree == 1 else np.log2([1, 2, 4, 8, 16]).std()
+    twice = [p(world + 2 * found["detectable"] / unit * rise) <= 0.05 for world in worlds[:40]]
+    assert np.mean(twice) >= 0.8
+
+
+def test_the_best_split_is_chosen_on_one_half_and_scored_on_the_other():
+    half = np.array([[0.0, 0.0], [1.0, 1.0]])
+    values = np.array([[0.9, 0.5], [0.1, 0.6]])
+    found = claims.held_out(values, {4: np.array([0, 1])}, half)
+    assert found == pytest.approx([(0.1 + 0.5) / 2])
+
+
+def arms(rises, n=20, rounds=40):
+    """Runs of which those in `rises` climb to 0.9 while the others stay near 0.1."""
+    best = np.full((n, rounds + 1), 0.1)
+    best[list(rises)] = np.linspace(0.1, 0.9, rounds + 1)
+    best += 0.001 * np.random.default_rng(0).random((n, 1))
+    return as_frame(best, children=1, seeds=range(n))
+
+
+def test_a_policy_that_finds_the_good_arm_beats_random():
+    frame = arms(range(0, 20, 2))
+    table = claims.ledger({"arms": frame}, policies=("best_arm", "round_robin"))
+    found = verdicts(table)
+    assert found["best_arm beats random allocation"] == "holds"
+    assert found["round_robin beats random allocation"] != "holds"
+    assert found["the best in sweep rises with the budget"] in {"holds", "undetermined"}
+
+
+def test_among_equals_a_pool_that_shares_its_pulls_does_not_beat_one_run():
+    found = verdicts(claims.ledger({"arms": arms(range(20))}, policies=("ucb1",)))
+    assert found["a pool beats one run"] != "holds"
+    assert found["ucb1 beats one run"] != "holds"
+
+
+def test_where_draws_tie_with_what_was_seen_no_claim_fails():
+    """Runs that are all alike: the effect is 0, and so is every draw of its null."""
+    frame = swept(dict.fromkeys((1, 2, 4, 8, 16), 0.5)).assign(best_fitness=0.5)
+    table = claims.ledger({"toy": frame}, regimes={"toy": "interior"}, policies=("ucb1",))
+    assert set(table["verdict"]) <= {"undetermined", "does not apply"}
+
+
+def test_holm_asks_more_of_the_best_of_many():
+    p = np.array([0.01, np.nan, 0.04, 0.03])
+    np.testing.assert_allclose(claims.holm(p), [0.03, np.nan, 0.06, 0.06])
+    assert claims.holm(np.array([0.02]))[0] == 0.02
+
+
+def test_what_logs_do_not_hold_does_not_apply_and_is_said():
+    few = as_frame(np.full((3, 5), 0.5), children=8, seeds=range(3))
+    none = arms(range(0, 20, 3)).assign(best_fitness=np.nan)
+    table = claims.ledger({"few": few, "none": none}, regimes={"toy": "corner"})
+    assert (table["verdict"] == "does not apply").all()
+    assert table[["value", "low", "high", "p"]].isna().all(axis=None)
+    assert set(table["why"]) >= {
+        "needs 10 runs of one N of 4 or more generations, has 3 of 4",
+        "a pool found nothing ok, which has no mean",
+        "needs 5 budgets of 5 runs each, has 0",
+    }
+    assert set(table["source"]) == {"few", "none"}
+
+
+def test_runs_under_way_and_generations_that_others_had_a_part_in_do_not_count():
+    frame = arms(range(0, 20, 2))
+    late = arms(range(3), n=3).query("generation < 9").assign(run=lambda f: "late " + f["run"])
+    one = claims.ledger({"arms": frame}, policies=())
+    more = claims.ledger({"arms": pd.concat([frame, late])}, policies=())
+    assert one["n"].iloc[-1] == more["n"].iloc[-1] == 20
+    assert one["value"].iloc[-1] == more["value"].iloc[-1]
+    mixed = claims.ledger({"arms": frame.assign(mixed=9.0)}, policies=())
+    assert "8 pulls" in mixed["measure"].iloc[-1]
+
+
+def test_sources_are_paths_as_well_and_are_corrected_together(tmp_path):
+    evo.run("circle_packing", generations=2, children=2, log=tmp_path / "one.jsonl")
+    table = claims.ledger({"path": tmp_path, "arms": arms(range(0, 20, 2))}, policies=("best_arm",))
+    assert [*table["source"].unique()] == ["path", "arms"]
+    known = table.dropna(subset=["p"])
+    assert (known["p_holm"] >= known["p"]).all()
+    assert known["p"].idxmin() == known["p_holm"].idxmin()
+    assert known["p_holm"].min() == pytest.approx(len(known) * known["p"].min())
+
+
+def test_real_logs_of_several_tools_make_one_ledger():
+    found = beside(DATA)
+    if len(found) < 4:
+        pytest.skip(f"{DATA} lacks the Gemini table or the runs in the paper's layout")
+    table = claims.ledger({name: frame for name, (frame, _) in found.items()}, policies=("ucb1",))
+    assert set(table["source"]) == set(found)
+    gemini = table[table["source"].str.startswith("Gemini") & (table["n"] == 10)]
+    gemini = gemini[gemini["why"] == ""]
+    assert gemini["measure"].str.contains("98 pulls").all()  # islands exchange at the last epoch
+    qwen = table[(table["source"] == "Qwen, the paper's layout") & (table["why"] == "")]
+    assert "C = 36" in qwen["measure"].iloc[0]
+    assert (table["p_holm"].dropna() >= table["p"].dropna()).all()

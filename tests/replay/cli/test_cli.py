@@ -1,0 +1,165 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_report import pool
+
+import evo
+from replay.cli.entry import main
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    """Exit code of the command; argparse leaves by SystemExit."""
+    try:
+        return main([str(argument) for argument in arguments])
+    except SystemExit as end:
+        return end.code
+
+
+def one_line(text):
+    return text.count("\n") == 1 and "Traceback" not in text and text.startswith("replay")
+
+
+# Report
+
+
+def test_report_writes_where_it_is_told_and_the_same_each_time(here, capsys):
+    evo.run("mmd", generations=2, children=3, seed=1, log="logs/a.jsonl", progress=False)
+    assert run("report", "logs") == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("min_max_distance, model offline (not an LLM)\n===")
+    assert "the offline model is a random rewriter, not an LLM" in captured.out
+    assert captured.out.rstrip().endswith("figures: report.png")
+    assert captured.err == ""
+    assert (here / "report.png").read_bytes().startswith(b"\x89PNG")
+    for suffix, first in (("svg", b"<?xml"), ("pdf", b"%PDF")):
+        paths = [here / name / f"page.{suffix}" for name in ("one", "two")]
+        for path in paths:
+            assert run("report", "logs", "-o", path, "--theme", "dark") == 0
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+        assert paths[0].read_bytes().startswith(first)
+    assert "best of 1 runs: seed 1" in (here / "one" / "page.svg").read_text()
+
+
+def test_report_of_policies(here, capsys):
+    pool(here / "logs", runs=8, generations=8)
+    options = ("--policies", "ucb1,thompson", "--set", "ucb1.c=0.1,1", "--replicates", "100")
+    assert run("report", "logs", *options, "--arms", "3", "--rounds", "6", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    policies = {cell["of"] for cell in found["cells"] if cell["kind"] == "policy"}
+    assert policies == {"single", "random", "ucb1 c=0.1", "ucb1 c=1", "thompson"}
+    tables = " ".join({cell["table"] for cell in found["cells"]})
+    setting = "N = 3, K = 3 arms of n = 8 runs, reward best_fitness, 100 replicates"
+    assert f"after 6 pulls ({setting})" in tables
+    assert all(cell["n"] == 8 for cell in found["cells"])
+
+
+def test_groups_too_small_for_policies_are_said(here, capsys):
+    pool(here / "many", runs=4, children=2)
+    pool(here / "few", runs=2, children=5)
+    options = ("--policies", "ucb1", "--replicates", "50", "--arms", "2")
+    assert run("report", "many", "few", *options) == 0
+    captured = capsys.readouterr()
+    assert "N = 5: policies are compared on at least 3 runs" in captured.err
+    assert "Policies after" in captured.out
+    assert run("report", "few", *options) == 2
+
+
+def test_damaged_logs_are_refused_or_left_out(here, capsys):
+    pool(here / "logs", runs=3)
+    good = next((here / "logs").glob("*.jsonl")).read_bytes()
+    (here / "logs" / "bad.jsonl").write_bytes(good.replace(b'"seed":', b'"sead":', 1))
+    assert run("report", "logs") == 2
+    assert "bad.jsonl:1" in capsys.readouterr().err
+    assert run("report", "logs", "--skip-damaged") == 0
+    captured = capsys.readouterr()
+    assert "1 of 4 logs were left out" in captured.err
+    (here / "logs" / "bad.jsonl").write_bytes(b"of another tool\n")
+    assert run("report", "logs") == 0
+    assert "bad.jsonl: not a log of evo; `replay import" in capsys.readouterr().err
+
+
+# Mistakes
+
+MISTAKES = {
+    "no log": ("report", "missing"),
+    "empty folder": ("report", "empty"),
+    "empty path": ("report", ""),
+    "suffix": ("report", "logs", "-o", "page.gif"),
+    "format": ("report", "logs", "--json", "--csv"),
+    "policy": ("report", "logs", "--policies", "nonsense"),
+    "parameter": ("report", "logs", "--policies", "ucb1", "--set", "ucb1.z=1"),
+    "parameter value": ("report", "logs", "--policies", "ucb1", "--set", "ucb1.c=-1"),
+    "setting": ("report", "logs", "--policies", "ucb1", "--set", "c=high"),
+    "setting of another": ("report", "logs", "--policies", "random", "--set", "ucb1.c=1"),
+    "no policies": ("report", "logs", "--rounds", "5"),
+    "reward": ("report", "logs", "--policies", "ucb1", "--reward", "money"),
+    "rounds": ("report", "logs", "--policies", "ucb1", "--rounds", "0"),
+    "arms": ("report", "logs", "--policies", "ucb1", "--arms", "many"),
+    "tau": ("report", "logs", "--tau", "nan"),
+    "unwritable": ("report", "logs", "-o", "file/page.png"),
+    "export format": ("export", "nonsense", "logs", "-o", "out"),
+    "export log": ("export", "paper", "missing", "-o", "out"),
+    "plan budget": ("plan", "logs", "--budget", "nan"),
+    "plan nothing": ("plan", "logs", "--budget", "0"),
+    "plan cost": ("plan", "logs", "--budget", "64", "--cost", "weather=1"),
+    "command": ("nonsense",),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_and_exit_code_2(here, capsys, name):
+    pool(here / "logs", runs=4)
+    (here / "empty").mkdir()
+    (here / "file").write_text("not a folder")
+    assert run(*MISTAKES[name]) == 2
+    captured = capsys.readouterr()
+    assert one_line(captured.err), captured.err
+    assert captured.out == ""
+    assert not list(here.glob("*.png"))
+
+
+def test_no_command_shows_the_help(capsys):
+    assert run() == 2
+    assert "report" in capsys.readouterr().out
+    done = subprocess.run([sys.executable, "-m", "replay", "--help"], capture_output=True, cwd=ROOT)
+    assert (done.returncode, b"report" in done.stdout) == (0, True)
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    heavy = {"matplotlib", "pandas", "scipy", "openai", "ipywidgets"}
+    code = (
+        "import sys\nfrom replay.cli.entry import main\nsys.stdout = sys.stderr\nmain(['--help'])\n"
+        "sys.stdout = sys.__stdout__\n"
+        f"print(*sorted({heavy!r} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == []
+
+
+# The other commands
+
+
+def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
+    pool(here / "logs", runs=4, generations=6, children=2)
+    assert run("plan", "logs", "--budget", "16", "--best", "0") == 2
+    assert "expected best= to be the best known fitness, got 0.0" in capsys.readouterr().err
+    assert run("plan", "logs", "--budget", "16", "--tau", "0.9") == 0
+    out = capsys.readouterr().out
+    assert "spend it on" in out
+    assert "no forecast of the fitness: several arms" in out
+    assert "nan" not in out
+    assert out.rstrip().endswith("figure: plan.png")
+    assert (here / "plan.png").exists()

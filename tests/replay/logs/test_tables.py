@@ -1,0 +1,469 @@
+import gc
+import gzip
+import random
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import make_log_bytes, sample_lines, write_sample
+
+import replay
+from evo.logs.cost import cost_of_calls, cost_of_children
+from evo.logs.journal import LogError, encode_line
+from evo.logs.log import read_log
+from evo.logs.maintenance import compact
+from evo.logs.records import (
+    Attempt,
+    Child,
+    Confirmation,
+    CriticCall,
+    CriticRecord,
+    End,
+    Evaluation,
+    Fork,
+    Generation,
+    Header,
+    Initial,
+    Reply,
+)
+from evo.studies.allocation.journal import AllocationHeader, ArmRecord
+from replay.logs.decode import find_logs, name_runs
+from replay.logs.tables import load_tables
+
+
+def write_lines(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(encode_line(line) for line in lines))
+    return path
+
+
+def changed(lines, kind, **fields):
+    """The lines with the first record of a kind changed."""
+    lines = list(lines)
+    at = next(i for i, line in enumerate(lines) if isinstance(line, kind))
+    lines[at] = msgspec.structs.replace(lines[at], **fields)
+    return lines
+
+
+# What the tables hold
+
+
+def test_load_agrees_with_the_log(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=5, children=4)
+    log, frame = read_log(path), replay.load(path)
+    np.testing.assert_array_equal(frame["best_fitness"], log.trajectory)
+    assert frame["generation"].tolist() == list(range(6))
+    assert frame["n_calls"].tolist() == [0, 4, 4, 4, 4, 4]
+    assert frame["prompt_tokens"][0] == 0
+    ok = [o.generation for o in log.outcomes if o.evaluation.status == "ok"]
+    assert frame["n_ok"].tolist() == [1, *(ok.count(g) for g in range(1, 6))]
+    assert set(frame["task"]) == {"min_max_distance"}
+    assert set(frame["seed"]) == {7}
+    assert set(frame["source"]) == {str(path)}
+
+
+def test_costs_agree_with_evo_cost(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=4, children=5)
+    log = read_log(path)
+    for rule in ("worst_case", "exclude", "bounded"):
+        frame = replay.load(path, timeouts=rule)
+        for g in range(1, 5):
+            members = [outcome for outcome in log.outcomes if outcome.generation == g]
+            cost = cost_of_children(members, log.header.model, log.header.sampling, rule=rule)
+            row = frame[frame["generation"] == g].iloc[0]
+            assert row["n_attempts"] == cost.attempts
+            assert row["n_without_usage"] == cost.without_usage
+            for column in ("flops", "dollars", "tokens"):
+                expected = getattr(cost, column)
+                assert row[column] == pytest.approx(
+                    np.nan if expected is None else expected, nan_ok=True
+                )
+
+
+@pytest.mark.parametrize(
+    ("usage", "told"),
+    [
+        ({"input_tokens": 50, "output_tokens": 11, "input_tokens_details": {"cached_tokens": 90}},
+         (50, 11, 50)),  # never more cached than the prompt
+        ({"prompt_tokens": -5, "completion_tokens": 3}, (np.nan, 3, np.nan)),
+        *((usage, (np.nan,) * 3) for usage in ({"prompt_tokens": "12"}, {}, None)),
+    ],
+)  # fmt: skip
+def test_usage_counts_under_its_names_and_is_unknown_otherwise(tmp_path, usage, told):
+    attempt = Attempt(status="ok", latency=1.0, usage=usage)
+    lines = changed(sample_lines(), Child, attempts=(attempt,))
+    row = replay.children(write_lines(tmp_path / "a.jsonl", lines)).iloc[0]
+    columns = ["prompt_tokens", "completion_tokens", "cached_tokens"]
+    np.testing.assert_array_equal(row[columns].astype(float), told)
+    assert row["n_without_usage"] == np.isnan(told[0])
+    nothing = changed(sample_lines(), Child, attempts=())
+    row = replay.children(write_lines(tmp_path / "b.jsonl", nothing)).iloc[0]
+    unknown = [*columns, "tokens", "flops", "dollars", "n_attempts", "call_seconds"]
+    assert row[unknown].isna().all()
+
+
+def test_children_say_their_parent_and_whether_they_beat_it(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=6, children=4)
+    log, table = read_log(path), replay.children(path)
+    parents = log.trajectory[table["generation"].to_numpy() - 1]
+    np.testing.assert_array_equal(table["parent_fitness"], parents)
+    np.testing.assert_array_equal(table["best_fitness"], parents)
+    beat = (table["fitness"] > parents + 1e-9).to_numpy()
+    np.testing.assert_array_equal(table["improved"], beat)
+    improved = table.groupby("generation")["improved"].any()
+    assert improved.tolist() == [generation.improved for generation in log.generations]
+    least = changed(sample_lines(), Header, min_improvement=0.1, mixed=3)
+    least = changed(least, Initial, evaluation=Evaluation(status="ok", fitness=0.5))
+    for fitness, better in ((0.5 + 0.1, False), (0.601, True)):
+        tried = changed(least, Child, evaluation=Evaluation(status="ok", fitness=fitness))
+        table = replay.children(write_lines(path, tried))
+        assert (table["improved"].iloc[0], set(table["mixed"])) == (better, {3})
+
+
+def test_a_status_that_a_tool_did_not_record_is_missing(tmp_path):
+    lines = changed(sample_lines(), Child, evaluation=Evaluation(status=None))
+    table = replay.children(write_lines(tmp_path / "a.jsonl", lines))
+    assert table["status"].isna().tolist() == [True] + [False] * (len(table) - 1)
+
+
+def test_attempts_are_one_row_each(tmp_path):
+    path = write_sample(tmp_path / "a.jsonl", generations=2, children=3)
+    attempts, children = replay.attempts(path), replay.children(path)
+    assert len(attempts) == children["n_attempts"].sum()
+    assert (
+        attempts.groupby(["generation", "index"])["attempt"].max().add(1).tolist()
+        == children["n_attempts"].astype(int).tolist()
+    )
+    assert set(attempts["status"]) == {"timeout", "ok"}
+
+
+def test_neither_the_order_of_lines_nor_what_a_copy_leaves_out_matters(tmp_path):
+    path = write_sample(tmp_path / "1" / "a.jsonl", children=5)
+    write_sample(tmp_path / "2" / "a.jsonl", children=5, shuffle=random.Random(3))
+    compact(path, tmp_path / "3" / "a.jsonl.gz")
+    for read in (replay.load, replay.children, replay.attempts):
+        one, *others = (
+            read(tmp_path / name).drop(columns=["source", "header", "root"], errors="ignore")
+            for name in "123"
+        )
+        for other in others:
+            pd.testing.assert_frame_equal(one, other)
+
+
+def test_a_generation_under_way_is_in_children_alone(tmp_path):
+    lines = sample_lines(generations=3, children=3)
+    last = max(i for i, line in enumerate(lines) if isinstance(line, Generation))
+    path = write_lines(tmp_path / "a.jsonl", lines[:last])
+    assert replay.load(path)["generation"].max() == 2
+    assert replay.children(path)["generation"].max() == 3
+
+
+def test_matrices_are_in_order_of_runs_and_end_in_nan(tmp_path):
+    write_sample(tmp_path / "b.jsonl", generations=4, seed=2)
+    write_sample(tmp_path / "a.jsonl", generations=2, seed=1)
+    frame = replay.load(tmp_path / "b.jsonl", tmp_path / "a.jsonl")
+    matrix = replay.fitness_matrix(frame)
+    np.testing.assert_array_equal(matrix[0], read_log(tmp_path / "b.jsonl").trajectory)
+    np.testing.assert_array_equal(matrix[1, :3], read_log(tmp_path / "a.jsonl").trajectory)
+    assert np.isnan(matrix[1, 3:]).all()
+    costs = replay.cost_matrices(frame)
+    assert {cost.shape for cost in costs.values()} == {matrix.shape}
+    assert costs["calls"][0].tolist() == [0, 3, 3, 3, 3]
+    apart = pd.concat([replay.load(tmp_path / f"{name}.jsonl").assign(run="x") for name in "ba"])
+    assert {cost.shape for cost in replay.cost_matrices(apart).values()} == {matrix.shape}
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_the_collector_of_cycles_is_as_it_was_after_reading(tmp_path, collecting):
+    path = write_sample(tmp_path / "a.jsonl")
+    try:
+        if not collecting:
+            gc.disable()
+        replay.load(path)
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()
+
+
+def test_tables_read_once_are_the_tables_read_apart(tmp_path):
+    write_sample(tmp_path / "a.jsonl")
+    runs, generations, children = load_tables(tmp_path)
+    pd.testing.assert_frame_equal(generations, replay.load(tmp_path))
+    pd.testing.assert_frame_equal(children, replay.children(tmp_path))
+    assert runs[["run", "generations", "is_llm", "compact"]].values.tolist() == [
+        ["a", 3, True, False]
+    ]
+
+
+# Which logs
+
+
+def test_sources_are_files_folders_patterns_and_logs_each_once(tmp_path, monkeypatch):
+    a = write_sample(tmp_path / "x" / "a.jsonl")
+    b = write_sample(tmp_path / "y" / "deep" / "b.jsonl")
+    (tmp_path / "y" / "events.jsonl").write_text("{}\n")  # of a sweep: no log
+    (tmp_path / "y" / "agent.jsonl").touch()  # of a selection, just begun
+    expected = {a.resolve(), b.resolve()}
+    monkeypatch.chdir(tmp_path)
+    for sources in (
+        (tmp_path,),
+        (str(tmp_path / "**" / "*.jsonl"),),
+        ([a, b],),
+        (a, read_log(b), "x", "x/a.jsonl", tmp_path / "x" / ".." / "x" / "a.jsonl"),
+    ):
+        found = find_logs(*sources)
+        assert {path.resolve() for path in found} == expected
+        assert len(found) == 2
+
+
+@pytest.mark.parametrize("source", ["missing.jsonl", "no*.jsonl", "empty"])
+def test_sources_without_logs_are_errors(tmp_path, source):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LogError, match=r"no log|no such file"):
+        replay.load(tmp_path / source)
+    with pytest.raises(LogError, match="at least one log"):
+        replay.load([])
+
+
+def test_an_allocation_stands_for_its_arms_in_order_wherever_they_lie(tmp_path):
+    outside = write_sample(tmp_path / "before.jsonl", seed=3)
+    folder = tmp_path / "allocation"
+    inside = [write_sample(folder / f"arm-{k:02}.jsonl", seed=k) for k in range(2)]
+    arms = tuple(
+        ArmRecord(log=log, seed=seed)
+        for log, seed in (("arm-01.jsonl", 1), ("../before.jsonl", 3), ("arm-00.jsonl", 0))
+    )
+    header = AllocationHeader(policy="ucb1", reward="rank", rounds=3, seed=0, arms=arms)
+    journal = write_lines(folder / "allocation.jsonl", [header])
+    for source in (folder, journal):
+        assert find_logs(source) == [inside[1], outside, inside[0]]
+    journal.write_text("{}\n")
+    with pytest.raises(LogError, match=r"allocation\.jsonl:1: not the header"):
+        replay.load(folder)
+
+
+def test_runs_of_the_same_name_stay_apart(tmp_path):
+    for place in ("x/a.jsonl", "y/a.jsonl"):
+        write_sample(tmp_path / place)
+    compact(tmp_path / "x" / "a.jsonl", tmp_path / "x" / "a.jsonl.gz")
+    names = name_runs(find_logs(tmp_path))
+    assert set(names.values()) == {"x/a.jsonl", "x/a.jsonl.gz", "y/a.jsonl"}
+    assert replay.fitness_matrix(replay.load(tmp_path)).shape == (3, 4)
+    assert set(replay.load(tmp_path / "x" / "a.jsonl", tmp_path / "y")["run"]) == {"x/a", "y/a"}
+
+
+# Damage
+
+
+def test_a_flipped_byte_names_file_and_line(tmp_path):
+    data = make_log_bytes()
+    lines = data.split(b"\n")
+    lines[4] = lines[4].replace(b"error", b"errer", 1).replace(b'"ok"', b'"OK"', 1)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(LogError, match=r"a\.jsonl:5: the checksum"):
+        replay.load(path)
+
+
+@pytest.mark.parametrize(
+    "contradict",
+    [
+        lambda lines: changed(lines, Child, generation=99),
+        lambda lines: changed(lines, Child, generation=-1),
+        lambda lines: changed(lines, Child, index=3),
+        lambda lines: changed(lines, Child, generation=2**63),
+        lambda lines: [*lines, next(line for line in lines if isinstance(line, Child))],
+        lambda lines: changed(lines, Generation, generation=2),
+        lambda lines: [*lines, lines[0]],
+        lambda lines: changed(lines, Header, schema=9),
+    ],
+)
+def test_lines_that_contradict_each_other_name_file_and_line(tmp_path, contradict):
+    path = write_lines(tmp_path / "a.jsonl", contradict(sample_lines()))
+    with pytest.raises(LogError, match=r"a\.jsonl:\d+: "):
+        replay.load(path)
+
+
+def crafted(line, old, new):
+    """A line with a changed body and a fitting checksum."""
+    import zlib
+
+    body = line.rstrip(b"\n")[len(b'{"crc":"00000000",') :].replace(old, new, 1)
+    return b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *((b"0.625", fitness) for fitness in (b"null", b"NaN", b"1e999", b'"high"', b"[1]")),
+        (b'"status":"ok","fitness"', b'"status":"error","fitness"'),
+    ],
+)
+def test_a_fitness_that_is_none_or_of_a_failure_is_an_error(tmp_path, old, new):
+    lines = changed(sample_lines(), Child, evaluation=Evaluation(status="ok", fitness=0.625))
+    data = [encode_line(line) for line in lines]
+    at = next(i for i, line in enumerate(data) if b"0.625" in line)
+    data[at] = crafted(data[at], old, new)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(data))
+    with pytest.raises(LogError, match=rf"a\.jsonl:{at + 1}: "):
+        replay.load(path)
+
+
+def test_a_count_that_no_number_holds_is_unknown(tmp_path):
+    attempt = Attempt(
+        status="ok", latency=1.0, usage={"prompt_tokens": 7654321, "completion_tokens": 3}
+    )
+    data = [encode_line(line) for line in changed(sample_lines(), Child, attempts=(attempt,))]
+    at = next(i for i, line in enumerate(data) if b"7654321" in line)
+    data[at] = crafted(data[at], b"7654321", b"9" * 400)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(data))
+    row = replay.children(path).iloc[0]
+    assert np.isnan(row["prompt_tokens"])
+    assert row["completion_tokens"] == 3
+
+
+def test_not_strict_leaves_out_what_is_damaged_and_says_so(tmp_path):
+    good = write_sample(tmp_path / "good.jsonl")
+    bad = tmp_path / "bad.jsonl"
+    bad.write_bytes(good.read_bytes().replace(b'"seed":', b'"sead":', 1))
+    with pytest.raises(LogError):
+        replay.load(tmp_path)
+    with pytest.warns(UserWarning, match="1 of 2 logs were left out"):
+        frame = replay.load(tmp_path, strict=False)
+    assert set(frame["source"]) == {str(good)}
+    assert [path for path, _ in frame.attrs["skipped"]] == [str(bad)]
+    with pytest.raises(LogError, match="none of 1 logs"):
+        replay.load(bad, strict=False)
+
+
+def test_what_other_tools_wrote_beside_logs_is_left_and_named(tmp_path):
+    good = write_sample(tmp_path / "good.jsonl")
+    other = tmp_path / "trace.jsonl"
+    other.write_text('{"iteration": 1}\n')
+    with pytest.warns(UserWarning, match="trace.jsonl: not a log of evo; `replay import"):
+        frame = replay.load(tmp_path)
+    assert set(frame["source"]) == {str(good)}
+    assert [path for path, _ in frame.attrs["skipped"]] == [str(other)]
+    good.unlink()
+    with pytest.raises(LogError, match=r"no log in this folder.*replay import"):
+        replay.load(tmp_path)
+
+
+def test_calls_of_a_critic_and_drafts_that_were_not_evaluated_cost(tmp_path):
+    """As `evo.logs.cost` counts them: a critic's at the critic's own prices."""
+    lines = sample_lines(generations=2, children=3)
+    header = next(line for line in lines if isinstance(line, Header))
+    critic = CriticRecord(
+        model=msgspec.structs.replace(header.model, input_price=100.0, output_price=100.0),
+        sampling=header.sampling,
+        rubric="?",
+    )
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    made = (Attempt(status="ok", latency=1.0, usage=usage),)
+    free = (Attempt(status="ok", latency=0.0, usage=usage, cached=True),)
+    more = [
+        Reply(generation=2, index=1, attempts=free, draft=2),
+        Reply(generation=2, index=0, attempts=made, draft=1),
+        CriticCall(generation=2, program="0" * 16, index=0, attempts=made, score=0.5),
+    ]
+    at = next(i for i, line in enumerate(lines) if isinstance(line, Child) and line.generation == 2)
+    lines = [*lines[:at], *more, *lines[at:]]
+    path = write_lines(tmp_path / "a.jsonl", changed(lines, Header, critic=critic))
+    log, frame = read_log(path), replay.load(path)
+    cost = cost_of_calls(log.calls, log.header)
+    assert frame["n_calls"].sum() == len(log.calls) == 9
+    assert (replay.attempts(path)["index"] == -1).sum() == len(more)
+    assert frame["tokens"].sum() == cost.tokens
+    assert frame["dollars"].sum() == pytest.approx(cost.dollars)
+    plain = replay.load(write_lines(tmp_path / "b.jsonl", lines))
+    assert frame["dollars"].sum() > plain["dollars"].sum()
+    view = replay.follow(path, every=60)
+    assert f"${cost.dollars:.4f}" in view.words
+    view.close()
+
+
+def test_what_a_fork_inherited_costs_nothing(tmp_path):
+    """The first of three generations was copied from the run that the fork left."""
+    plain = write_sample(tmp_path / "plain.jsonl", generations=3, children=3)
+    fork = Fork(at=1, copy=2, parent="a" * 64, through="b" * 64, root="c" * 64, segments=())
+    lines = [
+        msgspec.structs.replace(line, inherited=True)
+        if isinstance(line, Child | Generation) and line.generation == 1
+        else line
+        for line in changed(sample_lines(generations=3, children=3), Header, fork=fork)
+    ]
+    forked = write_lines(tmp_path / "forked.jsonl", lines)
+    one, other = replay.load(plain), replay.load(forked)
+    assert set(other["forked_from"]) == {"b" * 12}
+    assert (set(other["copy"]), set(other["root"])) == ({2}, {"c" * 12})
+    for name in ("n_calls", "tokens", "n_attempts", "seconds", "evaluation_seconds"):
+        assert other.loc[1, name] == 0 < one.loc[1, name]
+        assert other.loc[2:, name].tolist() == one.loc[2:, name].tolist()
+    assert other["best_fitness"].tolist() == one["best_fitness"].tolist()
+    assert load_tables(forked).runs["n_calls"].item() == 6
+    attempts = replay.attempts(forked)
+    assert attempts["generation"].min() == 2
+    children = replay.children(forked)
+    assert children.loc[children["inherited"], "generation"].tolist() == [1, 1, 1]
+
+
+def test_gain_on_fresh_draws_and_the_tests_that_were_made(tmp_path):
+    lines = sample_lines(generations=3, children=3)
+    tried = [
+        Confirmation(
+            generation=2, index=index, draw=1, parent=(0.1, 0.2), rival=(0.3, 0.4), alpha=0.05,
+            bound=0.1, accepted=not index,
+        )
+        for index in range(2)
+    ]  # fmt: skip
+    runs = load_tables(write_lines(tmp_path / "a.jsonl", [*lines, *tried])).runs
+    assert runs[["n_tests", "n_accepted"]].values.tolist() == [[2, 1]]
+    assert runs["false_acceptances"].item() == pytest.approx(0.1)
+    best = replay.load(tmp_path / "a.jsonl")["best_fitness"]
+    assert runs["gain"].item() == best.iloc[-1] - best.iloc[0]
+    assert np.isnan(runs["fresh_gain"].item())
+    said = End(reason="completed", stats={"initial_fitness": 0.25, "final_fitness": 0.5})
+    write_lines(tmp_path / "a.jsonl", [*lines, *tried, said])
+    assert load_tables(tmp_path).runs["fresh_gain"].item() == 0.25
+
+
+@given(data=st.data())
+def test_whatever_a_file_holds_it_is_a_table_or_one_error(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("any") / "a.jsonl"
+    whole = make_log_bytes(generations=2, children=2)
+    content = data.draw(
+        st.one_of(
+            st.binary(max_size=200),
+            st.integers(0, len(whole)).map(lambda n: whole[:n]),
+            st.tuples(st.integers(0, len(whole) - 1), st.binary(min_size=1, max_size=8)).map(
+                lambda edit: whole[: edit[0]] + edit[1] + whole[edit[0] + len(edit[1]) :]
+            ),
+            st.permutations(whole.splitlines(keepends=True)).map(b"".join),
+            st.lists(st.sampled_from(whole.splitlines(keepends=True))).map(b"".join),
+        )
+    )
+    if data.draw(st.booleans()):
+        content = gzip.compress(content)[: data.draw(st.integers(0, 10**6))]
+    path.write_bytes(content)
+    for read in (replay.load, replay.children, replay.attempts):
+        try:
+            frame = read(path)
+        except LogError as error:
+            frame, message = None, str(error)
+        if frame is None:
+            assert str(path) in message
+            continue
+        intact = read_log(path)
+        if read is replay.load:
+            np.testing.assert_array_equal(frame["best_fitness"], intact.trajectory)
+        if read is replay.children:
+            fitness = [
+                np.nan if o.evaluation.fitness is None else o.evaluation.fitness
+                for o in intact.outcomes
+            ]
+            np.testing.assert_array_equal(frame["fitness"].astype(float), fitness)

@@ -1,0 +1,97 @@
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_runs import as_frame, bilinear_runs
+
+from replay.planning.grid import cells, one_sweep, sweeps
+
+
+def ragged():
+    """N = 2: runs of 4 and 2 generations; N = 1: one run of 3."""
+    deep = as_frame(np.array([[0.0, 0.1, 0.2, 0.3, 0.4]]), children=2, seeds=[0])
+    short = as_frame(np.array([[0.0, 0.5, 0.6]]), children=2, seeds=[1])
+    single = as_frame(np.array([[0.0, 0.7, 0.8, 0.9]]), children=1, seeds=[0])
+    return pd.concat([deep, short, single], ignore_index=True)
+
+
+def test_cells_hold_the_runs_that_are_deep_enough():
+    grid = cells(one_sweep(ragged()))
+    found = {
+        (int(T), int(N)): (round(float(mean), 6), int(count))
+        for T, N, mean, count in zip(
+            grid.generations, grid.children, grid.means, grid.counts, strict=True
+        )
+    }
+    assert found == {
+        (1, 1): (0.7, 1),
+        (2, 1): (0.8, 1),
+        (3, 1): (0.9, 1),
+        (1, 2): (0.3, 2),
+        (2, 2): (0.4, 2),
+        (4, 2): (0.4, 1),
+    }
+
+
+def test_rows_in_any_order_give_the_same_cells():
+    frame = bilinear_runs(budget=16)
+    shuffled = frame.sample(frac=1, random_state=3)
+    straight, mixed = cells(one_sweep(frame)), cells(one_sweep(shuffled))
+    np.testing.assert_allclose(mixed.means, straight.means)
+    np.testing.assert_array_equal(mixed.calls, straight.calls)
+
+
+def test_a_run_without_fitness_leaves_its_cell_without_value():
+    frame = ragged()
+    frame.loc[(frame["children"] == 2) & (frame["generation"] <= 1), "best_fitness"] = np.nan
+    grid = cells(one_sweep(frame))
+    of_two = grid.children == 2
+    assert np.isnan(grid.means[of_two & (grid.generations == 1)]).all()
+    assert np.isfinite(grid.means[of_two & (grid.generations > 1)]).all()
+
+
+def test_resampling_moves_cells_of_one_n_together_and_others_apart():
+    frame = bilinear_runs(budget=8, run_noise=0.5, generation_noise=0.0)
+    grid = cells(one_sweep(frame))
+    drawn = grid.resampled(4000, seed=1)
+    correlation = np.corrcoef(drawn.T)
+    same = grid.children[:, None] == grid.children
+    assert correlation[same].min() > 0.9
+    assert np.abs(correlation[~same]).max() < 0.1
+    np.testing.assert_allclose(drawn.mean(axis=0), grid.means, atol=0.01)
+
+
+def test_left_out_means_agree_with_the_plain_way():
+    grid = cells(one_sweep(bilinear_runs(budget=8)))
+    left = grid.left_out()
+    for run in range(10):
+        others = np.delete(grid.values, run, axis=0).mean(axis=0)
+        np.testing.assert_allclose(left[run], others)
+
+
+def test_one_sweep_per_task_and_model_in_order():
+    first, second = bilinear_runs(budget=4), bilinear_runs(budget=4)
+    second = second.assign(task="other", run=second["run"] + "-other")
+    both = pd.concat([second, first])
+    assert [sweep.task for sweep in sweeps(both)] == ["other", "toy"]
+    with pytest.raises(ValueError, match="one task and one model"):
+        one_sweep(both)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda frame: frame.drop(columns="children"), "no column"),
+        (lambda frame: frame.iloc[:0], "empty"),
+        (lambda frame: frame.assign(run=None), "missing"),
+        (lambda frame: frame.assign(children=frame["generation"] + 1), "varies within run"),
+    ],
+)
+def test_frames_that_make_no_sense_are_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        sweeps(change(bilinear_runs(budget=4)))
+
+
+def test_initial_programs_alone_are_no_cells():
+    frame = bilinear_runs(budget=4)
+    with pytest.raises(ValueError, match="at least one generation"):
+        cells(one_sweep(frame[frame["generation"] == 0]))

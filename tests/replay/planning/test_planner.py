@@ -1,0 +1,212 @@
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from synthetic_runs import chain_runs
+
+from replay.planning.kernel import fit_kernel
+from replay.planning.planner import (
+    Choice,
+    Costs,
+    affordable,
+    choose_arms,
+    choose_split,
+    lead,
+    plan,
+    simulate_choice,
+)
+
+FAST = {"kernels": 6, "arms": (2,), "policies": ("round_robin",)}
+
+
+@pytest.fixture(scope="module")
+def pilot():
+    return chain_runs(sizes=(1, 4), budget=8, seeds=range(4), frailty=8)
+
+
+@pytest.fixture(scope="module")
+def made(pilot):
+    frame, children = pilot
+    return plan(frame, children=children, budget=64, tau=0.6, **FAST)
+
+
+def test_options_spend_the_budget_and_come_best_first(made):
+    options = made.options
+    assert (options["cost"] <= 64).all()
+    assert (options["generations"] * options["children"] == options["cost"]).all()
+    assert options["value"].is_monotonic_decreasing
+    singles = options[options["arms"] == 1]
+    assert sorted(singles["children"]) == [1, 2, 4, 8, 16, 32, 64]
+    assert singles["p_best"].sum() == pytest.approx(1)
+    assert set(options.loc[options["arms"] > 1, "policy"]) == {"round_robin"}
+    assert str(made.choice) in str(made)
+    assert "8 runs, 64 calls" in str(made)
+
+
+def test_nothing_is_forecast_beyond_what_the_pilot_saw(made):
+    assert not made.inside
+    assert np.isnan(made.p_tau)
+    assert np.isnan(made.reached).all()
+    assert made.budget_for_tau == np.inf
+    outside = made.options[~made.options["inside"]]
+    assert outside[["low", "high", "p_tau"]].isna().all(axis=None)
+    assert "no forecast" in str(made)
+    assert "probability" not in str(made)
+    assert np.isfinite(made.outcomes).all()
+
+
+@pytest.fixture(scope="module")
+def swept():
+    return chain_runs(sizes=(1, 2, 4, 8, 16), budget=16, seeds=range(6))
+
+
+def test_inside_the_way_to_tau_is_forecast(swept):
+    frame, children = swept
+    easy, hard = (
+        plan(frame, children=children, budget=16, tau=tau, arms=(), kernels=6) for tau in (0.3, 0.9)
+    )
+    assert easy.inside
+    assert 0 < hard.p_tau < easy.p_tau < 1
+    assert (np.diff(easy.reached) >= 0).all()
+    assert easy.reached[-1] == easy.p_tau
+    assert easy.budget_for_tau <= 16 < hard.budget_for_tau
+    assert f"probability {easy.p_tau:.2f}" in str(easy)
+    option = easy.options.set_index("children").loc[easy.choice.children]
+    assert option["p_tau"] == pytest.approx(easy.p_tau, abs=0.1)
+    assert option["low"] < option["value"] < option["high"]
+
+
+def test_one_run_of_one_child_forecasts_nothing():
+    frame, children = chain_runs(sizes=(1,), budget=32, seeds=[3])
+    made = plan(frame, children=children, budget=16, tau=0.4, arms=(), kernels=4)
+    assert not made.options["inside"].any()
+    assert np.isnan(made.p_tau)
+    assert made.choice == Choice(generations=4, children=4)
+
+
+def test_a_search_without_any_fitness_is_worth_minus_infinity():
+    """Initial programs that fail: the rule says minus infinity, not the lowest that was logged."""
+    frame, children = chain_runs(sizes=(1, 4), budget=8, seeds=range(8))
+    start = frame["best_fitness"].min()
+    frame["best_fitness"] = frame["best_fitness"].where(frame["best_fitness"] > start)
+    at_start = children["parent_fitness"] == start
+    children["parent_fitness"] = children["parent_fitness"].where(~at_start)
+    children["fitness"] = children["fitness"].where(children["fitness"] != start)
+    children["improved"] = children["improved"] | (at_start & children["fitness"].notna())
+    kernel = fit_kernel(children)
+    paths = simulate_choice([kernel], Choice(generations=8, children=1), rounds=8, runs=400)
+    assert np.isneginf(paths[:, 0]).any()
+    assert (paths[:, -1] >= paths[:, 0]).all()
+    made = plan(frame, children=children, budget=8, tau=start, kernels=4, arms=(2,))
+    assert 0 < (made.outcomes == -np.inf).mean() < 1
+    assert "no forecast" in str(made) or made.p_tau < 1
+    moved = plan(
+        frame.assign(best_fitness=frame["best_fitness"] - 5),
+        children=children.assign(
+            fitness=children["fitness"] - 5, parent_fitness=children["parent_fitness"] - 5
+        ),
+        budget=8, tau=start - 5, best=-4.0, kernels=4, arms=(2,),
+    )  # fmt: skip
+    assert moved.choice == made.choice
+
+
+def test_dear_generations_favour_breadth_and_dear_calls_depth(pilot):
+    frame, children = pilot
+
+    def breadth(costs, budget):
+        made = plan(frame, children=children, budget=budget, costs=costs, arms=(), kernels=6)
+        return made.options["children"].iloc[0]
+
+    assert breadth({"generation": 60, "call": 1}, 512) > breadth(None, 64)
+
+
+def test_affordable_generations():
+    assert affordable(8, Costs()) == {1: 8, 2: 4, 4: 2, 8: 1}
+    assert affordable(10, Costs(call=1, evaluation=1, generation=2)) == {1: 2, 2: 1, 4: 1}
+    assert affordable(0.3, Costs(call=0.1)) == {1: 3, 2: 1}
+    with pytest.raises(ValueError, match="at least one call"):
+        affordable(0.5, Costs())
+
+
+def test_several_arms_are_the_best_of_runs_that_share_the_rounds(pilot):
+    """Round robin over K arms of R rounds is the best of K runs of R / K generations."""
+    kernel = fit_kernel(pilot[1])
+    choice = Choice(generations=16, children=2, arms=4, policy="round_robin")
+    arms = simulate_choice([kernel], choice, rounds=16, runs=2000)[:, -1]
+    runs = kernel.simulate(4, 2, runs=8000, seed=9)[:, -1].reshape(-1, 4).max(axis=1)
+    error = np.hypot(arms.std(), runs.std()) / np.sqrt(2000)
+    assert abs(arms.mean() - runs.mean()) < 4 * error
+
+
+def test_without_children_the_logs_must_be_known(pilot):
+    with pytest.raises(ValueError, match="pass children="):
+        plan(pilot[0], budget=8)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"budget": 0}, "at least one call"),
+        ({"budget": 8, "costs": {"tokens": 1}}, "'call', 'evaluation', 'generation'"),
+        ({"budget": 8, "costs": {"call": -1}}, "at least 0"),
+        ({"budget": 8, "costs": {"generation": 1}}, "above 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(pilot, settings, words):
+    with pytest.raises(ValueError, match=words):
+        plan(pilot[0], children=pilot[1], **settings)
+
+
+ROUNDS = {1: 16, 2: 8, 4: 4, 8: 2, 16: 1}
+
+
+def worlds_of(ahead, spread, count=400):
+    """Means of the splits of ROUNDS by world: each ahead of N = 4 by so much, give or take."""
+    noise = np.random.default_rng(0).normal(0, spread, (count, 5))
+    noise = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1) * spread
+    noise[:, 2] = 0
+    return 0.5 + np.array(ahead) + noise
+
+
+def test_no_lead_is_proven_where_a_split_may_find_nothing():
+    by_world = np.array([[0.1, 0.5, -np.inf], [0.2, 0.5, -np.inf], [-np.inf, 0.5, -np.inf]])
+    ahead, margin = lead(by_world, 0, 5)
+    assert not (ahead > margin).any()
+    assert (ahead[1], ahead[2]) == (np.inf, -np.inf)
+    assert choose_split(by_world, {1: 4, 2: 2, 4: 1}, 5) == 2
+
+
+@pytest.mark.parametrize("runs", [4, 12])
+def test_the_margin_is_students_shared_by_all_rivals(runs):
+    factor = student.ppf(1 - 0.05 / 4, runs - 1) * np.sqrt(runs / (runs - 1))
+    ahead, margin = lead(worlds_of([0.3, 0.2, 0, 0, 0], 0.1), 2, runs)
+    np.testing.assert_allclose(ahead, [0.3, 0.2, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(margin, 0.1 * factor * np.array([1, 1, 0, 1, 1]))
+
+
+def test_the_plan_leaves_the_middle_for_more_than_the_margin_alone():
+    """T = N is N = 4; of the splits beyond their margins the best is taken."""
+    factor = student.ppf(1 - 0.05 / 4, 7) * np.sqrt(8 / 7)
+    for share, N in ((0.95, 4), (1.05, 1)):
+        by_world = worlds_of([share * factor * 0.1, 0.01, 0, -0.2, 0], 0.1)
+        assert choose_split(by_world, ROUNDS, 8) == N
+    both = worlds_of([0.5, 0.6, 0, 0, -0.9], 0.1)
+    assert choose_split(both, ROUNDS, 8) == 2
+    noisy = both + np.random.default_rng(1).normal(0, 9, both.shape) * [0, 1, 0, 0, 0]
+    assert choose_split(noisy, ROUNDS, 8) == 1
+    assert choose_split(both, ROUNDS, 1) == 4
+    assert choose_split(both[:, :2], {1: 8, 2: 4}, 8) == 2
+
+
+def test_one_run_must_win_by_its_margin_to_be_chosen_over_arms(swept):
+    worlds = list(fit_kernel(swept[1]).resampled(6))
+    single = Choice(generations=8, children=2)
+    small = {"arms": (2, 5), "policies": ("ucb1",)}
+    alone = simulate_choice(worlds, single, rounds=8, runs=50)[:, -1].reshape(6, -1).mean(axis=1)
+    table, chosen = choose_arms(worlds, single, alone, 6, **small)
+    assert table["arms"].tolist() == [2]  # five arms would have less than two rounds each
+    assert (chosen.arms, chosen.policy) == (2, "ucb1")
+    margin = table["margin"].item()
+    # One rival: the pool against one run, both simulated in the same worlds.
+    for lead_of_one, arms in ((0.9 * margin, 2), (1.1 * margin, 1)):
+        shifted = alone + table["ahead"].item() + lead_of_one
+        assert choose_arms(worlds, single, shifted, 6, **small)[1].arms == arms

@@ -1,0 +1,148 @@
+"""Frames and figures of sweeps."""
+
+import shutil
+
+import pandas as pd
+import pytest
+from evo_runs import write_task
+from matplotlib.text import Text
+from synthetic_runs import sweep_runs as made
+
+import evo
+import replay
+from evo.logs.journal import LogError
+from evo.models.client import EndpointDown
+from replay import plots as figures
+from replay.planning.sweeps import by_configuration, main_effects, pareto_front, swept_fields
+from replay.plots.output import save
+
+FIGURES = [
+    figures.main_effects,
+    figures.parallel_coordinates,
+    figures.depth_breadth_slice,
+    figures.cost_and_fitness,
+]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> evo.Sweep:
+    """A real sweep that a budget cut short."""
+    return evo.sweep(
+        {"generations": [1, 2], "children": [1, 2]}, task="mmd", seeds=[1, 2],
+        budget={"calls": 10}, max_concurrent=1, progress=False,
+        log_dir=tmp_path_factory.mktemp("s") / "s",
+    )  # fmt: skip
+
+
+def test_one_row_per_configuration_and_seed(swept: evo.Sweep) -> None:
+    frame = replay.load_sweep(swept)
+    assert len(frame) == 8
+    assert not frame.duplicated(["configuration", "seed"]).any()
+    assert sorted(frame["status"].unique()) == ["completed", "pending"]
+    assert (frame["status"] == "completed").sum() == swept.summary.completed
+    over = frame[frame["status"] == "completed"]
+    assert (over["n_calls"] == over["generations"] * over["children"]).all()
+    assert (over["done"] == over["generations"]).all()
+    assert (over["tokens"] == over["prompt_tokens"] + over["completion_tokens"]).all()
+    assert frame.loc[frame["status"] == "pending", "fitness"].isna().all()
+    assert sorted(swept_fields(frame)) == ["children", "generations"]
+    logs = replay.load(*over["log"].unique())
+    for _, row in over.iterrows():
+        run = logs[(logs["seed"] == row["seed"]) & (logs["children"] == row["children"])]
+        at = run[run["generation"] == row["generations"]]
+        assert at["best_fitness"].item() == row["fitness"]
+
+
+def test_a_frame_needs_neither_the_models_nor_the_task_of_its_sweep(tmp_path, monkeypatch) -> None:
+    judge = "def evaluate(path):\n    return {'combined_score': 0.5}\n"
+    task = write_task(tmp_path / "toy", "def solve():\n    return [0.5]\n", judge)
+    models = tmp_path / "models.toml"
+    models.write_text('["mine"]\nid = "offline"\nbase_url = "http://127.0.0.1:9/v1"\n')
+    monkeypatch.setenv("EVO_MODELS", str(models))
+    with pytest.raises(EndpointDown):
+        evo.sweep(
+            {"children": [1, 2]}, task=task, model="mine", generations=1, seeds=[1], retries=0,
+            log_dir=tmp_path / "s", progress=False,
+        )  # fmt: skip
+    monkeypatch.delenv("EVO_MODELS")
+    shutil.rmtree(task)
+    frame = replay.load_sweep(tmp_path / "s")
+    assert frame["status"].tolist() == ["pending", "pending"]
+    assert frame["model"].tolist() == ["mine", "mine"]
+
+
+def test_what_is_no_sweep_is_said(tmp_path) -> None:
+    with pytest.raises(LogError, match="not the folder of a sweep"):
+        replay.load_sweep(tmp_path)
+    with pytest.raises(ValueError, match="load_sweep makes it: no column 'status'"):
+        by_configuration(pd.DataFrame({"run": ["a"]}))
+    with pytest.raises(ValueError, match="attrs name no fields"):
+        swept_fields(pd.DataFrame())
+
+
+def test_main_effects_find_what_was_put_in() -> None:
+    table = main_effects(made(400, 6)).set_index(["field", "setting"])
+    gap = table.loc[("model", "a"), "value"] - table.loc[("model", "b"), "value"]
+    assert gap == pytest.approx(0.1, abs=0.02)
+    assert (table["low"] <= table["value"]).all()
+    assert (table["value"] <= table["high"]).all()
+    assert (table["seeds"] == 6).all()
+    assert table.loc["model"]["runs"].sum() == 2400
+    assert list(table.loc["top_p"].index) == ["0.9", "1", "not asked"]
+    assert len(table.loc["max_tokens"]) == 4
+
+
+def test_configurations_are_means_over_seeds() -> None:
+    frame = made()
+    table = by_configuration(frame)
+    assert len(table) == 30
+    means = frame.groupby("configuration")["fitness"].mean()
+    assert table["fitness"].tolist() == pytest.approx(means.tolist())
+    assert (table["n"] == 4).all()
+    assert table["fitness_low"].isna().all()  # four seeds have no interval
+    five = by_configuration(made(seeds=5))
+    assert ((five["fitness_low"] < five["fitness"]) & (five["n"] == 5)).all()
+
+
+def test_no_row_of_the_front_is_beaten_and_every_other_is() -> None:
+    table = by_configuration(made(60))
+    front = pareto_front(table, "tokens")
+
+    def beaten(row: pd.Series) -> bool:
+        better = (table["tokens"] <= row["tokens"]) & (table["fitness"] >= row["fitness"])
+        return bool((better & (table["configuration"] != row["configuration"])).any())
+
+    assert not front.apply(beaten, axis=1).any()
+    assert table.drop(front.index).apply(beaten, axis=1).all()
+
+
+def test_of_rows_as_cheap_or_as_fit_the_front_takes_the_better_alone() -> None:
+    table = pd.DataFrame(
+        {"tokens": [1, 1, 2, 2, 3, 3], "fitness": [0.2, 0.3, 0.3, 0.5, 0.5, None], "at": range(6)}
+    )
+    assert pareto_front(table, "tokens")["at"].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_figures_say_what_they_rest_on(draw, tmp_path) -> None:
+    ax = draw(made(), theme="dark")
+    save(ax, tmp_path / "a.png", dpi=40)
+    said = " ".join(text.get_text().replace("\n", " ") for text in ax.figure.findobj(Text))
+    assert "no interval: 4 seeds, and they begin at 5" in said
+    assert "n = " in said or "30 configurations" in said
+    assert "no interval" in " ".join(
+        text.get_text().replace("\n", " ") for text in draw(made(seeds=1)).figure.findobj(Text)
+    )
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_figures_of_a_real_sweep_that_is_not_over(draw, swept: evo.Sweep) -> None:
+    frame = replay.load_sweep(swept)
+    assert draw(frame).get_title(loc="left")
+
+
+def test_unknown_costs_are_said() -> None:
+    with pytest.raises(ValueError, match="expected a cost among tokens"):
+        figures.cost_and_fitness(made(), cost="money")
+    with pytest.raises(ValueError, match="flops: unknown"):
+        figures.cost_and_fitness(made(), cost="flops")

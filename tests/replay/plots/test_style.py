@@ -1,0 +1,88 @@
+import io
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from replay.plots import style
+from replay.plots.output import save, show
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.12345, "0.123"), (999.6, "1k"), (12_345, "12.3k"), (2.5e6, "2.5M"), (3e15, "3e+15"),
+        (0, "0"), (-4.56e4, "-45.6k"), (1e-5, "1e-05"),
+    ],
+)  # fmt: skip
+def test_numbers_have_three_digits(value, text):
+    assert style.number(value) == text
+
+
+@pytest.mark.parametrize("heights", [[0.5] * 9, [0.0, 0.01, 1.0], [1.0, 0.99, 0.98], [np.nan, 0.2]])
+def test_end_labels_keep_their_distance_and_their_order(heights):
+    figure, (ax,) = style.subplots()
+    ax.set_ylim(0, 1)
+    style.label_ends(ax, "light", [(h, f"line {k}", "#0072B2") for k, h in enumerate(heights)])
+    figure.draw_without_rendering()
+    boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
+    order = np.argsort(np.nan_to_num(heights, nan=-1), kind="stable")
+    for low, high in itertools.pairwise(order):
+        assert boxes[f"line {high}"].y0 >= boxes[f"line {low}"].y0 + 1.2 * style.TEXT_SIZE
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_the_same_figure_gives_the_same_bytes(tmp_path, suffix):
+    def drawn(name):
+        _, (ax,) = style.subplots()
+        ax.fill_between([0, 1], [0, 0], [1, 2])
+        return save(ax, tmp_path / f"{name}{suffix}").read_bytes()
+
+    first = drawn("first")
+    assert len(first) > 1000
+    assert drawn("second") == first
+
+
+def test_an_unknown_suffix_is_refused(tmp_path):
+    figure, _ = style.subplots()
+    with pytest.raises(ValueError, match=r"ends in \.png, \.svg, \.pdf, got .*figure\.bmp"):
+        save(figure, tmp_path / "figure.bmp")
+
+
+def test_a_shown_figure_is_a_picture_with_its_titles_as_text():
+    figure, axes = style.subplots(1, 2)
+    for ax, title in zip(axes, ("Left", "Right"), strict=True):
+        style.head(ax, "light", title, "a subtitle")
+    found = show(axes)
+    png, size = found._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert size == {"width": 900}
+    assert repr(found) == "Left; Right"
+    assert repr(show(axes[1])) == repr(show(figure))
+
+
+def test_a_static_figure_follows_the_theme_and_stays_as_it_was():
+    from PIL import Image
+
+    figure, [ax] = style.subplots()
+    style.prepare(ax, "light")
+    style.head(ax, "light", "Title", "what is drawn")
+    ax.plot([0, 1], [0, 1], color=style.PALETTE[0])
+    show(figure)
+    found = show(figure)
+    light, dark = (
+        np.asarray(Image.open(io.BytesIO(each)).convert("RGB")).astype(int)
+        for each in (found.png, found.dark)
+    )
+    assert light[0, 0].tolist() == [255, 255, 255]
+    assert dark[0, 0].tolist() == [0x11, 0x14, 0x18]
+    blue = (light == [0x00, 0x72, 0xB2]).all(axis=2)
+    assert blue.sum() > 100
+    assert (dark[blue] == light[blue]).all()
+    ink = (light == 0x22).all(axis=2)
+    assert ink.sum() > 50
+    assert (dark[ink] == 0xE6).all()
+    assert show(figure).png == found.png
+    assert "data-dark=" in found._repr_html_()
+    assert show(style.prepare(None, "dark"))._repr_html_() is None

@@ -1,0 +1,284 @@
+import csv
+import io
+import json
+import math
+
+import msgspec
+import numpy as np
+import pytest
+from samples import sample_child, sample_header, sample_lines, write_sample
+from test_tables import changed, write_lines
+
+import replay
+from evo.logs.records import Child, Evaluation, Generation, Header, Initial
+from evo.policies import POLICIES
+from replay.cli.entry import main
+from replay.logs.tables import load_tables
+from replay.reports.figures import Panel, best_construction, draw_page
+from replay.reports.report import OFFLINE_NOTE, groups, policy_sections, sections
+from replay.reports.tables import FORMATS, estimate
+from replay.simulation.contest import BASELINES, compete, named_policies
+from replay.statistics.intervals import interval
+
+
+def pool(folder, *, runs=6, generations=5, children=3):
+    for seed in range(runs):
+        path = folder / f"{children}-{seed}.jsonl"
+        write_sample(path, generations=generations, children=children, seed=seed)
+    return folder
+
+
+def only_group(*paths):
+    [group] = groups(load_tables(*paths))
+    return group
+
+
+def cells_of(found):
+    return {(row.row, row.quantity): row for section in found for row in section.cells.itertuples()}
+
+
+# Tables of runs
+
+
+def test_sections_agree_with_the_tables(tmp_path):
+    group = only_group(pool(tmp_path))
+    frame, children = replay.load(tmp_path), replay.children(tmp_path)
+    cells = cells_of(sections(group))
+    final = frame.groupby("run")["best_fitness"].max()
+    assert cells["3", "runs"].value == 6
+    assert cells["3", "best of runs"].value == final.max()
+    assert cells["3", "final, median"].value == final.median()
+    assert cells["3", "final, mean"].value == pytest.approx(final.mean())
+    assert cells["3", "children"].value == len(children)
+    assert cells["3", "error"].value == (children["status"] == "error").sum()
+    assert cells["3", "ok"].value == pytest.approx((children["status"] == "ok").mean())
+    assert cells["3", "dollars"].value == pytest.approx(children["dollars"].sum())
+    assert cells["3", "calls"].value == frame["n_calls"].sum()
+    assert cells["3", "wall seconds"].value == pytest.approx(frame["seconds"].sum())
+    for (_, quantity), cell in cells.items():
+        assert cell.n == 6
+        if quantity.startswith(("final", "ok")):
+            assert cell.low < cell.value < cell.high
+    share = interval(np.array([1, 1, 1, 1, 1, 0.7]))
+    assert share.high > 1 == estimate("ok", share, "share")[3]  # no share goes beyond
+
+
+def test_sizes_are_apart_and_tasks_are_groups(tmp_path):
+    pool(tmp_path, children=2)
+    pool(tmp_path, children=10, runs=3)
+    header = sample_lines()[0]
+    other = changed(
+        sample_lines(),
+        Header,
+        model=msgspec.structs.replace(header.model, name="offline", is_llm=False),
+    )
+    write_lines(tmp_path / "other.jsonl", other)
+    found = groups(load_tables(tmp_path))
+    assert [group.model for group in found] == ["sample", "offline"]
+    first, second = (sections(group)[0] for group in found)
+    assert list(first.cells["row"].unique()) == ["2", "10"]
+    assert "runs of different N are shown apart" in first.notes
+    assert OFFLINE_NOTE not in first.notes
+    assert OFFLINE_NOTE in second.notes
+    assert "(not an LLM)" in FORMATS["plain"]([second])
+    assert "(not an LLM)" not in FORMATS["plain"]([first])
+    told = {quantity for _, quantity in cells_of(sections(found[1]))}
+    assert not {"FLOPs", "dollars"} & told  # of the stand-in they mean nothing
+
+
+def test_the_gain_that_fresh_draws_leave_and_the_failure_rule_stand_in_the_report(tmp_path):
+    pool(tmp_path)
+    tables = load_tables(tmp_path)
+    runs = tables.runs.assign(n_tests=4, n_accepted=3, false_acceptances=0.2)
+    runs["gain"], runs["fresh_gain"] = np.linspace(0.2, 0.3, 6), np.linspace(0.1, 0.2, 6)
+    [group] = groups(tables._replace(runs=runs))
+    cells = cells_of(sections(group))
+    assert cells["3", "tests"].value == 24
+    assert cells["3", "false acceptances allowed"].value == pytest.approx(1.2)
+    fresh = cells["3", "gain on fresh draws"]
+    assert (fresh.value, fresh.n) == (pytest.approx(0.15), 6)
+    assert fresh.low < 0.15 < fresh.high
+    runs["fresh_gain"] = np.nan  # all were stopped before their end
+    [group] = groups(tables._replace(runs=runs))
+    cells = cells_of(sections(group))
+    assert cells["3", "tests"].value == 24
+    assert ("3", "gain on fresh draws") not in cells
+    assert any("minus infinity" in note for each in sections(group) for note in each.notes)
+
+
+def test_runs_of_one_header_are_apart_unless_forks_tie_them(tmp_path):
+    tables = load_tables(pool(tmp_path))
+    alike = tables.runs.assign(root="same")  # as of another tool's runs, which have no seed
+    for runs, n in ((alike, 6), (alike.assign(forked_from=["x", "x", *[""] * 4]), 1)):
+        [group] = groups(tables._replace(runs=runs))
+        cells = cells_of(sections(group))
+        assert cells["3", "final, median"].n == cells["3", "ok"].n == n
+
+
+def test_what_one_must_know_is_noted(tmp_path):
+    write_sample(tmp_path / "a.jsonl", generations=3, seed=1)
+    write_sample(tmp_path / "b.jsonl", generations=5, seed=2)
+    write_sample(tmp_path / "copy.jsonl", generations=3, seed=1)
+    lost = changed(sample_lines(seed=9), Header, source="openevolve", lost="the weather")
+    write_lines(tmp_path / "c.jsonl", lost)
+    notes = " / ".join(sections(only_group(tmp_path))[0].notes)
+    assert "differ in length" in notes
+    assert "1 of 4 runs repeat" in notes
+    told = changed(sample_lines(seed=1), Header, feedback=True)  # no repetition of a's run
+    write_lines(tmp_path / "d.jsonl", told)
+    notes = " / ".join(sections(only_group(tmp_path))[0].notes)
+    assert "1 of 5 runs repeat" in notes
+    assert "2 configurations" in notes
+    assert "openevolve, which does not hold: the weather" in notes
+    [single] = (sections(only_group(tmp_path / "a.jsonl"))[0].notes,)
+    assert single == ("a single run has no interval",)
+
+
+def nothing_ok(seed):
+    failure = Evaluation(status="error", error="boom")
+    empty = {"best_fitness": None, "best": (0, 0), "improved": False}
+    return [
+        msgspec.structs.replace(line, evaluation=failure)
+        if isinstance(line, Initial | Child)
+        else msgspec.structs.replace(line, **empty)
+        if isinstance(line, Generation)
+        else line
+        for line in sample_lines(seed=seed)
+    ]
+
+
+def test_runs_that_found_nothing_are_no_zeros(tmp_path):
+    write_sample(tmp_path / "a.jsonl", seed=1)
+    write_lines(tmp_path / "b.jsonl", nothing_ok(2))
+    group = only_group(tmp_path)
+    found = sections(group)
+    cells = cells_of(found)
+    assert cells["3", "final, median"].value == -np.inf
+    assert np.isnan(cells["3", "final, mean"].value)
+    assert cells["3", "final, mean"].n == 2
+    assert any("1 of 2 runs found nothing ok" in note for note in found[0].notes)
+    nothing = only_group(tmp_path / "b.jsonl")
+    assert "none" in FORMATS["plain"](sections(nothing))
+    assert best_construction(nothing) == (None, None)
+    draw_page([Panel(nothing, None)])
+
+
+def test_unknown_costs_are_said_to_be_unknown(tmp_path):
+    lines = [
+        msgspec.structs.replace(line, attempts=()) if isinstance(line, Child) else line
+        for line in sample_lines()
+    ]
+    group = only_group(write_lines(tmp_path / "a.jsonl", lines))
+    cells = cells_of(sections(group))
+    for quantity in ("attempts", "prompt tokens", "FLOPs", "dollars"):
+        assert math.isnan(cells["3", quantity].value)
+    assert "unknown" in FORMATS["plain"](sections(group))
+    write_sample(tmp_path / "b.jsonl", seed=8)  # a sum of which a part is unknown is unknown
+    cells = cells_of(sections(only_group(tmp_path)))
+    assert np.isfinite(cells["3", "prompt tokens"].value)  # as far as reported
+    assert math.isnan(cells["3", "FLOPs"].value)
+    assert json.loads(FORMATS["json"](sections(group)))
+
+
+# Formats
+
+
+def test_formats_hold_the_same_cells(tmp_path):
+    found = sections(only_group(pool(tmp_path)), tau=2.0)
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](found))))
+    cells = json.loads(FORMATS["json"](found))["cells"]
+    assert len(rows) == len(cells) == sum(len(section.cells) for section in found)
+    for row, cell in zip(rows, cells, strict=True):
+        assert row["quantity"] == cell["quantity"]
+        assert cell["model"] == "sample"
+        assert cell["is_llm"] is True
+        value = float(row["value"])
+        assert cell["value"] == (value if math.isfinite(value) else None)
+    markdown = FORMATS["markdown"](found)
+    assert markdown.count("### ") == len(found)
+    for section in found:
+        for quantity in section.cells["quantity"].unique():
+            assert quantity in FORMATS["plain"](found)
+            assert quantity in markdown
+
+
+# Policies
+
+
+def test_effects_add_up_and_flat_runs_have_none(tmp_path):
+    frame = replay.load(pool(tmp_path, runs=8, generations=6))
+    policies = named_policies(["ucb", "thompson"], {"ucb": {"c": [0.1, 1.0]}})
+    assert list(policies) == ["ucb1 c=0.1", "ucb1 c=1", "thompson"]
+    made = compete(frame, policies, replicates=300)
+    assert (made.runs, made.arms, made.rounds) == (8, 2, 6)
+    for table in (made.finals, made.curves, made.pulls, made.times, made.regrets):
+        assert set(table["policy"]) == {*BASELINES, *policies}
+        assert (table["n"] == 8).all()
+    final = made.finals.set_index("policy")["value"]
+    effects = made.effects.set_index(["policy", "effect"])["value"]
+    for policy in policies:
+        assert effects[policy, "pool"] == pytest.approx(final["random"] - final["single"])
+        assert effects[policy, "allocation"] == pytest.approx(final[policy] - final["random"])
+    assert (made.regrets["value"] >= -1e-12).all()
+    flat = compete(frame.assign(best_fitness=0.5), named_policies(["all"]), replicates=100)
+    assert set(flat.finals["policy"]) == set(POLICIES)
+    assert set(flat.finals["value"]) == {0.5}
+    assert (flat.effects["value"].abs() < 1e-12).all()
+    assert (flat.tau, set(flat.times["time"])) == (0.5, {1.0})
+
+
+def test_warnings_of_policies_are_notes(tmp_path):
+    frame = replay.load(pool(tmp_path, generations=3))
+    made = compete(frame, named_policies(["ucb1"]), arms=5, rounds=3, replicates=50)
+    assert any("never adapts" in note for note in made.notes)
+    [first, *_] = policy_sections(only_group(tmp_path), made)
+    assert any("never adapts" in note for note in first.notes)
+    assert set(first.cells["quantity"]) == {"best fitness", "pool effect", "allocation effect"}
+
+
+# The page
+
+
+def test_the_page_holds_a_picture_and_four_figures_per_contest(tmp_path):
+    group = only_group(pool(tmp_path))
+    made = compete(group.tables.generations, named_policies(["ucb1"]), replicates=50, arms=2)
+    figure = draw_page([Panel(group, None, [("heading", made)])])
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert len(titles) == 6
+    assert "Pulls per arm" in titles
+
+
+def log_of(folder, *, program="", value=None):
+    """A log whose only child is its best."""
+    good = Evaluation(status="ok", fitness=0.5)
+    child = msgspec.structs.replace(
+        sample_child(1, 0, 0.5), program=program, evaluation=good, value=value
+    )
+    end = Generation(generation=1, best_fitness=0.5, best=(1, 0), improved=True, seconds=1.0)
+    return write_lines(folder / "a.jsonl", [sample_header(1, 3), sample_lines()[2], child, end])
+
+
+@pytest.mark.parametrize("value", [np.random.default_rng(0).random((16, 2)).tolist(), "<b>"])
+def test_the_best_construction_is_what_the_log_keeps(tmp_path, value):
+    group = only_group(log_of(tmp_path, value=value))
+    construction, reason = best_construction(group)
+    assert reason is None
+    assert construction.value == value
+    assert "seed 3, generation 1, fitness 0.500000" in construction.caption
+    figure = draw_page([Panel(group, construction)])
+    figure.draw_without_rendering()
+    assert figure.axes[1].get_title(loc="left").startswith("Distance ratio") == (value != "<b>")
+
+
+def test_without_a_construction_nothing_is_run_and_the_reason_is_given(
+    tmp_path, monkeypatch, capsys
+):
+    trace = tmp_path / "trace"
+    path = log_of(tmp_path, program=f"open({str(trace)!r}, 'w').close()\n")
+    construction, reason = best_construction(only_group(path))
+    assert construction is None
+    assert f"`evo best --value {path}`" in reason
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(path)]) == 0
+    assert "keeps none" in capsys.readouterr().err
+    assert not trace.exists()

@@ -1,0 +1,89 @@
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from odd_logs import odd_logs
+from samples import sample_lines, write_sample
+
+import replay
+from evo.logs.journal import LogError, encode_line
+from evo.logs.log import read_log
+from evo.logs.records import Child
+from replay.cli.entry import main
+
+ROOT = Path(__file__).resolve().parents[3]
+
+HOSTILE = "</script><img src=x onerror=document.title=1>\u202e"
+
+
+def data_of(folder, number):
+    text = (folder / "runs" / f"{number}.js").read_text()
+    found = re.fullmatch(rf"replaySite\({number}, (.*)\);\n", text, re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
+    paths = [write_sample(tmp_path / f"{name}.jsonl", seed=k) for k, name in enumerate("abc")]
+    page = replay.site(paths, tmp_path / "site", title="Three runs")
+    assert page == tmp_path / "site" / "index.html"
+    text = page.read_text()
+    assert "<h1>Three runs</h1>" in text
+    assert [f'href="#run-{k}"' in text for k in range(4)] == [True, True, True, False]
+    for number, path in enumerate(paths):
+        log, shown = read_log(path), data_of(tmp_path / "site", number)
+        children = shown["children"]
+        assert shown["best"] == log.trajectory.tolist()
+        assert len(children["fitness"]) == 1 + len(log.outcomes)
+        fitness = [outcome.evaluation.fitness for outcome in log.outcomes]
+        for stated, own in zip(children["fitness"][1:], fitness, strict=True):
+            assert stated == (own if own is None else pytest.approx(own, rel=1e-5))
+        improved = [each.best for each in log.generations if each.improved]
+        assert [step["at"] for step in shown["steps"]] == [f"{g}-{i}" for g, i in improved]
+        better = [(children["generation"][k], children["index"][k]) for k in children["better"]]
+        assert better == improved
+        assert all("data-sign='+'" in step["html"] for step in shown["steps"])
+
+
+def test_each_child_names_the_program_that_it_rewrote(tmp_path):
+    path = next((ROOT / "logs" / "samples" / "searches").glob("*islands-s40*"))
+    replay.site(path, tmp_path / "site")
+    shown = data_of(tmp_path / "site", 0)["children"]
+    asked = [o.parents[0] for o in read_log(path).outcomes]
+    assert len({*asked}) > 2
+    assert shown["parent"][1:] == [f"{generation}-{index}" for generation, index in asked]
+
+
+def test_hostile_text_of_a_log_stays_text(tmp_path):
+    lines = [
+        msgspec.structs.replace(line, program=f"{HOSTILE}\n{line.program}")
+        if isinstance(line, Child)
+        else line
+        for line in sample_lines()
+    ]
+    header = msgspec.structs.replace(
+        lines[0], model=msgspec.structs.replace(lines[0].model, name=HOSTILE)
+    )
+    (tmp_path / "a.jsonl").write_bytes(b"".join(map(encode_line, [header, *lines[1:]])))
+    text = replay.site(tmp_path / "a.jsonl", tmp_path / "site").read_text()
+    assert "<img src=x" not in text
+    markup = [step["html"] for step in data_of(tmp_path / "site", 0)["steps"]]
+    markup += [html for _, html in data_of(tmp_path / "site", 0)["programs"]]
+    assert any("onerror" in html for html in markup)
+    assert all("<img" not in html and "\u202e" not in html for html in markup)
+
+
+def test_odd_and_compact_logs_have_pages_and_damaged_ones_are_refused(tmp_path, capsys):
+    *odd, damaged = odd_logs(tmp_path)
+    replay.site(odd, tmp_path / "site")
+    assert len(list((tmp_path / "site" / "runs").iterdir())) == len(odd)
+    assert data_of(tmp_path / "site", 0)["children"]["fitness"] == []
+    with pytest.raises(LogError, match="damaged"):
+        replay.site([*odd, damaged], tmp_path / "site")
+    assert main(["site", str(damaged), "-o", str(tmp_path / "other")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["site", str(odd[-1]), "-o", str(tmp_path / "other")]) == 0
+    assert capsys.readouterr().out == f"page: {tmp_path / 'other' / 'index.html'}\n"
+    (tmp_path / "file").write_text("")
+    assert main(["site", str(odd[-1]), "-o", str(tmp_path / "file")]) == 2

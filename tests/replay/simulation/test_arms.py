@@ -1,0 +1,87 @@
+"""Runs as arms: which generations they offer, and that the oracle is the bound it claims to be."""
+
+import itertools
+
+import numpy as np
+import pytest
+from synthetic_runs import as_frame
+
+from evo.policies import POLICIES
+from replay.simulation.arms import HINDSIGHT
+from replay.simulation.simulate import simulate
+
+pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+
+NAN = np.nan
+
+
+def random_logs(rng, runs, generations, *, failing=False):
+    rate = rng.choice([0.15, 0.5, 1.0])
+    jumps = rng.integers(1, 9, (runs, generations)) * (rng.random((runs, generations)) < rate)
+    fitness = np.c_[np.ones(runs), 1 + jumps.cumsum(axis=1)] / 64
+    lengths = rng.integers(0, generations + 1, runs)
+    fitness = np.where(np.arange(generations + 1) <= lengths[:, None], fitness, NAN)
+    if failing:
+        fitness[:, 0] = NAN
+        fitness[rng.random(runs) < 0.5, :2] = NAN
+    return fitness, lengths
+
+
+def curves(fitness, lengths, rounds):
+    """Best-so-far curves of every legal sequence of pulls."""
+    for order in itertools.product(range(len(fitness)), repeat=rounds):
+        if (np.bincount(order, minlength=len(fitness)) <= lengths).all():
+            depth, best, curve = [0] * len(fitness), np.fmax.reduce(fitness[:, 0]), []
+            for arm in order:
+                depth[arm] += 1
+                best = np.fmax(best, fitness[arm, depth[arm]])
+                curve.append(best)
+            yield np.array(curve)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_oracles_are_the_best_of_all_schedules(failing):
+    rng = np.random.default_rng(6)
+    compared = 0
+    while compared < 40:
+        fitness, lengths = random_logs(rng, 3, 6, failing=failing)
+        if lengths.sum() < 6 or (failing and np.isnan(fitness[:, 1:]).all(axis=1).any()):
+            continue
+        every = np.array(list(curves(fitness, lengths, 6)))
+        arm = simulate(fitness, "oracle_arm", rounds=6, replicates=1, lengths=lengths)
+        zero = np.nan_to_num(every)
+        assert arm.best_fitness[0, -1] == zero[:, -1].max()
+        compared += 1
+
+
+@pytest.mark.parametrize("name", [*POLICIES, *HINDSIGHT])
+def test_with_one_arm_there_is_no_regret(name):
+    fitness, _ = random_logs(np.random.default_rng(2), 5, 30)
+    replay = simulate(fitness, name, rounds=20, arms=1, replicates=20)
+    single = simulate(fitness, "single", rounds=20, arms=1, replicates=20)
+    np.testing.assert_array_equal(replay.best_fitness, single.best_fitness)
+
+
+def test_oracle_arm_knows_the_costs():
+    fitness = np.array([[0.0, 0.1, 0.2, 0.9], [0.0, 0.3, 0.3, 0.3]])
+    costs = {"tokens": np.array([[0, 5, 5, 5], [0, 1, 1, 1]])}
+    for limit, best in ((10, 0.3), (10.1, 0.9)):
+        replay = simulate(
+            fitness, "oracle_arm", rounds=3, replicates=1, costs=costs, budget={"tokens": limit}
+        )
+        assert replay.best_fitness[0, -1] == best
+
+
+def test_runs_are_replayed_up_to_where_they_exchange_programs():
+    """Islands that exchange from generation 3 on are independent for two."""
+    best = np.linspace(0, 1, 9)[None].repeat(4, axis=0)
+    frame = as_frame(best, children=1, seeds=range(4)).assign(mixed=[NAN] * 9 + [3.0] * 27)
+    with pytest.warns(UserWarning, match="3 of 4 runs exchange programs.* from generation 3"):
+        capped = simulate(frame, "single", rounds=20, replicates=1)
+    assert np.bincount(capped.pulls[0] + 1).tolist() == [6, 8, 2, 2, 2]
+    whole = simulate(frame, "single", rounds=20, replicates=1, lengths=[8] * 4)
+    assert np.bincount(whole.pulls[0]).tolist() == [8, 8, 4]
+    with pytest.raises(ValueError, match="expected lengths"):
+        simulate(frame, "single", rounds=20, lengths=[9] * 4)
+    apart = simulate(frame.assign(mixed=NAN), "single", rounds=20, replicates=1)
+    np.testing.assert_array_equal(apart.pulls, whole.pulls)

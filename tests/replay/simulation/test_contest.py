@@ -1,0 +1,52 @@
+"""Policies on one pool: no scale of fitness changes what tables say, and they say what they are."""
+
+import numpy as np
+import pytest
+from synthetic_runs import as_frame
+
+from replay.simulation.contest import compete, play, usual_tau
+from replay.simulation.simulate import simulate
+
+SMALL = {"replicates": 60, "reward": "rank"}
+
+
+def runs(seed, n=10, rounds=8):
+    steps = np.random.default_rng(seed).exponential(0.05, (n, rounds)).cumsum(axis=1)
+    return as_frame(np.c_[np.zeros(n), 1 - np.exp(-steps)], children=2, seeds=range(n))
+
+
+def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
+    found = compete(runs(1), {"ucb1": "ucb1"}, **SMALL)
+    for table in (found.curves, found.effects, found.regrets, found.pulls, found.times):
+        known = table["low"].notna()
+        assert known.any()
+        assert (table.loc[known, "coverage"] < 0.95).all()  # five pools of two
+    shares = found.pulls.groupby("policy")["value"].sum()
+    np.testing.assert_allclose(shares, 1.0)
+    assert found.pulls.set_index(["policy", "rank"]).loc[("single", 1), "value"] < 1
+
+
+def test_arms_rank_by_what_they_reach_within_the_rounds():
+    fitness = np.array([[0, 0.5, 0.5], [0, 0.1, 0.9]])
+    for rounds, best in ((1, 0), (2, 1)):
+        found = play(fitness, "single", lengths=np.array([2, 2]), rounds=rounds, arms=2)
+        assert ((found.place == 0) == (found.replay.pulls == best)).all()
+
+
+def test_tau_is_what_nine_in_ten_pools_reach():
+    frame = runs(2)
+    found = compete(frame, {}, **SMALL)
+    random = simulate(frame, "random", rounds=8, arms=2, replace=False, **SMALL)
+    assert found.tau == usual_tau(random)
+    final = random.best_fitness[:, -1]
+    assert (final >= found.tau).mean() >= 0.9
+    assert (final >= 1.02 * found.tau).mean() < 0.9
+    assert any("90 %" in note for note in found.notes)
+
+
+def test_runs_that_exchange_programs_are_cut_and_the_table_says_so():
+    found = compete(runs(3).assign(mixed=4.0), {}, **SMALL)
+    assert found.rounds == 3
+    assert any("exchange programs" in note for note in found.notes)
+    with pytest.raises(ValueError, match="at least 3 runs of one task"):
+        compete(runs(3, n=2), {}, **SMALL)

@@ -1,0 +1,251 @@
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+import replay.statistics.intervals
+from replay.simulation.effects import pool_interval
+from replay.statistics.intervals import compare, curve_band, interval
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from interval_coverage import DISTRIBUTIONS, coverage
+
+RUNS = np.random.default_rng(3).gamma(2.0, 1.0, size=12)
+STATISTICS = ("mean", "median", 0.8)
+
+
+def shipped():
+    with Path(replay.statistics.intervals.__file__).with_name("coverage.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def limits(found):
+    return np.array([found.value, found.low, found.high])
+
+
+def test_symmetric_runs_have_students_interval_and_a_long_tail_stretches_it():
+    values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
+    student = scipy.stats.ttest_1samp(values, 0).confidence_interval()
+    np.testing.assert_allclose(limits(interval(values))[1:], student)
+    tail = np.array([0.0, 0.0, 0.1, 0.2, 5.0])
+    student = scipy.stats.ttest_1samp(tail, 0).confidence_interval()
+    found = interval(tail)
+    assert found.low == pytest.approx(student.low)
+    assert found.high > student.high + 0.5
+    np.testing.assert_allclose(limits(interval(-tail)), -limits(found)[[0, 2, 1]])
+
+
+def test_the_stretch_is_by_the_skewness_and_fades_from_ten_runs_on():
+    for n, share in ((8, 1.0), (20, 0.5), (40, 0.25)):
+        values = np.random.default_rng(n).exponential(size=n)
+        error = values.std(ddof=1) / np.sqrt(n)
+        skewness = ((values - values.mean()) ** 3).mean() / values.std(ddof=1) ** 3
+        half = scipy.stats.t.ppf(0.975, n - 1) * error
+        found = interval(values)
+        assert found.high - found.value == pytest.approx(half * (1 + share * skewness))
+        assert found.value - found.low == pytest.approx(half)
+
+
+@pytest.mark.parametrize(("statistic", "least"), [("mean", 5), ("median", 6), (0.9, 29), (0.1, 29)])
+def test_below_its_n_a_statistic_has_no_interval_and_says_so(statistic, least):
+    values = np.random.default_rng(0).normal(size=least)
+    assert np.isfinite(limits(interval(values, statistic))).all()
+    few = interval(values[1:], statistic)
+    assert np.isnan([few.low, few.high, few.coverage]).all()
+    assert f"needs {least}" in few.note
+    assert np.isfinite(few.value)
+    assert few.note in str(few)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_equal_values_have_no_interval(statistic):
+    found = interval([0.3] * 40, statistic)
+    assert found.value == pytest.approx(0.3)
+    assert np.isnan(found.low)
+    assert "all values are equal" in found.note
+
+
+def test_order_statistics_hold_the_median_as_often_as_the_binomial_says():
+    values = np.arange(10.0)
+    found = interval(values, "median")
+    assert (found.low, found.high) == (1, 8)  # 97.9 %; 2 to 8 would hold it in 93.5 %
+    assert limits(interval(np.full(30, -np.inf), "median"))[0] == -np.inf
+
+
+@given(
+    st.lists(st.floats(-3, 3), min_size=6, max_size=30),
+    st.sampled_from([0.01, 1.0, 100.0]),
+    st.sampled_from([-5.0, 0.0, 5.0]),
+    st.sampled_from(["mean", "median"]),
+)
+def test_intervals_move_with_the_scale(values, a, b, statistic):
+    runs = np.round(np.array(values), 3)  # apart by more than rounding, or equal
+    found, moved = interval(runs, statistic), interval(a * runs + b, statistic)
+    if np.ptp(runs) > 0:
+        np.testing.assert_allclose(limits(moved), a * limits(found) + b, atol=1e-9 * (1 + a))
+
+
+def test_runs_without_any_fitness_have_a_median_and_no_mean():
+    values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, -np.inf]
+    found = interval(values, "median")
+    assert found.value == pytest.approx(0.35)
+    assert found.low == -np.inf
+    with pytest.raises(ValueError, match="has no mean"):
+        interval(values)
+    assert interval([-np.inf] * 4 + [1.0] * 3, 0.2).value == -np.inf
+
+
+def test_shares_are_clopper_and_pearsons_at_any_n():
+    for hits, n in ((0, 1), (3, 3), (2, 7), (40, 50)):
+        found = interval(np.arange(n) < hits, "share")
+        exact = scipy.stats.binomtest(hits, n).proportion_ci()
+        np.testing.assert_allclose([found.low, found.high], exact, atol=1e-12)
+    with pytest.raises(ValueError, match="zeros and ones"):
+        interval([0.5, 1.0], "share")
+
+
+def test_betting_stays_in_the_unit_interval_and_narrows_with_runs():
+    rng = np.random.default_rng(0)
+    few, many = (interval(rng.beta(0.2, 2, n), method="betting") for n in (10, 200))
+    assert 0 <= few.low < many.low < many.value < many.high < few.high <= 1
+    with pytest.raises(ValueError, match="in \\[0, 1\\]"):
+        interval([0.2] * 5 + [1.5], method="betting")
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_columns_are_treated_one_by_one_and_missing_runs_left_out(statistic):
+    matrix = np.random.default_rng(0).normal(size=(40, 3))
+    matrix[3, 1] = matrix[5, 2] = matrix[6, 2] = np.nan
+    together = interval(matrix, statistic, missing="omit")
+    for column in range(3):
+        alone = interval(matrix[~np.isnan(matrix[:, column]), column], statistic)
+        at = [together.value[column], together.low[column], together.high[column]]
+        np.testing.assert_allclose(at, limits(alone))
+        assert (together.n[column], together.coverage[column]) == (alone.n, alone.coverage)
+    with pytest.raises(ValueError, match="3 of 40 runs have NaN"):
+        interval(matrix, statistic)
+
+
+def test_labels_are_the_worst_coverage_that_was_measured():
+    rows = shipped()
+    for row in rows:
+        if (row["kind"], row["level"]) == ("mean", "0.95"):
+            values = np.random.default_rng(0).normal(size=int(row["n"]))
+            worst = min(0.95, *(float(row[name]) for name in DISTRIBUTIONS))
+            assert interval(values).coverage == worst
+            assert f"{100 * worst:.0f} % interval" in str(interval(values))
+    five = next(row for row in rows if (row["kind"], row["level"]) == ("mean", "0.95"))
+    assert five["n"] == "5"
+    assert float(five["normal"]) >= 0.93
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("kind", ["mean", "median", "difference", "pool"])
+def test_shipped_coverages_are_what_simulation_finds(kind, name):
+    n = 6 if kind == "median" else 5
+    [row] = [
+        row for row in shipped() if (row["kind"], row["level"], row["n"]) == (kind, "0.95", str(n))
+    ]
+    found = coverage(kind, name, n, 0.95, 1500, seed=9)
+    assert found == pytest.approx(float(row[name]), abs=0.035)
+
+
+def test_five_normal_runs_have_an_interval_hardly_wider_than_students():
+    values = np.random.default_rng(0).normal(size=(5, 4000))
+    found = interval(values)
+    student = 2 * 2.7764451 * values.std(axis=0, ddof=1) / np.sqrt(5)
+    assert ((found.low <= 0) & (found.high >= 0)).mean() >= 0.93
+    assert (found.high - found.low).mean() <= 1.3 * student.mean()
+
+
+def test_bands_keep_to_the_range_of_the_data_and_have_gaps_where_runs_are_few():
+    matrix = np.maximum.accumulate(np.random.default_rng(0).beta(2, 0.3, size=(8, 6)), axis=1)
+    matrix[4:, 4:] = np.nan
+    band = curve_band(matrix, statistic="mean", first=1)
+    assert band.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert band["n"].tolist() == [8, 8, 8, 8, 4, 4]
+    assert band["high"].max() <= np.nanmax(matrix)
+    assert band["low"].min() >= np.nanmin(matrix)
+    assert band["low"].isna().tolist() == [False] * 4 + [True] * 2
+
+
+def test_comparisons_are_welchs_and_mirror():
+    a, b = RUNS[:6], RUNS[6:] + 0.5
+    found, reverse = compare(a, b), compare(b, a)
+    welch = scipy.stats.ttest_ind(b, a, equal_var=False).confidence_interval()
+    np.testing.assert_allclose([found.difference.low, found.difference.high], welch)
+    assert reverse.difference.value == pytest.approx(-found.difference.value)
+    assert reverse.probability.value == pytest.approx(1 - found.probability.value)
+    assert 0 <= found.probability.low <= found.probability.value <= found.probability.high <= 1
+    few = compare(a[:4], b)
+    assert np.isnan(few.difference.low)
+    assert "needs 5" in few.difference.note
+
+
+def test_pairs_take_out_what_runs_share():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=12)
+    better = base + 0.1 + 0.01 * rng.normal(size=12)
+    paired, apart = compare(base, better, paired=True), compare(base, better)
+    assert paired.difference.low > 0 > apart.difference.low
+    assert paired.probability.value == 1
+    assert paired.probability.low == pytest.approx(0.025 ** (1 / 12))
+    with pytest.raises(ValueError, match="equal length"):
+        compare(base, better[1:], paired=True)
+
+
+def disjoint_pools(n, K, partitions, seed=0):
+    order = np.random.default_rng(seed).random((partitions, n)).argsort(axis=1)
+    return order[:, : n // K * K].reshape(-1, K)
+
+
+def test_pools_of_one_run_have_the_interval_of_the_runs():
+    values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0, 2.0, -2.0])
+    arms = disjoint_pools(7, 1, 50)
+    found = pool_interval(values[arms[:, 0]], arms)
+    student = scipy.stats.ttest_1samp(values, 0).confidence_interval()
+    np.testing.assert_allclose([found.low, found.high], student)
+    assert found.n == 7
+
+
+def test_fewer_than_five_disjoint_pools_have_no_interval():
+    rng = np.random.default_rng(0)
+    values, arms = rng.normal(size=10), rng.random((300, 10)).argsort(axis=1)[:, :3]
+    found = pool_interval(values[arms].max(axis=1), arms)
+    assert np.isnan(found.low)
+    assert "too few pools" in found.note
+    narrow = pool_interval(values[arms[:, :2]].max(axis=1), arms[:, :2])
+    assert narrow.low < narrow.value < narrow.high
+
+
+def test_more_replicates_do_not_make_up_for_runs():
+    values = np.random.default_rng(0).normal(size=20)
+    few, many = (disjoint_pools(20, 4, partitions) for partitions in (40, 400))
+    widths = [np.diff(limits(pool_interval(values[a].max(axis=1), a))[1:]) for a in (few, many)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"level": 1.0}, "between 0 and 1"),
+        ({"statistic": "mode"}, "expected a statistic"),
+        ({"statistic": 1.5}, "expected a statistic"),
+        ({"method": "jackknife"}, "expected a statistic"),
+        ({"missing": "drop"}, "expected missing"),
+    ],
+)
+def test_mistakes_are_told(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        interval(RUNS, **arguments)
+
+
+def test_no_runs_are_told():
+    for nothing in ([], np.empty((0, 2))):
+        with pytest.raises(ValueError, match="at least one run"):
+            interval(nothing)
