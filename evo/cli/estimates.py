@@ -15,15 +15,30 @@ FEWEST = 5
 """Runs below which no interval is shown, see `replay.interval`."""
 
 
-def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
-    """Returns what runs, header and T of each, may cost together, in one line; retries on top."""
+def outlook(
+    runs: Iterable[tuple[Header, int]],
+    budget: Mapping[str, float] | None = None,
+    *,
+    in_turn: bool = False,
+) -> str:
+    """Returns in one line what some runs may cost together, without retries.
+
+    Args:
+        runs: Header and T of each run.
+        budget: Limits by unit of all runs together.
+        in_turn: Whether the runs are served one after another, so that a budget that is too small
+            leaves the last ones out.
+    """
     from evo.logs.cost import price_of_tokens
+    from evo.runs.budget import affordable
     from evo.runs.session import worst_of
 
-    count, calls, tokens, dollars = 0, 0.0, 0.0, 0.0
-    for header, generations in runs:
+    calls, tokens, dollars = 0.0, 0.0, 0.0
+    known = [(header, worst_of(header, generations, retries=0)) for header, generations in runs]
+    count = len(known)
+    for header, worst in known:
         most = header.sampling.max_tokens
-        own, count = worst_of(header, generations, retries=0).left(0)["calls"], count + 1
+        own = worst.left(0)["calls"]
         completion = math.nan if most is None else own * most
         calls, tokens = calls + own, tokens + completion
         priced = price_of_tokens(0.0, 0.0, completion, model=header.model)
@@ -32,13 +47,18 @@ def outlook(runs: Iterable[tuple[Header, int]], budget: object = None) -> str:
     if not math.isnan(tokens):
         paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"
         said += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
-    if isinstance(budget, Mapping) and budget:
+    if budget:
         limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
         said += f"; the budget ends it at {limits}"
+        bought = affordable([worst for _, worst in known], budget) if in_turn else None
+        if bought is not None and bought[0] < count > 1:
+            completed, begun = bought
+            last = ", the last of them not to its end" if begun > completed else ""
+            said += f", which is enough for {begun} of {count} runs{last}"
     return said
 
 
-def outlook_of_sweep(design: Design, budget: object = None) -> str:
+def outlook_of_sweep(design: Design, budget: Mapping[str, float] | None = None) -> str:
     """Returns the same of a sweep; of one that is no grid, at its costliest single values."""
     from evo.studies.sweep.space import SpaceError
 
@@ -51,7 +71,7 @@ def outlook_of_sweep(design: Design, budget: object = None) -> str:
         costliest = max(made, key=lambda each: each.header.children * each.generations)
         made = [costliest] * planned
     runs = [run for each in made for run in runs_of(each)]
-    return outlook(runs * len(design.seeds), budget)
+    return outlook(runs * len(design.seeds), budget, in_turn=True)
 
 
 def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
@@ -61,9 +81,9 @@ def runs_of(configuration: Configuration) -> list[tuple[Header, int]]:
     return [first, *[(configuration.header, 0)] * others]
 
 
-def too_few(seeds: int, calls_a_seed: int, budget: object) -> str | None:
+def too_few(seeds: int, calls_a_seed: int, budget: Mapping[str, float] | None) -> str | None:
     """Returns a warning where fewer runs of each split fit in than an interval needs."""
-    limit = budget.get("calls") if isinstance(budget, Mapping) else None
+    limit = (budget or {}).get("calls")
     runs = seeds if limit is None else min(seeds, int(limit // calls_a_seed))
     if runs >= FEWEST:
         return None

@@ -136,9 +136,15 @@ def fields(texts: Sequence[str]) -> dict[str, list[Any]]:
     }
 
 
-def limits(texts: Sequence[str]) -> dict[str, float] | int:
-    """Parses UNIT=NUMBER, or a plain number of calls."""
-    return int(texts[0]) if len(texts) == 1 and texts[0].isdecimal() else numbers(texts)
+def limits(texts: Sequence[str]) -> dict[str, float]:
+    """Parses the limits of a budget, UNIT=NUMBER."""
+    for text in texts:
+        if text.isdecimal():
+            raise ValueError(
+                f"expected UNIT=NUMBER, a limit of all runs together such as calls={text}, got "
+                f"{text!r}; the size of each run of a grid is --calls {text}"
+            )
+    return pairs(texts, "UNIT=NUMBER such as calls=512", float)
 
 
 if TYPE_CHECKING:
@@ -153,7 +159,7 @@ if TYPE_CHECKING:
     Number = float | None
     Costs = dict[str, float] | None
     Parameters = dict[str, float] | None
-    Limits = dict[str, float] | int | None
+    Limits = dict[str, float] | None
     Seeds = tuple[int, ...] | None
     Instances = int | slice | None
 else:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from evo.cli.estimates import outlook, too_few
 from evo.cli.options import (
     Flag,
-    Limits,
     LogPaths,
     Making,
     Output,
@@ -19,7 +18,7 @@ from evo.cli.options import (
     Seeds,
     made_from,
 )
-from evo.cli.tables import FAILURE, number, print_logs, read_text, table
+from evo.cli.tables import FAILURE, number, print_logs, print_not_begun, read_text, table
 from evo.runs.fork import plan_fork
 from evo.runs.playback import rescore as rescore_log
 from evo.runs.verbs import evaluate as evaluate_program
@@ -63,7 +62,7 @@ def run(
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
     if log is None:
         plan = make(seeds=seeds or [seed or 0])
-        print(outlook(plan.runs, given.get("budget")), flush=True)
+        print(outlook(plan.runs, given.get("budget"), in_turn=True), flush=True)
         print_logs(plan.do())
     else:
         alone = plan_run(seed=seed or 0, log=log, **given)
@@ -135,26 +134,23 @@ def fork(make: Making, log: str, *, at: int, task: str | None = None) -> int:
         task: Of a log that was imported: name or folder; its programs are evaluated on it.
     """
     plan = make(log, at=at, task=task)
-    print(outlook(plan.runs, make.keywords.get("budget")), flush=True)
+    print(outlook(plan.runs, make.keywords.get("budget"), in_turn=True), flush=True)
     print_logs(plan.do())
     return 0
 
 
-@made_from(plan_grid, without=["budget"])
-def grid(make: Making, *, budget: Limits = None) -> int:
-    """Makes the runs behind a full T x N sweep.
-
-    Args:
-        budget: C, calls of each run, as a number; or limits of all runs together, by unit.
-    """
-    given, shared = make.keywords, None if isinstance(budget, int) else budget
-    calls = budget if isinstance(budget, int) else given.get("calls", 512)
-    seeds, plan = given.get("seeds") or range(40, 50), make(budget=budget)
-    print(outlook(plan.runs, shared))
-    if note := too_few(len(seeds), sum(n * (calls // n) for n in powers_of_two(calls)), shared):
+@made_from(plan_grid)
+def grid(make: Making) -> int:
+    """Makes the runs behind a full T x N sweep."""
+    given = make.keywords
+    calls, budget = given.get("calls", 512), given.get("budget")
+    seeds, plan = given.get("seeds") or range(40, 50), make()
+    print(outlook(plan.runs, budget, in_turn=True))
+    if note := too_few(len(seeds), sum(n * (calls // n) for n in powers_of_two(calls)), budget):
         print(note, flush=True)
     by_children: dict[int, list[Log]] = {}
-    for log in plan.do():
+    logs = plan.do()
+    for log in logs:
         by_children.setdefault(log.header.children, []).append(log)
     rows = []
     for children, group in sorted(by_children.items()):
@@ -163,6 +159,7 @@ def grid(make: Making, *, budget: Limits = None) -> int:
         shown = (f"{each:.4f}" for each in (statistics.median(finals), max(finals)))
         rows.append((len(group[0].generations), children, len(group), *shown))
     print(table(rows, ("T", "N", "runs", "median fitness", "best fitness")))
+    print_not_begun(logs)
     return 0
 
 

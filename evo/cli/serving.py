@@ -75,7 +75,7 @@ def serve(
                 found,
                 host=host,
                 port=port,
-                budget={"calls": budget} if isinstance(budget, int) else budget,
+                budget=budget,
                 requests_per_minute=requests_per_minute,
                 tokens_per_minute=tokens_per_minute,
                 log=log,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MISTAKE = 2  # exit code of a mistake in the arguments or the input
 FAILURE = 1  # exit code where the work itself failed
+MOST_NAMED = 10  # files that a sentence lists by name
 _MAX_LENGTH = 64 << 20  # characters of a program or a table that is given
 
 
@@ -59,6 +60,22 @@ def print_logs(logs: Sequence[Log]) -> None:
     print(table(rows, heads))
     if any(not log.header.model.is_llm for log in logs):
         print("The offline model is a random rewriter, not an LLM.")
+    print_not_begun(logs)
+
+
+def print_not_begun(logs: Sequence[Log]) -> None:
+    """Prints which runs were asked for and not begun, if any."""
+    from evo.logs.log import Logs
+
+    missing = [path.name for path in logs.not_begun] if isinstance(logs, Logs) else []
+    if not missing:
+        return
+    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    total = len(missing) + len(logs)
+    were = "was" if len(missing) == 1 else "were"
+    print(
+        f"{len(missing)} of {total} runs {were} not begun: {', '.join(missing[:MOST_NAMED])}{more}"
+    )
 
 
 def writable(path: Path) -> Path:

@@ -328,7 +328,16 @@ def summarise(log: Log) -> str:
 
 
 class Logs(list[Log]):
-    """Logs of several runs; a table with pictures in Jupyter."""
+    """Logs of several runs; a table with pictures in Jupyter.
+
+    Attributes:
+        not_begun: Paths of the logs of runs that were asked for and not begun, because the budget
+            was used up before their turn, or a stop was requested.
+    """
+
+    def __init__(self, logs: Iterable[Log] = (), not_begun: Sequence[Path] = ()) -> None:
+        super().__init__(logs)
+        self.not_begun = tuple(not_begun)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -336,7 +345,9 @@ class Logs(list[Log]):
             f"<td>{sparkline(log.trajectory.tolist(), 160, 30)}</td></tr>"
             for log in self
         )
-        return f"<table>{rows}</table>"
+        names = ", ".join(html.escape(path.name) for path in self.not_begun)
+        note = f"<p>Not begun: {names}</p>" if names else ""
+        return f"<table>{rows}</table>{note}"
 
 
 def sparkline(values: Sequence[float], width: int = 320, height: int = 60) -> str:

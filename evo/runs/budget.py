@@ -52,7 +52,7 @@ def check_budget(
     """Returns the limits of a budget by unit; empty: none.
 
     BudgetError: a unit is none of `UNITS` nor of `more`, or unknown for one of the runs that are to
-    keep it, or a limit is not positive.
+    keep it, or a limit is not a positive, finite number.
     """
     if budget is not None and not isinstance(budget, Mapping):
         raise BudgetError(f"budget: expected limits by unit such as {{'calls': 512}}: {budget!r}")
@@ -62,8 +62,12 @@ def check_budget(
         if unit not in UNITS and unit not in more:
             known = ", ".join([*more, *UNITS])
             raise BudgetError(f"budget: expected a unit out of {known}, got {unit!r}")
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
-            raise BudgetError(f"budget: expected a positive number of {unit}, got {limit!r}")
+        number = isinstance(limit, int | float) and not isinstance(limit, bool)
+        if not number or not 0 < limit < math.inf:
+            raise BudgetError(
+                f"budget: expected a positive, finite number of {unit}, got {limit!r}; for no "
+                f"limit, leave {unit} out"
+            )
         needed = {"dollars": ("input_price", "output_price"), "flops": ("active_parameters",)}
         for model in models.values():
             if any(getattr(model, field) is None for field in needed.get(unit, ())):
@@ -99,6 +103,25 @@ class Worst:
             unit: math.fsum([rest * most if rest else 0.0, *(each[unit] for each in parts)])
             for unit, most in self.generation.items()
         }
+
+
+def affordable(runs: Sequence[Worst], limits: Mapping[str, float]) -> tuple[int, int] | None:
+    """Returns how many runs, served one after another, a budget completes and how many it begins.
+
+    Every generation is assumed to cost what it costs at worst. None: that has no bound in a unit of
+    the budget, or the budget counts seconds, which nobody knows beforehand.
+    """
+    worst = [run.left(0)[unit] for run in runs for unit in limits]
+    if "seconds" in limits or not all(map(math.isfinite, worst)):
+        return None
+    spent = dict.fromkeys(limits, 0.0)
+    for place, run in enumerate(runs):
+        for generation in range(run.shared, run.generations + 1):
+            if any(spent[unit] >= limit for unit, limit in limits.items()):
+                return place, place + (generation > run.shared)
+            cost = run.generation if generation else run.initial
+            spent = {unit: amount + cost[unit] for unit, amount in spent.items()}
+    return len(runs), len(runs)
 
 
 class Ledger:

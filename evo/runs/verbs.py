@@ -14,7 +14,7 @@ from evo.logs.maintenance import require_whole
 from evo.logs.records import Evaluation, Header, Model
 from evo.models.critics import Critic
 from evo.models.registry import own_models
-from evo.runs.budget import Ledger, check_budget
+from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
     LOCAL,
     Goal,
@@ -120,7 +120,7 @@ def plan_grid(
     calls: int = 512,
     seeds: Iterable[int] = range(40, 50),
     log_dir: Place | None = None,
-    budget: Mapping[str, float] | int | None = None,
+    budget: Mapping[str, float] | None = None,
     **options: Any,
 ) -> Plan[Logs]:
     """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth C / N.
@@ -133,12 +133,15 @@ def plan_grid(
         calls: C, calls of children of each run; best a power of 2.
         seeds: Seeds of the runs, all different.
         log_dir: Folder of the logs; None: logs/local/grid-TASK.
-        budget: Limits by unit of all runs together, as for `run_many`; a number is taken for C.
+        budget: Limits by unit of all runs together, as for `run_many`.
         **options: See `make_header` and `Settings`.
     """
     settings, configuration = split_settings(options)
     if isinstance(budget, int):
-        calls, budget = budget, None
+        raise BudgetError(
+            f"budget: expected limits by unit of all runs together, such as {{'calls': 20_000}}, "
+            f"got {budget!r}; the size of each run is calls={budget!r}"
+        )
     calls = at_least("calls (C)", calls, 1)
     loaded, seeds = load_task(task), seeds_of(seeds)
     folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
@@ -248,7 +251,10 @@ def plan_jobs(
                 done = bring(jobs, resources, ledger=Ledger(limits), label=label)
         finally:
             keep_promises(job.path for job in jobs)
-        return Logs(each.log for each in done if each.log is not None)
+        return Logs(
+            (each.log for each in done if each.log is not None),
+            [each.job.path for each in done if each.log is None],
+        )
 
     runs = [(job.header, job.goal.generations) for job in jobs]
     return Plan([job.path for job in jobs], work, many=True, runs=runs)

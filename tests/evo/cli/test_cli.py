@@ -118,7 +118,7 @@ def test_what_it_may_cost_is_said_before_the_first_call(
     )
     first = capsys.readouterr().out.splitlines()[0]
     assert "2 runs, at most 12 calls, 10,800 completion tokens" in first
-    assert call("grid", "mmd", "--budget", "2", "--seeds", "1:3", *place) == 0
+    assert call("grid", "mmd", "--calls", "2", "--seeds", "1:3", *place) == 0
     said = capsys.readouterr().out.splitlines()
     assert "4 runs, at most 8 calls" in said[0]
     assert "note: 2 whole runs of each split fit in: too few to tell splits apart" in said[1]
@@ -131,6 +131,44 @@ def test_what_it_may_cost_is_said_before_the_first_call(
     first = capsys.readouterr().out.splitlines()[0]
     assert "1 run, at most 7 calls" in first
     assert first.endswith("the budget ends it at 3 calls")
+
+
+def test_a_budget_of_several_runs_says_first_what_it_buys_and_last_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["-T", "2", "-N", "4", "-q", "--log-dir", str(tmp_path)]
+    assert call("run", "mmd", "--seeds", "40:44", "--budget", "calls=6", *place) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("which is enough for 1 of 4 runs")
+    assert "3 of 4 runs were not begun: " in said[-1]
+    assert [f"s{seed}.jsonl" in said[-1] for seed in range(40, 44)] == [False, True, True, True]
+    assert len(list(tmp_path.iterdir())) == 1
+    assert call("run", "mmd", "--seeds", "50:53", "--budget", "calls=12", *place) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "2 of 3 runs, the last of them not to its end" in said[0]
+    assert "1 of 3 runs was not begun: " in said[-1]
+    assert call("run", "mmd", "--seeds", "60:62", "--budget", "calls=16", *place) == 0
+    said = capsys.readouterr().out
+    assert "enough for" not in said
+    assert "not begun" not in said
+
+
+def test_a_budget_means_all_runs_together_in_every_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["run", "mmd"], ["grid", "mmd"], ["serve"], ["sweep", "x.toml"]):
+        assert call(*command, "--budget", "512") == 2
+        line = one_line(capsys)
+        assert "calls=512" in line
+        assert "--calls 512" in line
+    with pytest.raises(ValueError, match=r"the size of each run is calls=512"):
+        evo.run_grid("mmd", budget=512, log_dir=tmp_path)  # type: ignore[arg-type]
+    place = ["-q", "--log-dir", str(tmp_path)]
+    assert call("grid", "mmd", "--calls", "2", "--seeds", "1:3", "--budget", "calls=4", *place) == 0
+    said = capsys.readouterr().out
+    assert "enough for 2 of 4 runs" in said
+    assert "2 of 4 runs were not begun" in said
+    assert sum(len(evo.read_log(path).calls) for path in tmp_path.glob("*.jsonl")) == 4
 
 
 def test_ctrl_c_while_a_command_is_loaded_is_one_line(

@@ -1,6 +1,7 @@
 """Budgets: generation 0 counts, one generation overshoots, and timing changes nothing."""
 
 import functools
+import math
 import random
 import socket
 import threading
@@ -20,7 +21,7 @@ from evo.logs.journal import encode_line
 from evo.policies import POLICIES
 from evo.rewards import default_reward
 from evo.runs.arm import costs_of_log
-from evo.runs.budget import UNITS, BudgetError, Ledger, Turns, Worst, check_budget
+from evo.runs.budget import UNITS, BudgetError, Ledger, Turns, Worst, affordable, check_budget
 from evo.studies.allocation.journal import ALLOCATION, read_journal
 from evo.tasks.task import load_task
 
@@ -122,7 +123,8 @@ def test_what_cannot_be_counted_is_refused_before_anything_is_made(tmp_path: Pat
                 "mmd", "ucb1", arms=[{"model": bare}], budget={unit: 1}, log_dir=tmp_path, **QUIET
             )
     assert not list(tmp_path.iterdir())
-    for budget in ({"euros": 1}, {"calls": 0}, {"calls": float("nan")}, {"calls": "9"}, 512):
+    limitless = ({"calls": float("nan")}, {"calls": float("inf")}, {"calls": float("-inf")})
+    for budget in ({"euros": 1}, {"calls": 0}, *limitless, {"calls": "9"}, 512):
         with pytest.raises(BudgetError, match="budget: expected"):
             check_budget(budget)  # type: ignore[arg-type]
     ledger = Ledger({"tokens": 9})
@@ -131,6 +133,23 @@ def test_what_cannot_be_counted_is_refused_before_anything_is_made(tmp_path: Pat
     with pytest.raises(BudgetError, match="nothing is counted in 'tokens'"):
         ledger.settle({"calls": 1.0})
     assert ledger.total == {}
+
+
+def test_a_budget_buys_what_its_ledger_lets_begin() -> None:
+    run = Worst({"calls": 2.0, "seconds": 0.0}, {"calls": 4.0, "seconds": 0.0}, generations=2)
+    for limit in range(1, 45):
+        ledger, completed, begun = Ledger({"calls": limit}), 0, 0
+        for _ in range(4):
+            costs = [run.initial, *[run.generation] * 2]
+            made = 0
+            while made < 3 and ledger.open().all():
+                ledger.settle(costs[made])
+                made += 1
+            completed, begun = completed + (made == 3), begun + (made > 0)
+        assert affordable([run] * 4, {"calls": limit}) == (completed, begun)
+    endless = Worst({"calls": 0.0}, {"calls": math.inf}, generations=1)
+    assert affordable([endless], {"calls": 9.0}) is None
+    assert affordable([run], {"seconds": 9.0}) is None
 
 
 @pytest.mark.parametrize("seed", range(6))

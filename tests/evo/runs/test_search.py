@@ -200,11 +200,11 @@ def test_choice_needs_a_strict_improvement_and_ignores_last_bits() -> None:
 
 
 def test_grid_goes_on_where_it_was(tmp_path: Path) -> None:
-    logs = evo.run_grid("mmd", budget=4, seeds=[1], log_dir=tmp_path, **QUIET)
+    logs = evo.run_grid("mmd", calls=4, seeds=[1], log_dir=tmp_path, **QUIET)
     shapes = [(len(log.generations), log.header.children) for log in logs]
     assert shapes == [(4, 1), (2, 2), (1, 4)]
     stamps = {path: path.stat().st_size for path in tmp_path.iterdir()}
-    again = evo.run_grid("mmd", budget=8, seeds=[1], log_dir=tmp_path, **QUIET)
+    again = evo.run_grid("mmd", calls=8, seeds=[1], log_dir=tmp_path, **QUIET)
     shapes = [(len(log.generations), log.header.children) for log in again]
     assert shapes == [(8, 1), (4, 2), (2, 4), (1, 8)]
     assert all(path.stat().st_size > size for path, size in stamps.items())
