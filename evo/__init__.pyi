@@ -8,11 +8,10 @@ from .logs.journal import LogError as LogError
 from .logs.log import Log as Log
 from .logs.log import read_log as read_log
 from .logs.maintenance import compact as compact
-from .logs.maintenance import stop as stop
-from .logs.maintenance import verify as verify
 from .logs.records import Evaluation as Evaluation
 from .logs.records import Limits as Limits
 from .logs.records import Model as Model
+from .logs.stopping import stop as stop
 from .models.critics import Critic as Critic
 from .runs.agreement import Agreement as Agreement
 from .runs.agreement import check_critic as check_critic
@@ -45,6 +44,7 @@ from .runs.verbs import (
 from .runs.verbs import (
     start as start,
 )
+from .runs.verification import verify as verify
 from .searches import SEARCHES as SEARCHES
 from .studies.allocation.driver import (
     Allocation as Allocation,

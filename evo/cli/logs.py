@@ -170,7 +170,7 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
     """
     from evo.logs.journal import LogError
     from evo.logs.maintenance import salvage_log
-    from evo.logs.maintenance import verify as check
+    from evo.runs.verification import verify as check
     from evo.studies.allocation.journal import ALLOCATION, read_journal
 
     if salvage or output:

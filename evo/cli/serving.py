@@ -120,7 +120,7 @@ def bench(
         max_tokens: Of a reply.
         timeout: Of a call, seconds.
     """
-    from evo.models.benchmarking import knee, named_model, probe
+    from evo.gate.benchmarking import knee, named_model, probe
 
     tried, steps = named_model(model, endpoint), [1 << k for k in range(calls.bit_length())]
     print(

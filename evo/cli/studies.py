@@ -20,7 +20,7 @@ from evo.studies.sweep.design import read_design
 from evo.studies.sweep.driver import plan_sweep
 
 if TYPE_CHECKING:
-    from evo.runs.handle import Wish
+    from evo.logs.stopping import Wish
     from evo.studies.sweep.summary import Sweep
 
 
@@ -190,7 +190,7 @@ def stop(paths: Annotated[list[Path], Parameter(name="PATH", negative=())]) -> i
 
 
 def _ask(paths: Sequence[Path], wish: Wish) -> int:
-    from evo.logs.maintenance import stop as stop_log
+    from evo.logs.stopping import stop as stop_log
     from evo.studies.allocation.journal import ALLOCATION
     from evo.studies.sweep.design import is_sweep
     from evo.studies.sweep.events import request

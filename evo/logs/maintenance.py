@@ -1,21 +1,18 @@
-"""Look after logs: check, mend or copy one, and ask for the end of its session."""
+"""Looks after logs: checks that one is whole, mends it, or copies it without its texts."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import statistics
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evo.logs.caps import above, cap
+from evo.logs.hashes import hash_of_lines, hash_of_task
 from evo.logs.journal import (
     PREFIX,
     LogError,
@@ -27,33 +24,6 @@ from evo.logs.journal import (
 )
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
 from evo.logs.records import Child, Confirmation, Header, Initial, Made, Outcome, Record
-from evo.runs.handle import Wish
-from evo.tasks.folder import TaskError
-from evo.tasks.task import SHIPPED, hash_of, load_task
-
-POLL = 0.2  # seconds between looks for a wish to stop
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What `verify` found, in words: `faults`, and whether its task is the installed one."""
-
-    log: Log
-    faults: tuple[str, ...]
-    task: str
-
-
-def verify(path: str | os.PathLike[str]) -> Verification:
-    """Checks a log's checksums, that its lines agree with each other, and its task's hash.
-
-    Raises:
-        LogError: A line is damaged; names file and line.
-    """
-    log = read_log(path)
-    named = [f"{log.path}: {fault}" for fault in _faults(log)]
-    if log.reader.torn:
-        named.append(str(log.reader.fault("the last line is torn; `evo resume` mends that")))
-    return Verification(log, tuple(named), _installed(log.header))
 
 
 def require_whole(log: Log) -> None:
@@ -61,23 +31,11 @@ def require_whole(log: Log) -> None:
 
     Every verb that runs what a log embeds asks this first.
     """
-    for fault in _faults(log):
+    for fault in faults_of(log):
         raise LogError(f"{log.path}: {fault}")
 
 
-def _installed(header: Header) -> str:
-    name = header.task.name
-    try:
-        installed = load_task(name).record if (SHIPPED / name / "task.toml").is_file() else None
-    except (TaskError, OSError, ValueError):
-        installed = None
-    if installed is None:
-        return f"its task {name!r} is none of the installed ones"
-    same = "equals" if installed.hash == header.task.hash else "differs from"
-    return f"its task {same} the installed {name}"
-
-
-def _faults(log: Log) -> Iterator[str]:
+def faults_of(log: Log) -> Iterator[str]:
     """Yields how the lines of a log disagree, in words."""
     header = log.header
     for each in (header, *(segment.header for segment in header.segments)):
@@ -89,7 +47,7 @@ def _faults(log: Log) -> Iterator[str]:
             yield above("EVO_MAX_DRAWS")
     if header.source.startswith("evo"):
         task = header.task
-        if hash_of(task) != task.hash:
+        if hash_of_task(task) != task.hash:
             yield (
                 "its task's files were changed after it was written: they do not have the stated "
                 f"hash {task.hash[:12]!r}"
@@ -192,7 +150,7 @@ def _wrong_inheritance(log: Log) -> Iterator[str]:
             yield "its segments are forks themselves"
         if (
             not log.header.compact
-            and digest_of(lines_through(log, fork.at, log.children)) != fork.through
+            and hash_of_lines(lines_through(log, fork.at, log.children)) != fork.through
         ):
             yield f"what it inherits through generation {fork.at} is not what it left"
 
@@ -217,7 +175,7 @@ def salvage_log(path: str | os.PathLike[str], target: str | os.PathLike[str]) ->
         else:
             sound[name] = line
     write_new(Path(target), b"".join(sound.values()))
-    return (*lost, *_faults(read_log(target)))
+    return (*lost, *faults_of(read_log(target)))
 
 
 def _salvage(path: Path) -> tuple[list[bytes], list[str]]:
@@ -293,69 +251,3 @@ def lines_through(log: Log, at: int, children: Sequence[Child]) -> list[Made]:
         if generation <= at:
             lines[generation].append(record)
     return [line for group in lines.values() for line in group]
-
-
-def digest_of(lines: Iterable[Made]) -> str:
-    """Returns SHA-256 (hex) of lines, whether or not they are inherited."""
-    own = (msgspec.structs.replace(line, inherited=False) for line in lines)
-    return hashlib.sha256(b"".join(map(encode_line, own))).hexdigest()
-
-
-def stop_file(path: Path, wish: Wish = "stop") -> Path:
-    """The file whose presence asks the session that writes a log to stop, or to pause."""
-    return path.with_name(f"{path.name}.{wish}")
-
-
-def stop(path: str | os.PathLike[str], wish: Wish = "stop") -> None:
-    """Asks the process that writes a log to stop, resumably, within a second.
-
-    It does so by a file beside the log, `NAME.stop`, which the session removes when it ends. All
-    runs of that session, or arms of that allocation, stop; without a session the request lapses
-    when the next one begins.
-
-    Args:
-        path: Log of a run or of an arm, an allocation.jsonl, or the events.jsonl of a sweep.
-        wish: `pause`: calls under way may finish, however long they take; sweeps heed it.
-
-    Raises:
-        LogError: There is no such log.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise LogError(f"{path}: no such log")
-    with path.open("rb") as file:
-        if file.read(len(PREFIX)) != PREFIX:
-            raise LogError(f"{path}: not a log that anything is writing; nothing was asked to stop")
-    stop_file(path, wish).touch()
-
-
-@contextmanager
-def heed_stop(
-    paths: Iterable[Path], act: Callable[[], object], wish: Wish = "stop"
-) -> Iterator[None]:
-    """Calls `act`, in another thread, once `stop` asks for the wish at one of the logs.
-
-    While the `with` block lasts, and at most once; wishes of before are forgotten.
-    """
-    files = [stop_file(path, wish) for path in paths]
-
-    def forget() -> None:
-        for file in files:
-            file.unlink(missing_ok=True)
-
-    def watch() -> None:
-        while not over.wait(POLL):
-            if any(file.exists() for file in files):
-                act()
-                return
-
-    forget()
-    over = threading.Event()
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-        forget()

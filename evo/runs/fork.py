@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from evo.logs.hashes import hash_of_lines
 from evo.logs.journal import LogError, read_bytes
 from evo.logs.log import Log, Logs, read_log
-from evo.logs.maintenance import digest_of, lines_through, require_whole
+from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Fork, Header, Made, Segment
 from evo.models.registry import own_models
 from evo.runs.configuration import (
@@ -137,7 +138,7 @@ def copies_of(
         at=at,
         copy=0,
         parent=digest,
-        through=digest_of(inherited),
+        through=hash_of_lines(inherited),
         root=left.fork.root if left.fork else digest,
         segments=tuple(segments),
     )

@@ -9,14 +9,14 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
+from evo.logs.stopping import Wish
 
 GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked for
 
-Wish = Literal["pause", "stop"]
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")

@@ -17,8 +17,8 @@ from evo import parallel
 from evo.logs.cost import flops_of_tokens, price_of_tokens
 from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, read_log
-from evo.logs.maintenance import heed_stop
 from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
+from evo.logs.stopping import heed_stop
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm, Stopped, costs_of_log
 from evo.runs.budget import Ledger, Turns, Worst

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from evo.logs.caps import held
+from evo.logs.hashes import hash_of_task
 from evo.logs.records import Isolation, Limits, TaskRecord
 from evo.plugins import meant, plugged_in
 from evo.tasks.folder import (
@@ -142,7 +142,7 @@ def load_task(
     )
     _check_entry_and_instances(folder, record)
     try:
-        record = msgspec.structs.replace(record, hash=hash_of(record))
+        record = msgspec.structs.replace(record, hash=hash_of_task(record))
     except UnicodeEncodeError as error:
         raise TaskError(f"{folder}: expected valid Unicode in every text: {error}") from None
     loaded = Task(record, held(config.limits, str(folder)), config.references)
@@ -265,7 +265,7 @@ def _with_instances(task: Task, wanted: int | slice | None) -> Task:
     kept = "".join(f"{line}\n" for line in lines)
     files = {**record.files, record.instances_file: kept}
     record = msgspec.structs.replace(record, files=files)
-    return replace(task, record=msgspec.structs.replace(record, hash=hash_of(record)))
+    return replace(task, record=msgspec.structs.replace(record, hash=hash_of_task(record)))
 
 
 def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
@@ -310,12 +310,6 @@ def calls_of_evaluation(task: TaskRecord) -> int:
 def checks_of(task: TaskRecord) -> int:
     """How many instances a text is checked on at the end."""
     return len(read_instances(task)) - calls_of_evaluation(task) if task.asks_model else 0
-
-
-def hash_of(record: TaskRecord) -> str:
-    """SHA-256 (hex) over everything in the record but its hash."""
-    content = msgspec.json.encode(msgspec.structs.replace(record, hash=""), order="sorted")
-    return hashlib.sha256(content).hexdigest()
 
 
 def _find_folder(task: str | os.PathLike[str]) -> Path:

@@ -211,7 +211,7 @@ def follow(
         every: Seconds between looks at the log, at least.
         theme: Inks; `neutral` suits light and dark pages alike.
     """
-    from evo.logs.maintenance import stop
+    from evo.logs.stopping import stop
     from evo.runs.handle import Handle
 
     if isinstance(run, Handle):

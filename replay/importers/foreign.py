@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from evo.logs.hashes import hash_of_task
 from evo.logs.journal import LogError, encode_line, read_bytes, write_new
 from evo.logs.records import (
     Attempt,
@@ -30,7 +31,6 @@ from evo.logs.records import (
     Status,
     TaskRecord,
 )
-from evo.tasks.task import hash_of
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class Imported:
             name = record.program_file or "initial_program.py"
             files = {**record.files, name: self.program}
             record = msgspec.structs.replace(record, program_file=name, files=files)
-            record = msgspec.structs.replace(record, hash=hash_of(record))
+            record = msgspec.structs.replace(record, hash=hash_of_task(record))
         lost = self.lost if task is not None else f"files of the task; {self.lost}"
         yield msgspec.structs.replace(self.header, compact=compact, task=record, lost=lost)
         if self.initial is not None:

@@ -22,12 +22,13 @@ from samples import make_log_bytes, sample_header, write_sample
 
 import evo
 from evo.cli.entry import main
+from evo.logs.hashes import hash_of_task
 from evo.logs.journal import LogError, Writer, encode_line, file_name, write_new
 from evo.logs.log import read_log
-from evo.logs.maintenance import require_whole, salvage_log, verify
+from evo.logs.maintenance import require_whole, salvage_log
 from evo.logs.records import Child, End, Line, Model, SearchRecord
 from evo.runs.configuration import make_header
-from evo.tasks.task import hash_of
+from evo.runs.verification import verify
 
 pytestmark = pytest.mark.slow
 
@@ -143,7 +144,7 @@ def test_an_exchanged_evaluator_is_found_before_anything_runs(tmp_path: Path) ->
     assert "none of the installed" in verify(forged(tmp_path / "b.jsonl", task=other)).task
     assert "equals the installed" in verify(write_sample(tmp_path / "c.jsonl")).task
     absent = msgspec.structs.replace(record, program_file="gone.py")
-    absent = msgspec.structs.replace(absent, hash=hash_of(absent))
+    absent = msgspec.structs.replace(absent, hash=hash_of_task(absent))
     with pytest.raises(LogError, match=r"no file 'gone\.py'"):
         require_whole(read_log(forged(tmp_path / "d.jsonl", task=absent)))
 

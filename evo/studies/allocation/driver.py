@@ -18,8 +18,9 @@ import msgspec
 
 from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
-from evo.logs.maintenance import heed_stop, require_whole
+from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, TaskRecord
+from evo.logs.stopping import heed_stop
 from evo.models.registry import own_models
 from evo.plugins import name_in
 from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of

@@ -16,6 +16,7 @@ import msgspec
 
 from evo import parallel
 from evo.logs.cost import cost_of_calls
+from evo.logs.hashes import hash_of_task
 from evo.logs.journal import Writer, go_on
 from evo.logs.log import Log, read_log
 from evo.logs.records import End, Header, Initial, Record
@@ -39,7 +40,7 @@ from evo.studies.selection.choices import (
 )
 from evo.studies.sweep.fields import Configuration, Values, configuration_of
 from evo.studies.sweep.space import parse_space
-from evo.tasks.task import Task, hash_of, read_instances
+from evo.tasks.task import Task, read_instances
 
 if TYPE_CHECKING:
     import os
@@ -365,7 +366,7 @@ def _with_text(header: Header, text: str | None) -> Configuration:
         raise ValueError(f"text: expected what the model shall be told, got {text!r}")
     if text is not None and text.strip() != task.files[task.program_file].strip():
         task = msgspec.structs.replace(task, files={**task.files, task.program_file: text})
-        task = msgspec.structs.replace(task, hash=hash_of(task))
+        task = msgspec.structs.replace(task, hash=hash_of_task(task))
     return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
 
 

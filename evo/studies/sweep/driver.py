@@ -12,7 +12,7 @@ import msgspec
 
 from evo.logs.journal import LogError, unused
 from evo.logs.log import Log, read_log
-from evo.logs.maintenance import heed_stop
+from evo.logs.stopping import heed_stop
 from evo.models.client import EndpointRefused
 from evo.models.registry import own_models
 from evo.runs.arm import Arm

@@ -19,9 +19,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from evo.logs.journal import LogError, Reader, Writer
-from evo.logs.maintenance import stop
 from evo.logs.records import Record
-from evo.runs.handle import Wish
+from evo.logs.stopping import Wish, stop
 from evo.studies.sweep.design import DESIGN, is_sweep
 from evo.studies.sweep.strategies import Trial
 

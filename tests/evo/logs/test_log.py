@@ -11,8 +11,9 @@ from samples import make_log_bytes, sample_child, sample_header, sample_lines, w
 
 from evo.logs.journal import BODY, LogBusyError, LogError, Writer, encode_line
 from evo.logs.log import Log, read_log
-from evo.logs.maintenance import compact, salvage_log, verify
+from evo.logs.maintenance import compact, salvage_log
 from evo.logs.records import Generation, Line
+from evo.runs.verification import verify
 
 
 def how_far(log: Log) -> tuple[int, int, bool]:

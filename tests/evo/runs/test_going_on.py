@@ -13,8 +13,8 @@ import pytest
 import evo
 from evo.logs.journal import encode_line, write_new
 from evo.logs.log import kept_value, read_log
-from evo.logs.maintenance import heed_stop, stop_file
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
+from evo.logs.stopping import heed_stop, stop_file
 from evo.models.client import EndpointMissing
 from evo.runs.configuration import default_path, differences, find_run, make_header
 from evo.runs.evaluations import Evaluations

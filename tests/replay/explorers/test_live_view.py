@@ -10,7 +10,7 @@ import evo
 import replay
 from evo.logs.cost import cost_of_calls
 from evo.logs.journal import encode_line
-from evo.logs.maintenance import stop_file
+from evo.logs.stopping import stop_file
 
 
 def wait_until(condition, seconds=60):

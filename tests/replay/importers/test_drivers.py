@@ -22,7 +22,7 @@ import replay
 import replay.importers.drivers
 from evo.cli.entry import main
 from evo.gate.engines.job import Judge, in_block
-from evo.logs.maintenance import verify
+from evo.runs.verification import verify
 from replay.importers import read
 from replay.importers.drivers import TOOLS, DriverError, drive
 

@@ -8,7 +8,7 @@ from foreign_samples import write_openevolve
 import evo
 import replay
 from evo.logs.journal import LogError
-from evo.logs.maintenance import verify
+from evo.runs.verification import verify
 from replay.cli.entry import main
 from replay.importers import IMPORTERS, keep, read
 

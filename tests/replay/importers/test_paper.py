@@ -8,7 +8,7 @@ import replay
 from evo.logs.cost import lacks_usage
 from evo.logs.journal import LogError
 from evo.logs.log import read_log
-from evo.logs.maintenance import verify
+from evo.runs.verification import verify
 from evo.studies.allocation.journal import read_journal
 from replay.cli.entry import main
 from replay.importers import LogFormatError, detect, keep, read, write

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evo.cli.entry import main
+from evo.gate.benchmarking import Level, knee, probe
 from evo.gate.server import Latency, OfflineServer
 from evo.logs.records import Model
-from evo.models.benchmarking import Level, knee, probe
 from evo.models.client import EndpointDown
 from evo.models.listening import Request, Response, error_response
 
