@@ -101,9 +101,9 @@ def test_commands_and_options_in_the_table_exist(capsys: pytest.CaptureFixture[s
 @pytest.mark.slow
 def test_the_five_lines_run(tmp_path: Path) -> None:
     code = block("## Five lines", "python").replace("range(40, 50)", "range(40, 46)")
-    code = code.replace("arms=5", "arms=3")
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "thompson" in done.stdout
+    assert "Warning" not in done.stderr  # the rounds end before the logs do

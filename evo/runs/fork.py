@@ -68,7 +68,8 @@ def plan_fork(
         copies: Of the state, at least 1.
         generations: T in all, the shared generations included; None: the goal of the log.
         task: Of a log that was imported: its programs are evaluated on it.
-        log_dir: Folder of the forks' logs; None: that of the log.
+        log_dir: Folder for the forks' logs (default: a folder of their own beside the log, named
+            after it: run-40-forks for run-40.jsonl).
         resume: Go on with equal forks in the folder, make only what is missing.
         budget: Limits by unit of all copies together, as for `run_many`.
         **options: See `Goal`, `make_header` and `Settings`.
@@ -110,7 +111,9 @@ def plan_fork(
         raise ValueError(
             f"generations (T): expected more than the {at} that are shared, got {goal.generations}"
         )
-    folder = parent.path.parent if log_dir is None else Path(log_dir)
+    stem = parent.path.name.removesuffix(".gz").removesuffix(".jsonl")
+    own_folder = parent.path.with_name(f"{stem}-forks")
+    folder = own_folder if log_dir is None else Path(log_dir)
     jobs = []
     headers, inherited = copies_of(parent, header, lines, at, copies)
     for own in headers:

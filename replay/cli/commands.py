@@ -92,7 +92,7 @@ def report(
         markdown: Write the tables as Markdown.
         policies: Replay these over the runs: ucb1,thompson,... or all.
         rounds: Pulls; by default the generations of the shortest run.
-        arms: K, drawn per replicate; by default a fifth of the runs, from 2 to 10.
+        arms: K, drawn per replicate; by default a fifth of the runs, at least 2.
         reward: best_fitness by default, improvement, improved, rank, ...
         replicates: 1000 by default.
         seed: Of all draws; 0 by default.
@@ -317,11 +317,15 @@ def export_runs(
     from replay.logs.decode import find_logs
 
     paths = find_logs(*logs)
+    journals = [path.parent / ALLOCATION for path in paths]
+    journals = [each for each in dict.fromkeys(journals) if each.is_file()]
+    # The file of an allocation holds its arms; files of their own would be read as further runs.
+    arms = {arm.resolve() for journal in journals for arm in find_logs(journal)}
     for path in paths:
-        print(export_paper(read_log(path), output))
-    for folder in dict.fromkeys(path.parent for path in paths):
-        if (folder / ALLOCATION).is_file():
-            print(export_bandit(folder / ALLOCATION, output))
+        if path.resolve() not in arms:
+            print(export_paper(read_log(path), output))
+    for journal in journals:
+        print(export_bandit(journal, output))
     return 0
 
 

@@ -23,6 +23,7 @@ from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import DEFAULT, Settings, Subject, call
 from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.plots.style import Theme
+from replay.simulation.arms import default_arms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ class Allocations:
     def defaults(self, now: Settings) -> Settings:
         """Settings that suit these runs."""
         pools = self.pools(now)
-        arms = max(2, min(10, pools.runs // 2))
+        arms = default_arms(pools.runs)
         rounds = int(min(pools.lengths.min(), 128))
         return {"arms": arms, "rounds": rounds, "tau": pools.usual_tau(arms, rounds)}
 

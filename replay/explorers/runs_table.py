@@ -186,8 +186,10 @@ def _rows_widget(table: pd.DataFrame, chosen: Any) -> Any:
 def _programs(one: Path, other: Path) -> str:
     """What tells the best programs of two logs apart, as HTML."""
     try:
-        texts = [read_log(path).best.program or "" for path in (one, other)]
-        shown, added, removed = markup.difference(*texts)
+        texts = {path: read_log(path).best.program for path in (one, other)}
+        if without := [path.name for path, text in texts.items() if text is None]:
+            return spoken(f"No program to compare: {' and '.join(without)} holds none of its best.")
+        shown, added, removed = markup.difference(*(text or "" for text in texts.values()))
     except ValueError as error:
         return spoken(str(error))
     said = f"From the best program of {one.name} to that of {other.name}: "

@@ -16,6 +16,7 @@ from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, counter, entry, name_of
 from replay.planning.sweeps import select
+from replay.plots.policies import ENDS
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
@@ -94,15 +95,12 @@ def _outcome(found: Selection) -> str:
     k, delta = found.winner, found.terms.delta
     if k is None:
         return "No configuration is left."
-    why = {
-        "certain": f"certain at delta {delta:g}",
-        "exhausted": "but that is not certain: there are no further samples",
-        "budget": "but that is not certain: the budget is spent",
-    }[found.end]
-    return (
-        f"Winner: {found.labels[k]}, mean {found.mean[k]:.4f} [{found.lower[k]:.4f}, "
-        f"{found.upper[k]:.4f}], {why}."
+    mean = (
+        f"{found.labels[k]}, mean {found.mean[k]:.4f} [{found.lower[k]:.4f}, {found.upper[k]:.4f}]"
     )
+    if found.end == "certain":
+        return f"Winner: {mean}, certain at delta {delta:g}."
+    return f"Not certain, as {ENDS[found.end]}. Ahead: {mean}."
 
 
 class Race:

@@ -38,11 +38,16 @@ def floats(values: Iterable[float | None]) -> Floats:
 class Calls:
     """The calls of a run, those of its children first, with all their attempts."""
 
-    def __init__(self, run: LeanRun) -> None:
-        self.run = run
+    def __init__(self, run: LeanRun, *, of: str | None = None) -> None:
+        """Takes a run; `of` is the key of the one whose programs it evaluates again, if any.
+
+        The calls of such a run were paid for by the other one.
+        """
+        self.run, self.rescores = run, of
         self.made = [*run.children, *run.calls]
         self.generation = np.array([call.generation for call in self.made], dtype=np.int64)
-        self.inherited = np.array([call.inherited for call in self.made], dtype=np.bool_)
+        paid_before = [call.inherited or of is not None for call in self.made]
+        self.inherited = np.array(paid_before, dtype=np.bool_)
         self.per_call = np.array([len(call.attempts) for call in self.made], dtype=np.int64)
         self.attempts = [attempt for call in self.made for attempt in call.attempts]
         usages = [attempt.usage or {} for attempt in self.attempts]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,10 @@ FAILURES = (
 """The rule for failures, as tables state it."""
 
 GREEDY = "greedy"
+
+
+class ReplayWarning(UserWarning):
+    """An analysis left out runs, or a replay reached the end of the logs: read its numbers so."""
 
 
 class Brief:
@@ -49,6 +55,8 @@ def distinct_runs(frame: pd.DataFrame) -> pd.DataFrame:
     keys = [name for name in ("source", "header") if name in frame]
     if "header" not in keys or frame["run"].isna().any():
         return frame
+    if "source" in keys:
+        frame = _one_path_each(frame)
     logged = frame["header"].notna()
     known = frame.loc[logged, ["run", *keys]].drop_duplicates()
     twice = known["run"].duplicated(keep=False)
@@ -58,6 +66,65 @@ def distinct_runs(frame: pd.DataFrame) -> pd.DataFrame:
     new = frame[["run", *keys]].merge(known.assign(named=named), how="left", on=["run", *keys])
     run = new["named"].where(new["named"].notna(), new["run"])
     return frame.assign(run=run.to_numpy())
+
+
+def _one_path_each(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in which each log has one path and one name, however it was named when it was read.
+
+    Of rows that stand there twice, since a log was loaded twice, the later ones stay.
+    """
+    paths = {path: os.path.realpath(path) for path in frame["source"].unique() if path}
+    if len(set(paths.values())) == len(paths):
+        return frame
+    first: dict[str, str] = {}
+    for path, real in paths.items():
+        first.setdefault(real, path)
+    source = frame["source"].map(lambda path: first[paths[path]] if path else path)
+    frame = frame.assign(source=source)
+    logged = frame["header"].notna() & (source != "")
+    name = frame[logged].groupby(["source", "header"], sort=False)["run"].transform("first")
+    frame = frame.assign(run=name.reindex(frame.index).fillna(frame["run"]))
+    places = [each for each in ("source", "header", "run", "generation", "index") if each in frame]
+    return frame[~(frame.duplicated(places, keep="last") & logged)]
+
+
+def independent_runs(frame: pd.DataFrame, *, stacklevel: int) -> pd.DataFrame:
+    """A frame of runs that are independent of each other, for intervals over whole runs.
+
+    A fork shares generations with the run that it left, and a rescored log is the same run as its
+    original: beside others they would count a run twice, so they are left out with a warning. A
+    frame of forks alone was selected as such and is returned whole, with a warning that intervals
+    hold given the states that were forked.
+
+    Args:
+        frame: As from `load`.
+        stacklevel: Frames between this function and the code that the warning is shown for.
+
+    Warns:
+        ReplayWarning: The frame holds forks, or logs that were rescored beside their originals.
+    """
+
+    def warn(message: str) -> None:
+        warnings.warn(message, ReplayWarning, stacklevel=stacklevel + 1)
+
+    for column, what, select in (
+        ("rescored", "are rescored logs of other runs that are here too", "rescored"),
+        ("forked_from", "are forks, which repeat a part of another run", "forked_from != ''"),
+    ):
+        if column not in frame:
+            continue
+        left = frame[column].fillna("").astype(bool)
+        if column == "forked_from" and left.all() and len(frame):
+            states = frame["forked_from"].nunique()
+            warn(
+                f"all {frame['run'].nunique()} runs are forks of {states} "
+                f"{'state' if states == 1 else 'states'}: intervals hold given what was forked"
+            )
+        elif left.any() and not left.all():
+            many = f"{frame.loc[left, 'run'].nunique()} of {frame['run'].nunique()} runs"
+            warn(f"{many} {what}, and are left out; frame[frame.{select}] analyses them alone")
+            frame = frame[~left]
+    return frame
 
 
 def one_family(frame: pd.DataFrame, what: str) -> None:

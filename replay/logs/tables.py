@@ -54,13 +54,14 @@ def load(
         Columns run, task, model, seed, children (N), search, header (hash; with `source` what a
         run is known by), forked_from (hash of what a fork shares with the run that it left; empty
         for others), copy (its number, else -1), root (hash of the header of the run that it began
-        with, its own for others), mixed (first generation that may hold programs of other runs;
-        NaN: none), protocol and condition, generation, best_fitness (so far), and of that alone
-        generation_best, n_calls (those of evaluations, critics and other drafts too, as below;
-        generation 0 has no others, and what a fork inherited cost nothing), n_ok, n_attempts,
-        n_without_usage, prompt_tokens, cached_tokens, completion_tokens (as far as reported),
-        tokens (prompt and completion under the rule), flops, dollars, call_seconds,
-        evaluation_seconds, seconds (wall); source. NaN where unknown.
+        with, its own for others), rescored (whether it evaluates the programs of another log again
+        that is read here too: it is the same run and cost nothing), mixed (first generation that
+        may hold programs of other runs; NaN: none), protocol and condition, generation,
+        best_fitness (so far), and of that alone generation_best, n_calls (those of evaluations,
+        critics and other drafts too, as below; generation 0 has no others, and what a fork
+        inherited cost nothing), n_ok, n_attempts, n_without_usage, prompt_tokens, cached_tokens,
+        completion_tokens (as far as reported), tokens (prompt and completion under the rule),
+        flops, dollars, call_seconds, evaluation_seconds, seconds (wall); source. NaN where unknown.
 
     Raises:
         LogError: A log cannot be read; names file and line.
@@ -83,8 +84,8 @@ def children(
 
     Returns:
         Columns run, task, model, seed, children (N), search, header, forked_from, copy, root,
-        mixed, generation, index, status (None where another tool does not say), fitness (NaN
-        unless ok; a child that was tried on some instances only is `partial` and has none),
+        rescored, mixed, generation, index, status (None where another tool does not say), fitness
+        (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
         (generation and index of each), operator, draws, fitness_sd, prompt_tokens, cached_tokens,
@@ -121,7 +122,7 @@ def instances(*sources: Logs, strict: bool = True, progress: bool | None = None)
         Columns as `children` up to mixed; generation, index, instance (its id), status, score (in
         [0, 1], NaN unless ok); source. Generation 0 is the initial program, index 0.
     """
-    [frame] = _collect(sources, lambda calls: [_instance_rows(calls.run)], strict, progress)
+    [frame] = _collect(sources, lambda calls: [_instance_rows(calls)], strict, progress)
     return frame
 
 
@@ -185,14 +186,26 @@ def _collect(
 
         shown = tqdm(paths, desc="reading logs", unit="log", leave=False)
     prepare_pictures()
+    rescored: list[tuple[int, LeanRun]] = []
+    originals: dict[str, LeanRun] = {}
     with uncollected():
         for path in shown:
             try:
-                parts.append(make(Calls(read_run(path, names[path]))))
+                run = read_run(path, names[path])
             except LogError as error:
                 if strict:
                     raise
                 skipped.append((str(path), str(error)))
+                continue
+            if run.header.source.startswith(RESCORED):
+                rescored.append((len(parts), run))
+                parts.append(())
+            else:
+                originals.setdefault(_programs_of(run.header), run)
+                parts.append(make(Calls(run)))
+        for place, run in rescored:
+            original = originals.get(_programs_of(run.header))
+            parts[place] = make(Calls(run, of=original.key if original else None))
     if not parts:
         raise LogError(
             f"none of {len(paths)} logs can be read; the first: {skipped[foreign][1]}"
@@ -211,6 +224,17 @@ def _collect(
     return frames
 
 
+RESCORED = "evo rescore"
+"""How the source of a log begins that evaluates the programs of another one again."""
+
+
+def _programs_of(header: Header) -> str:
+    """What says how a run's programs were made, and nothing of how they were evaluated."""
+    fork = (header.fork.through, header.fork.copy) if header.fork else None
+    search = (getattr(header, name) for name in _SETTINGS if name not in _EVALUATION)
+    return repr((header.task.hash, header.model.id, header.children, header.seed, fork, *search))
+
+
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
     lengths = [next(len(v) for v in part.values() if isinstance(v, np.ndarray)) for part in parts]
     columns: dict[str, Any] = {}
@@ -224,8 +248,8 @@ def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _identity(run: LeanRun) -> Rows:
-    header, fork = run.header, run.header.fork
+def _identity(calls: Calls) -> Rows:
+    run, header, fork = calls.run, calls.run.header, calls.run.header.fork
     return {
         "run": run.name,
         "task": header.task.name,
@@ -236,7 +260,8 @@ def _identity(run: LeanRun) -> Rows:
         "header": run.key,
         "forked_from": fork.through[:12] if fork else "",
         "copy": fork.copy if fork else -1,
-        "root": fork.root[:12] if fork else run.key,
+        "root": calls.rescores or (fork.root[:12] if fork else run.key),
+        "rescored": calls.rescores is not None,
         "mixed": np.nan if header.mixed is None else float(header.mixed),
     }
 
@@ -251,6 +276,7 @@ def _search_of(header: Header) -> str:
     return header.search.name
 
 
+_EVALUATION = ("limits", "draws", "confirm")
 _SETTINGS = (
     *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
     *("drafts", "critic", "batches", "draws", "confirm", "spending"),
@@ -264,7 +290,7 @@ def _run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
     best = _best_by_generation(run)
     fresh = [run.fresh.get(f"{end}_fitness", np.nan) for end in ("initial", "final")]
     return {
-        **_identity(run),
+        **_identity(calls),
         "generations": np.array([len(run.generations)]),
         "n_calls": np.array([int((~calls.inherited).sum())]),
         **{name: np.array([_total(name, spent[name])]) for name in _SUMMED},
@@ -290,7 +316,7 @@ def _child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     generation = calls.generation[: len(found)]
     before = best[np.clip(generation - 1, 0, len(best) - 1)]
     return {
-        **_identity(run),
+        **_identity(calls),
         "generation": generation,
         "index": np.array([child.index for child in found], dtype=np.int64),
         "status": [each.status for each in judged],
@@ -360,9 +386,10 @@ def _generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         known = ~np.isnan(spent[name])
         sums = total(np.where(known, spent[name], 0.0))
         costs[name] = np.where((total(known) > 0) | (total(None) == 0), sums, np.nan)
-    waited = [0.0 if each.inherited else each.seconds for each in run.generations]
+    free = calls.rescores is not None
+    waited = [0.0 if free or each.inherited else each.seconds for each in run.generations]
     return {
-        **_identity(run),
+        **_identity(calls),
         "generation": np.arange(end),
         "best_fitness": best,
         "generation_best": generation_best,
@@ -376,12 +403,13 @@ def _generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     }
 
 
-def _instance_rows(run: LeanRun) -> Rows:
+def _instance_rows(calls: Calls) -> Rows:
+    run = calls.run
     found = [(0, 0, run.initial.evaluation.instances)] if run.initial else []
     found += [(child.generation, child.index, child.evaluation.instances) for child in run.children]
     rows = [(generation, index, each) for generation, index, many in found for each in many]
     return {
-        **_identity(run),
+        **_identity(calls),
         "generation": np.array([generation for generation, _, _ in rows], dtype=np.int64),
         "index": np.array([index for _, index, _ in rows], dtype=np.int64),
         "instance": [each.id for _, _, each in rows],

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.logs.frames import distinct_runs, matrix_of, run_lengths
+from replay.logs.frames import distinct_runs, independent_runs, matrix_of, run_lengths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ class Cells:
 
 
 def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
-    """One sweep per task and model, in order of first appearance.
+    """One sweep per task and model, in order of first appearance; forks are left out, aloud.
 
     Args:
         frame: One row per run and generation, as `replay.load` returns it.
@@ -137,7 +137,7 @@ def sweeps(frame: pd.DataFrame, column: str = "best_fitness") -> list[Sweep]:
             f"expected a frame as replay.load makes it, but it has no column {missing!r}; "
             f"it has {sorted(frame.columns)!r}"
         )
-    frame = distinct_runs(frame)
+    frame = distinct_runs(independent_runs(frame, stacklevel=4))
     if frame.empty:
         raise ValueError("expected at least one run, got an empty frame")
     if frame["run"].isna().any():

@@ -250,15 +250,18 @@ def simulate_choice(
         kernel.simulate(rounds, choice.children, runs=pool, seed=seed + number)
         for number, kernel in enumerate(worlds)
     ]
-    fitness = np.nan_to_num(np.concatenate(made), nan=-np.inf)  # nothing is ok yet
+    fitness = np.concatenate(made)
     if choice.arms == 1:
-        return fitness[:, 1:]
+        return np.nan_to_num(fitness[:, 1:], nan=-np.inf)
     rows = np.arange(len(fitness)).reshape(-1, choice.arms)
+    # Ranks know order alone, so anything below all that was found can stand for nothing.
+    known = fitness[np.isfinite(fitness)]
+    floor = 2 * float(known.min()) - float(known.max()) - 1.0 if known.size else 0.0
     replay = simulate(
-        fitness, choice.policy, rounds=rounds, replicates=len(rows), arms=rows, seed=seed,
-        reward="rank",
+        np.nan_to_num(fitness, nan=floor), choice.policy, rounds=rounds, replicates=len(rows),
+        arms=rows, seed=seed, reward="rank",
     )  # fmt: skip
-    return replay.best_fitness
+    return np.where(replay.best_fitness == floor, -np.inf, replay.best_fitness)
 
 
 def own_runs(pilot: Sweep, generations: int, children: int) -> FloatArray:

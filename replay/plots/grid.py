@@ -160,14 +160,15 @@ def regime_probabilities(
     ax: Axes | None = None,
     theme: Theme = "light",
 ) -> Axes:
-    """Draw the bootstrap probability of each regime against the budget (calls, at least 4 each)."""
+    """Draw the probability of each regime against the budget (calls, at least 4 each)."""
     import pandas as pd
 
     return lines(
         pd.DataFrame([fit.optimum(C).probabilities for C in budgets], index=list(budgets)),
         title=f"Where the fitted optimum lies: {fit.task}, {fit.model}",
-        about=f"Share of {len(fit.draws)} resamples of {fit.n_runs} whole runs.",
-        x="budget C (calls)", y="bootstrap probability", scale="doublings", ax=ax, theme=theme,
+        about=f"Share of {len(fit.draws):,} draws of the coefficients from the multivariate t "
+        f"distribution around the fit to {fit.n_runs} runs.",
+        x="budget C (calls)", y="probability", scale="doublings", ax=ax, theme=theme,
     )  # fmt: skip
 
 

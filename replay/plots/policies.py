@@ -199,8 +199,7 @@ def _head_of_race(ax: Axes, theme: Theme, selection: Selection, shown: int, draw
     )
     state = f"round {shown} of {len(selection.rounds)}"
     if shown == len(selection.rounds):
-        who = "none" if selection.winner is None else selection.labels[selection.winner]
-        state = f"{selection.end}, winner {shorten(who, IN_TITLE, placeholder=' …')}"
+        state = outcome(selection, IN_TITLE)
     failed, clipped = selection.failures.sum(), selection.clipped.sum()
     notes = [
         f"within [{terms.low:g}, {terms.high:g}]",
@@ -211,6 +210,24 @@ def _head_of_race(ax: Axes, theme: Theme, selection: Selection, shown: int, draw
     style.label_axes(ax, theme, x=f"mean reward ({', '.join(notes)})", y="")
     text = f"{left} of {total} left, x: retired; rounds go downwards; {kind}"
     style.head(ax, theme, f"Race by {selection.selector}: {state}", text)
+
+
+ENDS = {
+    "exhausted": "there are no further samples",
+    "budget": "the budget is spent",
+    "stopped": "it was stopped",
+}
+"""Why a race ended before it was certain."""
+
+
+def outcome(selection: Selection, width: int) -> str:
+    """How a race ended: a winner where that is certain, else who was ahead, and why it ended."""
+    if selection.winner is None:
+        return "no configuration is left"
+    name = shorten(selection.labels[selection.winner], width, placeholder=" …")
+    if selection.end == "certain":
+        return f"winner {name}"
+    return f"not certain, as {ENDS[selection.end]}; {name} was ahead"
 
 
 def verdicts(

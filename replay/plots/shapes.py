@@ -146,8 +146,8 @@ def estimates(
     """Draw estimates as points with their intervals, one row per name, the first on top.
 
     Args:
-        table: Columns value, low and high; what is NaN is not drawn, and an interval without an
-            upper limit ends in an arrow.
+        table: Columns value, low and high; what is NaN is not drawn. An interval without an upper
+            limit ends in an arrow at the edge, and an infinite value is an arrow there.
         title: A few words.
         about: What is drawn and from how many runs.
         x: Name of the values, with their unit.
@@ -168,7 +168,7 @@ def estimates(
     names = list(dict.fromkeys(table.index if rows is None else table[rows]))
     labels = list(dict.fromkeys(table[groups])) if groups else [None]
     limits = table[["value", "low", "high"]].to_numpy(np.float64)
-    endless = np.isinf(limits[:, 2]).any()
+    endless = np.isposinf(limits[:, [0, 2]]).any()
     edge = 1.08 * np.max(limits, where=np.isfinite(limits), initial=0.0) or 1.0
     if endless:
         ax.set_xlim(0, edge)
@@ -179,13 +179,13 @@ def estimates(
         height = names.index(row[rows] if rows else name) + inside
         value, low, high = row["value"], row["low"], row["high"]
         ax.hlines(height, min(low, edge), min(high, edge), color=colour, lw=2, alpha=0.7)
-        if math.isinf(high):
+        if math.inf in (value, high):
             ax.plot(edge, height, marker=">", color=colour, ms=7, clip_on=False)
         if math.isfinite(value):
             ax.plot(value, height, marker="o", color=colour, ms=5)
-            reach = [
-                each for each in (min(low, edge), value, min(high, edge)) if not math.isnan(each)
-            ]
+        if not math.isnan(value):
+            ends = (min(low, edge), min(value, edge), min(high, edge))
+            reach = [each for each in ends if not math.isnan(each)]
             what = str(row[rows] if rows else name)
             what += f", {row[groups]}" if groups else ""
             box = (min(reach), height - 0.3 / len(labels), max(reach), height + 0.3 / len(labels))

@@ -11,6 +11,7 @@ from evo.logs.log import read_log
 from replay import plots
 from replay.plots.style import THEMES, TITLE_SIZE, Theme, sentence
 from replay.reports.report import Group
+from replay.simulation.arms import IDENTICAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,4 +134,7 @@ def _draw_contest(title: str, contest: Contest, axes: dict[str, Axes], theme: Th
     plots.pulls_per_arm(contest.pulls, ax=axes["pulls"], theme=theme)
     rule = contest.times[contest.times["share"] == 0.9]
     plots.threshold_times(rule, ax=axes["times"], theme=theme)
-    plots.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)
+    if contest.identical:
+        sentence(axes["effects"], theme, textwrap.fill(IDENTICAL, 50))
+    else:
+        plots.pool_vs_allocation(contest.effects, ax=axes["effects"], theme=theme)

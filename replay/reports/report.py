@@ -125,11 +125,14 @@ def policy_sections(group: Group, contest: Contest) -> list[Section]:
     after = f"after {contest.rounds} pulls ({contest.setting})"
     effects = _quantity(contest.effects, contest.effects["effect"] + " effect")
     finals = pd.concat([_quantity(contest.finals, "best fitness", "fitness"), effects])
-    regrets = _quantity(contest.regrets, contest.regrets["oracle"])
-    made = [
-        (f"Policies {after}", finals, (EFFECTS, *contest.notes)),
-        (f"Regret in hindsight {after}", regrets, (REGRETS,)),
-    ]
+    if contest.identical:
+        made = [(f"Policies {after}", finals, contest.notes)]
+    else:
+        regrets = _quantity(contest.regrets, contest.regrets["oracle"])
+        made = [
+            (f"Policies {after}", finals, (EFFECTS, *contest.notes)),
+            (f"Regret in hindsight {after}", regrets, (REGRETS,)),
+        ]
     if contest.tau is not None:
         title = f"Pulls until fitness {contest.tau:g} ({contest.setting})"
         made.append((title, _times(contest), (TIMES,)))
@@ -180,11 +183,12 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
 
 
 def _by_root(runs: pd.DataFrame, values: pd.Series[Any]) -> FloatArray:
-    """One value of each run; of all forks of a run their mean, since they are not independent.
+    """One value of each run; of its forks and rescored logs their mean, as they are no other runs.
 
     Others stand for themselves: runs of another tool may have one header.
     """
-    forked = runs["root"].isin(runs.loc[runs["forked_from"] != "", "root"])
+    related = (runs["forked_from"] != "") | runs["rescored"]
+    forked = runs["root"].isin(runs.loc[related, "root"])
     apart = runs["root"].where(forked, "run " + runs["run"])
     roots = apart.set_axis(runs["run"]).loc[values.index]
     return values.groupby(roots, sort=False).mean().to_numpy(np.float64)
@@ -258,7 +262,13 @@ def _notes(group: Group) -> Iterator[str]:
             "are over these, with the mean of their forks; children that forks inherited are "
             "not counted"
         )
-    known = runs[(runs["seed"] >= 0) & (runs["forked_from"] == "")]
+    rescored = int(runs["rescored"].sum())
+    if rescored:
+        yield (
+            f"{rescored} of {len(runs)} runs are rescored logs of others here: intervals are over "
+            "the originals, with the mean of both; their calls are counted once"
+        )
+    known = runs[(runs["seed"] >= 0) & (runs["forked_from"] == "") & ~runs["rescored"]]
     twice = int(known.duplicated(["children", "seed", "configuration"]).sum())
     if twice:
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,12 +16,19 @@ from replay.statistics.intervals import Interval
 
 
 class Said(str):
-    """A text that notebooks show as Markdown."""
+    """A text that notebooks show as Markdown, in which data cannot act as markup."""
 
-    __slots__ = ()
+    __slots__ = ("_markdown",)
+    _markdown: str
+
+    def __new__(cls, text: str, markdown: str | None = None) -> Said:
+        """Takes the text as it is, and as Markdown whose data are escaped."""
+        made = super().__new__(cls, text)
+        made._markdown = text if markdown is None else markdown
+        return made
 
     def _repr_markdown_(self) -> str:
-        return str(self)
+        return self._markdown
 
 
 class _Words(string.Formatter):
@@ -30,12 +38,47 @@ class _Words(string.Formatter):
         return super().format_field(value, format_spec) if format_spec else in_words(value)
 
 
+_MARKUP = re.compile(r"[\\`*_\[\]<>&~|#]")
+
+
+def escaped(text: str, *, code: bool = False) -> str:
+    """Data within Markdown: shown as they are, whatever signs they hold; `code`: between backticks.
+
+    References to characters never act as markup, and a dollar sign alone in its element begins no
+    formula.
+    """
+    line = " ".join(text.splitlines())
+    if code:
+        return line.replace("`", "\N{MODIFIER LETTER GRAVE ACCENT}")
+    shown = _MARKUP.sub(lambda sign: f"&#{ord(sign[0])};", line)
+    return shown.replace("$", "<span>$</span>")
+
+
+def _filled(template: str, known: Mapping[str, Any]) -> Said:
+    """A template with its fields filled, as plain text and as Markdown."""
+    words = _Words()
+    plain, marked = [], []
+    code = False
+    for literal, field, form, conversion in words.parse(template):
+        plain.append(literal)
+        marked.append(literal)
+        code ^= literal.count("`") % 2 == 1
+        if field is not None:
+            value, _ = words.get_field(field, (), known)
+            value = words.convert_field(value, conversion) if conversion else value
+            text = words.format_field(value, words.vformat(form or "", (), known))
+            plain.append(text)
+            marked.append(escaped(text, code=code))
+    return Said("".join(plain), "".join(marked))
+
+
 def say(
     template: str, table: pd.DataFrame | Iterable[Mapping[str, Any]] | None = None, /, **values: Any
 ) -> Said:
     """Returns a text whose names in braces are filled with values: one for each row of a table.
 
     Numbers get three digits, an interval its limits and the number of runs, lists their commas.
+    The template is Markdown; what it is filled with is data, and is shown as it is.
     Attributes and items can be named, as in `{verdict.effect}`, and formats given, as in `{x:.1%}`.
 
     Example:
@@ -49,7 +92,7 @@ def say(
         values: What the names stand for; a column of the table goes before.
 
     Returns:
-        A text, which notebooks show as Markdown.
+        A text, which notebooks show as Markdown with all data escaped.
 
     Raises:
         ValueError: The template names something that is not there.
@@ -58,18 +101,17 @@ def say(
     if isinstance(table, pd.DataFrame):
         new = [name for name in table.index.names if name is not None and name not in table]
         rows = (table.reset_index() if new else table).to_dict("records")
-    words = _Words()
     texts = []
     for row in rows:
         known = {**values, **{str(name): value for name, value in row.items()}}
         try:
-            texts.append(words.vformat(template, (), known))
+            texts.append(_filled(template, known))
         except (KeyError, AttributeError, IndexError) as error:
             raise ValueError(
                 f"expected names among {', '.join(sorted(known)) or 'none'}, got {template!r}: "
                 f"{error}"
             ) from error
-    return Said("  \n".join(texts))
+    return Said("  \n".join(texts), "  \n".join(text._repr_markdown_() for text in texts))
 
 
 def in_words(value: Any) -> str:

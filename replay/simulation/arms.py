@@ -14,7 +14,14 @@ import pandas as pd
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.studies.allocation.loop import Outcome
-from replay.logs.frames import distinct_runs, fitness_matrix, one_family, run_lengths
+from replay.logs.frames import (
+    ReplayWarning,
+    distinct_runs,
+    fitness_matrix,
+    independent_runs,
+    one_family,
+    run_lengths,
+)
 
 Missing = Literal["close", "stop"]
 
@@ -29,6 +36,12 @@ class Logged:
     lengths: Ints  # (runs,), last logged generation
     costs: dict[str, Floats]  # by unit, (runs, generations + 1)
 
+
+IDENTICAL = (
+    "identical by construction: the rounds use up every logged generation of each replicate's "
+    "arms, so all policies end with the same fitness; use fewer rounds, more arms or longer runs"
+)
+"""Stands in place of effects and regrets that could only be zero."""
 
 Hindsight = Callable[[Logged, Ints, int, Mapping[str, float]], Ints]
 """The pulls of a baseline that knows the logs beforehand, (replicates, rounds).
@@ -149,10 +162,11 @@ def pool_of(
 ) -> tuple[Floats, Ints]:
     """Runs of one task, model and N as arms: best fitness by generation, and their lengths.
 
-    `what` says what they are wanted for. Of each run `lengths` generations are used; None: all up
-    to the one from which it took programs of other runs (column `mixed`), with a warning.
+    `what` says what they are wanted for. Forks are left out, with a warning, unless lengths are
+    given. Of each run `lengths` generations are used; None: all up to the one from which it took
+    programs of other runs (column `mixed`), with a warning.
     """
-    frame = distinct_runs(frame)
+    frame = distinct_runs(independent_runs(frame, stacklevel=4) if lengths is None else frame)
     one_family(frame, what)
     fitness, own = fitness_matrix(frame), run_lengths(frame)
     if lengths is None and "mixed" in frame:
@@ -180,6 +194,11 @@ def checked(
         raise ValueError(
             f"expected fitness of shape (runs, generations + 1), got shape {matrix.shape!r}; "
             f"replay.fitness_matrix makes it of a frame"
+        )
+    if np.isinf(matrix).any():
+        raise ValueError(
+            f"expected finite fitness, got an infinite one in row "
+            f"{int(np.isinf(matrix).any(axis=1).argmax())}; NaN stands where nothing is ok yet"
         )
     last = matrix.shape[1] - 1
     number = ~np.isnan(matrix)
@@ -209,6 +228,40 @@ def checked(
                 f"{table.shape!r}"
             )
     return Logged(matrix, end, tables)
+
+
+def default_arms(runs: int) -> int:
+    """K where arms are drawn and nobody says how many: a fifth of the runs, at least 2.
+
+    So there are five disjoint pools, as intervals over runs need; there are never more arms than
+    runs.
+    """
+    return min(runs, max(2, runs // 5))
+
+
+def warn_of_ends(logged: Logged, rows: Ints, rounds: int, cap: int | None = None) -> None:
+    """Warns if pulls could go beyond the end of a log; `rows` (replicates, K) serve as arms.
+
+    A `cap` that closes arms before their logs end is part of the question and needs no warning.
+    """
+    lengths = logged.lengths[rows]
+    shortest = int(lengths.min())
+    if rounds <= shortest or (cap is not None and cap <= shortest):
+        return
+    if used_up(lengths, rounds):
+        message = IDENTICAL
+    else:
+        message = (
+            f"{rounds} rounds go beyond the end of the shortest run, which has {shortest} "
+            "generations: an arm whose log has ended is closed, which leaves policies less to "
+            f"choose; with at most {shortest} rounds no log ends too early"
+        )
+    warnings.warn(message, ReplayWarning, stacklevel=3)
+
+
+def used_up(lengths: Ints, rounds: int) -> bool:
+    """Whether so many rounds pull every arm to the end of its log; lengths (replicates, K)."""
+    return bool((lengths.sum(axis=1) <= rounds).all())
 
 
 def draw_arms(

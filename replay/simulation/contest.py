@@ -16,8 +16,8 @@ import pandas as pd
 
 from evo.policies import ALIASES, POLICIES, PolicyClass, PolicyWarning, find_policy
 from evo.policies.base import Floats, Ints
-from replay.logs.frames import FAILURES, Brief
-from replay.simulation.arms import pool_of
+from replay.logs.frames import FAILURES, Brief, ReplayWarning
+from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
 from replay.simulation.effects import effect, pool_interval, time_to_threshold
 from replay.simulation.simulate import Replay, simulate
 from replay.statistics.intervals import LEAST, NOTHING, Interval
@@ -54,6 +54,8 @@ class Contest(Brief):
         times: policy and the fields of `effects.ThresholdTime`, for shares 0.9 and 0.5.
         effects: policy, effect (`pool` or `allocation`), value, low, high, n, coverage.
         regrets: policy, oracle, value, low, high, n, coverage.
+        identical: Whether the rounds pull every arm to the end of its log, so that all policies
+            end alike by construction; then `effects` and `regrets` are empty.
         notes: Warnings of policies, and how to read the numbers.
     """
 
@@ -70,6 +72,7 @@ class Contest(Brief):
     times: pd.DataFrame
     effects: pd.DataFrame
     regrets: pd.DataFrame
+    identical: bool
     notes: tuple[str, ...]
 
     @property
@@ -92,7 +95,7 @@ class Played:
     curve: Interval  # mean best fitness by round, (rounds,)
     place: Ints  # rank of each pulled arm, (replicates, rounds); -1 where none was pulled
     pulls: Interval  # share of the pulls by rank, (K,)
-    warnings: tuple[str, ...]  # of the policy
+    warnings: tuple[str, ...]  # of the policy and of the replay
 
     @functools.cached_property
     def ranks(self) -> Floats:
@@ -115,9 +118,10 @@ def play(
     """Replays one policy over pools of runs drawn without replacement; see `replay.simulate`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PolicyWarning)
+        warnings.simplefilter("always", ReplayWarning)
         replay = simulate(
             fitness, policy, rounds=rounds, arms=arms, replicates=replicates, seed=seed,
-            reward=reward, lengths=lengths, replace=False,
+            reward=reward, lengths=lengths,
         )  # fmt: skip
     place = _places(replay, fitness, lengths, rounds)
     made = np.maximum((place >= 0).sum(axis=1), 1)
@@ -197,7 +201,7 @@ def compete(
         frame: Rows of `replay.load`.
         policies: Names out of `POLICIES`, or policies by label.
         rounds: Pulls; None: the generations of the shortest run.
-        arms: K; None: a fifth of the runs, from 2 to 10. With fewer than five disjoint pools there
+        arms: K; None: a fifth of the runs, at least 2. With fewer than five disjoint pools there
             are no intervals.
         tau: Fitness whose time to reach it is shown; None: what 90 % of the replicates of
             `random` reach in the end.
@@ -219,7 +223,7 @@ def compete(
     if rounds is None and shortest < 1:
         raise ValueError("a run has no complete generation yet; finish it, or give the rounds")
     rounds = shortest if rounds is None else rounds
-    arms = max(1, min(n // 2, max(2, min(10, n // 5)))) if arms is None else arms
+    arms = default_arms(n) if arms is None else arms
     common: dict[str, Any] = {
         "lengths": lengths, "rounds": rounds, "arms": arms, "replicates": replicates, "seed": seed,
         "reward": reward,
@@ -228,22 +232,21 @@ def compete(
     everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **labelled}
     played = {label: play(fitness, policy, **common) for label, policy in everyone.items()}
     replays = {label: each.replay for label, each in played.items()}
-    oracle = simulate(fitness, "oracle_arm", replace=False, **common)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReplayWarning)  # the policies' replays have caught it
+        oracle = simulate(fitness, "oracle_arm", **common)
     notes = [str(each.message) for each in caught]
     notes += [text for each in played.values() for text in each.warnings]
     if n < LEAST * arms:
         notes.append(played["random"].curve.note)
     if np.isnan(replays["random"].best_fitness).any():
         notes.append(f"pulls without a mean: {NOTHING}; {FAILURES}")
-    if rounds > shortest:
-        notes.append(
-            f"the shortest run has {shortest} generations: an arm that has ended is closed, and "
-            "`single` goes on with the next"
-        )
+    if identical := used_up(lengths[oracle.arms], rounds):
+        notes.insert(0, IDENTICAL)
     if tau is None and (usual := usual_tau(replays["random"])) > -math.inf:
         tau = usual
         notes.append(f"tau = {tau:g} is what 90 % of the replicates of `random` reach")
-    effects, regrets, times = _compared(replays, oracle, tau)
+    effects, regrets, times = _compared(replays, oracle, tau, identical=identical)
     curves = _table([(_numbered(label, "round", e.curve), e.curve) for label, e in played.items()])
     least, most = np.fmin.reduce(fitness, axis=None), np.fmax.reduce(fitness, axis=None)
     low, high = np.maximum(curves["low"], least), np.minimum(curves["high"], most)
@@ -256,23 +259,28 @@ def compete(
         times=pd.DataFrame(times, columns=_TIMES),
         effects=_table(effects),
         regrets=_table(regrets),
+        identical=identical,
         notes=tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
 def _compared(
-    replays: Mapping[str, Replay], oracle: Replay, tau: float | None
+    replays: Mapping[str, Replay], oracle: Replay, tau: float | None, *, identical: bool
 ) -> tuple[_Rows, _Rows, list[dict[str, Any]]]:
-    """Effects, regrets to the best arm of the same pool, and times to `tau`."""
+    """Effects, regrets to the best arm of the same pool, and times to `tau`.
+
+    Where all policies end alike by construction there are no effects and no regrets to show.
+    """
     effects, regrets, times = [], [], []
     pool = effect(replays["single"], replays["random"])
     for label, replay in replays.items():
         about = {"policy": label}
-        if label not in BASELINES:
+        if label not in BASELINES and not identical:
             gain = effect(replays["random"], replay)
             effects.append((about | {"effect": "pool"}, pool))
             effects.append((about | {"effect": "allocation"}, gain))
-        regrets.append((about | {"oracle": "oracle_arm"}, effect(replay, oracle)))
+        if not identical:
+            regrets.append((about | {"oracle": "oracle_arm"}, effect(replay, oracle)))
         for share in (0.9, 0.5) if tau is not None else ():
             times.append(about | asdict(time_to_threshold(replay, tau or 0.0, share=share)))
     return effects, regrets, times

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from replay.logs.frames import distinct_runs, fitness_matrix, one_family
+from replay.logs.frames import distinct_runs, fitness_matrix, independent_runs, one_family
 from replay.simulation.simulate import Replay
 from replay.statistics.intervals import (
     EQUAL,
@@ -232,7 +232,7 @@ def time_to_threshold(
 def _carried(source: Any) -> FloatArray:
     """Running best, (rows, columns), of a replay, a frame or an array; -inf without a value."""
     if "best_fitness" in getattr(source, "columns", ()):
-        source = distinct_runs(source)
+        source = distinct_runs(independent_runs(source, stacklevel=4))
         one_family(source, "thresholds are taken")
         source = fitness_matrix(source)
     curves = np.asarray(getattr(source, "best_fitness", source), dtype=np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from replay.simulation.arms import pool_of
+from replay.simulation.arms import default_arms, pool_of
 from replay.simulation.simulate import Replay, simulate
 from replay.statistics.intervals import NOTHING, FloatArray
 
@@ -19,7 +19,7 @@ ENOUGH, MOST = 20, 2000
 class Pools:
     """Pools of K logged runs, drawn apart; what a policy makes of them is simulated once.
 
-    `arms` is K, a fifth of the runs by default, so that there are five disjoint pools; `rounds` are
+    `arms` is K, by default a fifth of the runs, so that there are five disjoint pools; `rounds` are
     by default the generations of the shortest run.
     """
 
@@ -35,7 +35,7 @@ class Pools:
         self.fitness, self.lengths = pool_of(frame, "policies are judged")
         self.n, self.seed, self.reward = len(self.fitness), seed, reward
         self.rounds = int(self.lengths.min()) if rounds is None else rounds
-        self.K = K = max(2, min(10, self.n // 5)) if arms is None else arms
+        self.K = K = default_arms(self.n) if arms is None else arms
         if self.n < 2 * K or self.rounds < 1:
             raise ValueError(
                 f"expected at least {2 * K} runs with a generation for pools of {K} arms, got "
@@ -49,7 +49,7 @@ class Pools:
         if policy not in self._played:
             self._played[policy] = simulate(
                 self.fitness, policy, arms=self.K, lengths=self.lengths, rounds=self.rounds,
-                replicates=REPLICATES, replace=False, reward=self.reward, seed=self.seed,
+                replicates=REPLICATES, reward=self.reward, seed=self.seed,
             )  # fmt: skip
         return self._played[policy]
 

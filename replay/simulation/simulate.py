@@ -28,6 +28,7 @@ from replay.simulation.arms import (
     checked,
     draw_arms,
     pool_of,
+    warn_of_ends,
 )
 
 _CHUNK = 16 * BLOCK
@@ -66,7 +67,7 @@ def simulate(
     reward: str | Reward = "best_fitness",
     missing: Missing = "close",
     cap: int | None = None,
-    replace: bool = True,
+    replace: bool = False,
     costs: Mapping[str, npt.ArrayLike] | None = None,
     budget: Mapping[str, float] | None = None,
     lengths: npt.ArrayLike | None = None,
@@ -89,16 +90,17 @@ def simulate(
             policy; `functools.partial` sets parameters.
         rounds: Pulls of each replicate at most.
         replicates: Number of replicates.
-        arms: None: every row, in order. A number K: K rows drawn for each replicate. Or the rows
-            themselves, (replicates, K).
+        arms: None: every row, in order. A number K: K different rows drawn for each replicate. Or
+            the rows themselves, (replicates, K).
         seed: Not negative.
         reward: A name out of `evo.policies.rewards.REWARDS`, or a function of a pull.
         missing: "close": an arm with no next logged generation is closed to the policy. "stop": it
             stays open, and a replicate that asks for it is over (logs of live allocations).
         cap: Generations after which an arm is closed whatever is logged, as a live allocation
             may be told.
-        replace: Whether rows are drawn with replacement (a bootstrap over runs). Without it,
-            replicates in turn are disjoint pools of one shuffle of the runs, as intervals need.
+        replace: Whether K rows are drawn with replacement. Without it, replicates in turn are
+            disjoint pools of one shuffle of the runs, as intervals need. With it, a run may be
+            several arms of one replicate, which biases the best of K arms low.
         costs: By unit, (runs, generations + 1): what each generation cost; generation 0 is
             charged at an arm's first pull, and free where it is NaN.
         budget: By unit, where a replicate ends: no pull once what is spent has reached it.
@@ -113,8 +115,11 @@ def simulate(
             the oldest in flight comes first.
 
     Raises:
-        ValueError: An argument of the wrong shape or range, NaN between two numbers of a row, or a
-            budget that needs a cost that is unknown.
+        ValueError: An argument of the wrong shape or range, NaN between two numbers of a row, an
+            infinite number, or a budget that needs a cost that is unknown.
+
+    Warns:
+        ReplayWarning: Rounds go beyond the end of a log, where arms close (`missing="close"`).
     """
     if "best_fitness" in getattr(fitness, "columns", ()):
         pool, own = pool_of(cast("pd.DataFrame", fitness), "policies are replayed", lengths)
@@ -154,7 +159,11 @@ def simulate(
             for unit, spent in done.spent.items():
                 spent[i] = alone.spent.get(unit, [0.0])[0]
         parts.append(done)
-    return _joined(parts, rows)
+    made = _joined(parts, rows)
+    if missing == "close":
+        used = int((made.pulls >= 0).sum(axis=1).max()) if budget else rounds
+        warn_of_ends(logged, rows, used, cap)
+    return made
 
 
 def _builder(

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 from evo_runs import QUIET, timeless
 
 import evo
+import replay
 from evo.cli.entry import main
 from evo.logs.journal import LogError, encode_line
 from evo.logs.maintenance import lines_through
@@ -17,6 +19,7 @@ from evo.runs.configuration import Goal
 from evo.runs.fork import fork_seed
 from evo.runs.session import Job
 from evo.runs.verbs import plan_jobs
+from replay.logs.frames import ReplayWarning
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +49,31 @@ def test_copy_0_is_the_continuation_and_copies_differ(run: evo.Log, tmp_path: Pa
         costs = costs_of_log(log)
         assert [cost["calls"] for cost in costs] == [0, 0, 0, 3, 3, 3]
         assert costs[1]["tokens"] == costs[1]["seconds"] == 0
+
+
+def test_forks_have_a_folder_of_their_own_and_analyses_of_the_runs_leave_them_out(
+    tmp_path: Path,
+) -> None:
+    runs = evo.run_many("mmd", seeds=range(6), generations=2, children=2, log_dir=tmp_path, **QUIET)
+    before = replay.depth_breadth(replay.load(tmp_path))
+    forks = evo.fork(runs[0], at=1, copies=3, **QUIET)
+    stem = runs[0].path.name.removesuffix(".jsonl")
+    assert {log.path.parent for log in forks} == {tmp_path / f"{stem}-forks"}
+    frame = replay.load(tmp_path)
+    assert frame["run"].nunique() == 9
+    with pytest.warns(ReplayWarning, match="3 of 9 runs are forks"):
+        after = replay.depth_breadth(frame)
+    pd.testing.assert_frame_equal(after.cells, before.cells)
+    pd.testing.assert_frame_equal(after.best, before.best)
+    with pytest.warns(ReplayWarning, match="are left out"):
+        assert replay.simulate(frame, "random", rounds=2, replicates=5).arms.shape == (5, 6)
+    with pytest.warns(ReplayWarning, match="are left out"):
+        assert replay.time_to_threshold(frame, 0.0).n == 6
+    with pytest.warns(ReplayWarning, match="are left out"):
+        replay.envelope(frame)
+    with pytest.warns(ReplayWarning, match="all 3 runs are forks of 1 state:"):
+        alone = replay.depth_breadth(frame[frame["forked_from"] != ""])
+    assert set(alone.cells["n"]) == {3}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from evo.runs.verification import verify
 from evo.studies.allocation.journal import read_journal
 from replay.cli.entry import main
 from replay.importers import LogFormatError, detect, keep, read, write
+from replay.importers import read as read_all
 from replay.importers.paper import export_paper
 
 REAL = DATA / "paper_format" / "results"
@@ -81,6 +82,7 @@ def test_a_bandit_result_holds_its_arms_and_its_choices(tmp_path):
     frame = replay.load(tmp_path / "out" / path.stem / "allocation.jsonl")
     assert frame["seed"].tolist() == [40] * 3 + [41] * 3
     assert main(["export", "paper", str(tmp_path / "out"), "-o", str(tmp_path / "back")]) == 0
+    assert len(read_all(tmp_path / "back")) == len(runs)  # no arm has a file of its own, too
     exported = tmp_path / "back" / "bandit" / "mmd" / "small" / path.name
     stated = json.loads(exported.read_text())
     for name in ("algo", "seed", "selections", "rewards", "running_best"):

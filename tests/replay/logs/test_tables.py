@@ -31,7 +31,9 @@ from evo.logs.records import (
 )
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord
 from replay.logs.decode import find_logs, name_runs
+from replay.logs.frames import ReplayWarning, distinct_runs
 from replay.logs.tables import load_tables
+from replay.reports.report import groups, sections
 
 
 def write_lines(path, lines):
@@ -410,6 +412,61 @@ def test_what_a_fork_inherited_costs_nothing(tmp_path):
     assert attempts["generation"].min() == 2
     children = replay.children(forked)
     assert children.loc[children["inherited"], "generation"].tolist() == [1, 1, 1]
+
+
+def rescored_beside(folder, **fields):
+    """A log and what `evo rescore` makes of it, as far as a table can tell them apart."""
+    original = write_sample(folder / "a.jsonl", generations=3, children=3)
+    lines = changed(
+        sample_lines(generations=3, children=3), Header, source="evo rescore by objective", **fields
+    )
+    return original, write_lines(folder / "a.rescored.jsonl", lines)
+
+
+def test_a_rescored_log_beside_its_original_costs_nothing_and_is_no_run_of_its_own(tmp_path):
+    original, rescored = rescored_beside(tmp_path)
+    frame = replay.load(tmp_path)
+    assert frame.groupby("run")["rescored"].first().tolist() == [False, True]
+    assert frame["root"].nunique() == 1
+    for name in ("n_calls", "tokens", "seconds", "call_seconds"):
+        assert frame[name].sum() == replay.load(original)[name].sum()
+    alone = replay.load(rescored)
+    assert not alone["rescored"].any()
+    assert alone["n_calls"].sum() == 9
+    with pytest.warns(ReplayWarning, match="1 of 2 runs are rescored logs"):
+        assert set(replay.depth_breadth(frame).cells["n"]) == {1}
+    tables = load_tables(tmp_path)
+    assert tables.runs["n_calls"].tolist() == [9, 0]
+    [group] = groups(tables)
+    fitness, status, *_ = sections(group)
+    assert any("1 of 2 runs are rescored logs" in note for note in fitness.notes)
+    assert fitness.cells.set_index("quantity").loc["final, median", "n"] == 1
+    assert status.cells.set_index("quantity").loc["children", "value"] == 9
+
+
+def test_rescored_logs_of_other_searches_are_runs_of_their_own(tmp_path):
+    rescored_beside(tmp_path / "seed", seed=99)
+    rescored_beside(tmp_path / "feedback", feedback=True)
+    for folder in ("seed", "feedback"):
+        frame = replay.load(tmp_path / folder)
+        assert not frame["rescored"].any()
+        assert frame["n_calls"].sum() == 18
+
+
+def test_one_log_by_a_relative_and_an_absolute_path_is_one_run(tmp_path, monkeypatch):
+    path = write_sample(tmp_path / "a.jsonl", generations=3, children=3)
+    other = write_sample(tmp_path / "b" / "a.jsonl", generations=2, children=3, seed=7)
+    monkeypatch.chdir(tmp_path)
+    absolute, relative = replay.load(path), replay.load("a.jsonl")
+    both = pd.concat([absolute, relative, replay.load(other)])
+    for frame in (both, both.reset_index(drop=True)):
+        found = distinct_runs(frame)
+        assert found["run"].nunique() == 2
+        assert len(found) == 7
+        assert replay.fitness_matrix(frame).shape == (2, 4)
+        assert np.nansum(replay.cost_matrices(frame)["calls"]) == 9 + 6
+    children = distinct_runs(pd.concat([replay.children(path), replay.children("a.jsonl")]))
+    assert len(children) == 9
 
 
 def test_gain_on_fresh_draws_and_the_tests_that_were_made(tmp_path):

@@ -1,3 +1,6 @@
+import html
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,3 +41,30 @@ def test_a_table_is_told_row_by_row_and_formats_are_kept():
 def test_a_name_that_is_not_there_is_refused(template):
     with pytest.raises(ValueError, match="expected names among known, got"):
         replay.say(template, known=1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["<number>", "a_b_c", "*x*", "`x`", "[a](javascript:b)", "$x$ and $y$", "&lt;", "a | b",
+     "\\(x\\)", "<script>alert(1)</script>", "# head", "a\n# head", "![x](http://y/z.png)"],
+)  # fmt: skip
+def test_data_are_shown_as_they_are_and_never_act_as_markup(data):
+    """Mistune, which notebooks are converted with, renders the text; its own letters come back."""
+    mistune = pytest.importorskip("mistune")
+    said = replay.say("It was **asked** of {model}.", model=data)
+    assert said == f"It was **asked** of {data}."
+    render = mistune.create_markdown(escape=False, plugins=["table", "strikethrough"])
+    page = render(said._repr_markdown_())
+    text = re.sub(r"</?(p|strong|span)>", "", page).strip()
+    assert "<" not in text
+    assert html.unescape(text) == f"It was asked of {' '.join(data.splitlines())}."
+    assert page.count("<strong>") == 1
+
+
+def test_data_between_backticks_stay_within_them():
+    said = replay.say("`{a}` less `{b}`: {c}", a="best_of_n", b="x` <b>y</b>", c="best_of_n")
+    assert said == "`best_of_n` less `x` <b>y</b>`: best_of_n"
+    assert (
+        said._repr_markdown_()
+        == "`best_of_n` less `x\N{MODIFIER LETTER GRAVE ACCENT} <b>y</b>`: best&#95;of&#95;n"
+    )

@@ -10,7 +10,10 @@ from evo.policies import POLICIES
 from replay.simulation.arms import HINDSIGHT
 from replay.simulation.simulate import simulate
 
-pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning"),
+    pytest.mark.filterwarnings("ignore::replay.logs.frames.ReplayWarning"),
+]
 
 NAN = np.nan
 

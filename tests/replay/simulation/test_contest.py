@@ -50,3 +50,22 @@ def test_runs_that_exchange_programs_are_cut_and_the_table_says_so():
     assert any("exchange programs" in note for note in found.notes)
     with pytest.raises(ValueError, match="at least 3 runs of one task"):
         compete(runs(3, n=2), {}, **SMALL)
+
+
+def test_policies_that_use_up_every_arm_are_identical_by_construction_and_have_no_effects():
+    found = compete(runs(4), {"ucb1": "ucb1"}, rounds=16, arms=2, **SMALL)
+    assert found.identical
+    assert found.effects.empty
+    assert found.regrets.empty
+    assert "identical by construction" in found.notes[0]
+    assert found.finals["value"].nunique() == 1
+    shorter = compete(runs(4), {"ucb1": "ucb1"}, rounds=15, arms=2, **SMALL)
+    assert not shorter.identical
+    assert set(shorter.effects["effect"]) == {"pool", "allocation"}
+    assert any("8 generations" in note and "closed" in note for note in shorter.notes)
+    assert not any("closed" in note for note in compete(runs(4), [], **SMALL).notes)
+
+
+def test_a_fifth_of_the_runs_are_arms_by_default():
+    assert compete(runs(5, n=16), [], **SMALL).arms == 3
+    assert compete(runs(5, n=3), [], **SMALL).arms == 2

@@ -1,5 +1,8 @@
 """Replays: what a replicate is, when it is over, and that it repeats the live allocation."""
 
+import itertools
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,10 +10,14 @@ from hypothesis import strategies as st
 
 from evo.policies import POLICIES
 from evo.policies.draws import BLOCK
-from replay.simulation.arms import HINDSIGHT
+from replay.logs.frames import ReplayWarning
+from replay.simulation.arms import HINDSIGHT, default_arms
 from replay.simulation.simulate import simulate, simulate_many
 
-pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning"),
+    pytest.mark.filterwarnings("ignore::replay.logs.frames.ReplayWarning"),
+]
 
 NAN = np.nan
 
@@ -130,10 +137,69 @@ class TestArms:
             assert abs(counts - 2000).max() < 200
             assert (np.sort(arms, axis=1)[:, 1:] == np.sort(arms, axis=1)[:, :-1]).any() == replace
 
+    def test_no_run_is_an_arm_twice_unless_asked(self):
+        """The best of 5 of 10 runs is what combinatorics say, and not the bootstrap's."""
+        final = np.arange(10.0)
+        fitness = np.c_[np.zeros(10), final]
+        rows = {}
+        for replace in (False, True):
+            replay = simulate(fitness, "single", rounds=1, arms=5, replicates=4000, replace=replace)
+            rows[replace] = final[replay.arms].max(axis=1).mean()
+        every = [max(each) for each in itertools.combinations(final, 5)]
+        assert rows[False] == pytest.approx(np.mean(every), abs=0.06)
+        assert rows[True] < rows[False] - 0.3
+        default = simulate(fitness, "single", rounds=1, arms=5, replicates=50)
+        assert all(len(set(row)) == 5 for row in default.arms.tolist())
+        with pytest.raises(ValueError, match="expected from 1 to 10 arms without replacement"):
+            simulate(fitness, "single", rounds=1, arms=11)
+
+    @pytest.mark.parametrize(
+        ("runs", "arms"), [(2, 2), (3, 2), (10, 2), (14, 2), (15, 3), (72, 14)]
+    )
+    def test_a_fifth_of_the_runs_are_arms_where_nobody_says_how_many(self, runs, arms):
+        assert default_arms(runs) == arms
+
     def test_rows_can_be_given(self):
         rows = np.array([[0, 2], [3, 3]])
         replay = simulate(trajectories(4, 5), "round_robin", rounds=2, replicates=2, arms=rows)
         assert replay.pulls.tolist() == [[0, 2], [3, 3]]
+
+
+class TestTheEndOfTheLogs:
+    """Replays whose pulls could go beyond the end of a log say so; no policy is needed for it."""
+
+    FITNESS = with_ends(trajectories(6, 8), [8, 8, 5, 8, 8, 8])
+
+    @staticmethod
+    def messages(**settings):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            simulate(TestTheEndOfTheLogs.FITNESS, "random", replicates=6, **settings)
+        return [str(each.message) for each in caught if each.category is ReplayWarning]
+
+    def test_arms_that_close_early_are_announced(self):
+        (message,) = self.messages(rounds=6, arms=2)
+        assert "5 generations" in message
+        assert "closed" in message
+        assert self.messages(rounds=5, arms=2) == []
+
+    def test_rounds_that_use_up_every_arm_make_all_policies_identical_by_construction(self):
+        (message,) = self.messages(rounds=16, arms=2)
+        assert "identical by construction" in message
+        races = simulate_many(self.FITNESS, ["random", "ucb1", "single"], rounds=16, arms=2)
+        for race in races.values():
+            np.testing.assert_array_equal(
+                race.best_fitness[:, -1], races["random"].best_fitness[:, -1]
+            )
+        (message,) = self.messages(rounds=15, arms=2)
+        assert "identical" not in message
+
+    def test_a_cap_or_a_budget_that_ends_first_needs_no_message(self):
+        costs = {"calls": np.ones_like(self.FITNESS)}
+        assert self.messages(rounds=30, arms=2, cap=5) == []
+        assert self.messages(rounds=30, arms=2, costs=costs, budget={"calls": 5}) == []
+        assert self.messages(rounds=30, arms=2, missing="stop") == []
+        assert self.messages(rounds=30, arms=2, costs=costs, budget={"calls": 12})
 
 
 class TestMissing:
@@ -254,3 +320,11 @@ def test_a_warning_is_given_once_for_all_chunks(recwarn):
         warnings.simplefilter("always")
         simulate(trajectories(5, 4), "ucb1", rounds=3, replicates=3000)
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_fitness_is_refused(value):
+    fitness = trajectories(4, 5)
+    fitness[2, 0] = value
+    with pytest.raises(ValueError, match="expected finite fitness, got an infinite one in row 2"):
+        simulate(fitness, "random", rounds=2)
