@@ -188,7 +188,10 @@ def _programs(one: Path, other: Path) -> str:
     try:
         texts = {path: read_log(path).best.program for path in (one, other)}
         if without := [path.name for path, text in texts.items() if text is None]:
-            return spoken(f"No program to compare: {' and '.join(without)} holds none of its best.")
+            return spoken(
+                "Their programs cannot be compared: there is none of the best child in "
+                f"{' and '.join(without)}."
+            )
         shown, added, removed = markup.difference(*(text or "" for text in texts.values()))
     except ValueError as error:
         return spoken(str(error))

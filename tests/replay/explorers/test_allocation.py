@@ -99,7 +99,7 @@ def test_the_code_gives_the_same_numbers(frame, explorer):
 
 def test_words_say_what_is_reached_and_what_is_not(explorer):
     explorer.controls["tau"].value = 0.5
-    assert "thompson with 5 arms reaches 0.5 after" in explorer.words
+    assert "thompson with 2 arms reaches 0.5 after" in explorer.words
     explorer.controls["tau"].value = 1.5
     assert "does not reach 1.5" in explorer.words
 

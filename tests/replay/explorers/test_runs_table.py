@@ -8,9 +8,12 @@ from samples import write_sample
 
 import evo
 import replay
+from evo.logs.log import read_log
+from evo.logs.maintenance import compact
 from replay.explorers import Runs
 from replay.explorers.run_browser import RunBrowser
 from replay.explorers.run_data import RunData
+from replay.explorers.runs_table import _programs
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,24 @@ def test_a_row_opens_two_compare_more_overlay(frame, monkeypatch, listed):
     assert len(runs._below.children) == 1
     setattr(runs._rows, trait, [] if listed else ())
     assert runs._shown is None
+    runs.close()
+
+
+def test_logs_without_programs_are_not_said_to_be_alike(frame, tmp_path):
+    """Two compact logs hold nothing to compare, which is not the same as no difference."""
+    folder = Path(frame["source"].iloc[0]).parent
+    bare = [compact(read_log(folder / f"r{seed}.jsonl"), tmp_path / f"c{seed}.jsonl")
+            for seed in (0, 1)]  # fmt: skip
+    paths = [Path(log.path) for log in bare]
+    runs = Runs(replay.load(*paths))
+    runs._rows.selected_rows = [0, 1]
+    said = runs._below.children[1].value
+    assert "lines added" not in said
+    assert "c0.jsonl and c1.jsonl" in said
+    assert "lines added" in _programs(folder / "r0.jsonl", folder / "r1.jsonl")
+    mixed = _programs(paths[0], folder / "r1.jsonl")
+    assert "c0.jsonl" in mixed
+    assert "lines added" not in mixed
     runs.close()
 
 

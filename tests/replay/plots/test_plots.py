@@ -18,7 +18,7 @@ import replay
 from replay import plots
 from replay.planning.bilinear import fit_bilinear
 from replay.plots.output import in_dark
-from replay.plots.policies import EFFECTS, VERDICTS
+from replay.plots.policies import EFFECTS, VERDICTS, outcome
 from replay.statistics.intervals import curve_band
 
 ROOT = Path(__file__).parents[3]
@@ -285,7 +285,7 @@ def test_trajectories_draw_every_run_and_their_median():
     frame = made_runs(7)
     ax = plots.trajectories(frame)
     wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
-    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
+    drawn = [np.asarray(line.get_ydata(), dtype=float)[:-1] for line in ax.lines]
     for run in wide:
         assert any(np.array_equal(run, line) for line in drawn)
     assert sum(np.allclose(np.median(wide, axis=0), line) for line in drawn) == 2
@@ -309,8 +309,25 @@ def test_costs_add_up_over_generations(x, columns):
     frame = made_runs(4)
     ax = plots.trajectories(frame, x=x)
     totals = frame.groupby("run")[columns].sum().sum(axis=1)
-    ends = [line.get_xdata()[-1] for line in ax.lines[:4]]
+    ends = [line.get_xdata()[-2] for line in ax.lines[:4]]
     assert sorted(ends) == pytest.approx(sorted(totals))
+
+
+@pytest.mark.parametrize("generations", [1, 5])
+@pytest.mark.parametrize(("x", "size"), [("generation", 1), ("calls", 24)])
+def test_the_last_step_of_a_trajectory_has_a_width(generations, x, size):
+    """Best of 24 is a step up with a tread behind it; the tread states no further generation."""
+    frame = made_runs(6, generations=generations, children=24)
+    ax = plots.trajectories(frame, x=x)
+    for line in ax.lines:
+        at, value = (np.asarray(part, dtype=float) for part in line.get_data())
+        assert at[-2:].tolist() == [size * generations, size * (generations + 0.5)]
+        assert value[-1] == value[-2]
+    [band] = ax.collections
+    assert band.get_paths()[0].vertices[:, 0].max() == size * (generations + 0.5)
+    assert ax.get_xlim()[1] > size * (generations + 0.5)
+    alone = plots.trajectories(frame[frame["generation"] == 0])
+    assert all(len(set(line.get_xdata())) == 1 for line in alone.lines)
 
 
 def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
@@ -322,7 +339,7 @@ def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
     assert "interval over copies; thin: every copy" in words(ax)
     assert ax.get_ylabel() == "gain over the state of the fork"
     wide = frame.pivot(index="run", columns="generation", values="best_fitness").to_numpy()
-    drawn = [np.asarray(line.get_ydata(), dtype=float) for line in ax.lines]
+    drawn = [np.asarray(line.get_ydata(), dtype=float)[:-1] for line in ax.lines]
     for run in wide:
         assert any(np.array_equal(run[3:] - run[3], line) for line in drawn)
     assert max(line.get_xdata()[-1] for line in ax.lines) == 5 * 4
@@ -419,6 +436,32 @@ def test_an_unreached_threshold_says_how_many_do():
     assert words(plots.threshold_times(never)).count(": 62 %") == len(never)
 
 
+@pytest.mark.parametrize("limits", [np.nan, np.inf])
+def test_a_policy_that_never_reaches_the_threshold_has_an_arrow(limits):
+    """Also where there are too few runs for an interval; a row without a mark says nothing."""
+    times = made_times().query("tau == 0.8").assign(time=30.0, low=20.0, high=40.0)
+    times.loc[times["policy"] == "random", ["time", "low", "high"]] = [np.inf, limits, limits]
+    ax = plots.threshold_times(times)
+    arrows = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == ">"]
+    assert arrows == [1]  # the row of `random`
+    dots = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"]
+    assert dots == [0, 2, 3, 4]
+
+
+def test_a_race_has_a_winner_only_where_that_is_certain():
+    race = SimpleNamespace(winner=1, labels=["a", "b"])
+    for end, found in (
+        ("certain", "winner b"),
+        ("exhausted", "not certain, as there are no further samples; b was ahead"),
+        ("budget", "not certain, as the budget is spent; b was ahead"),
+        ("stopped", "not certain, as it was stopped; b was ahead"),
+    ):
+        race.end = end
+        assert outcome(race, 40) == found
+    race.winner = None
+    assert outcome(race, 40) == "no configuration is left"
+
+
 def test_constructions_say_what_they_are_worth():
     _, radii, _ = CONSTRUCTIONS["circles"]
     ax = plots.construction("circles", CONSTRUCTIONS["circles"])
@@ -478,6 +521,8 @@ def test_regimes_add_up_to_one_at_every_budget(runs):
     ax = plots.regime_probabilities(fit_bilinear(runs), budgets=(8, 64))
     drawn = np.array([line.get_ydata() for line in ax.lines if line.get_marker() == "o"])
     np.testing.assert_allclose(drawn.sum(axis=0), 1.0)
+    assert "draws of the coefficients from the multivariate t distribution" in words(ax)
+    assert "resample" not in words(ax)
 
 
 @pytest.mark.parametrize(("scale", "places"), [
