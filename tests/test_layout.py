@@ -1,6 +1,7 @@
-"""Holds the layout: imports without circles, nothing heavy before it is used, small modules."""
+"""Holds the layout: which folder may import which, and nothing heavy before it is used."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -52,9 +53,42 @@ def runs_later(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
+ROWS = {
+    "evo": (
+        *("keyed", "plugins", "logs", "tasks", "searches", "prompt", "models", "parallel"),
+        *("sandbox", "policies", "rewards", "filters", "runs", "gate", "studies", "cli"),
+        "__main__",
+    ),
+    "replay": (
+        *("warmup", "logs", "markup", "importers", "statistics", "simulation", "planning"),
+        *("claims", "plots", "explorers", "reports", "cli", "__main__"),
+    ),
+}
+"""The folders and loose modules of each package; each imports only from those before it."""
+
+ONLY = {
+    "evo.logs": set(),
+    "evo.tasks": {"logs"},
+    "evo.searches": {"logs"},
+    "evo.prompt": {"logs", "tasks"},
+    "evo.models": {"logs"},
+    "evo.sandbox": {"logs", "tasks"},
+    "evo.policies": {"logs"},
+    "evo.filters": {"logs"},
+    "replay.logs": set(),
+    "replay.importers": {"logs"},
+    "replay.statistics": set(),
+    "replay.simulation": {"logs", "statistics"},
+    "replay.planning": {"logs", "statistics", "simulation"},
+}
+"""Folders that keep to some of those before them, besides the modules that import nothing."""
+
+ANYWHERE = {"keyed", "plugins", "warmup"}
+
+
 def room(name: str) -> str:
     """The module or sub-package of evo or replay that a dotted name lies in."""
-    return ".".join(name.split(".")[:2])
+    return name.split(".")[1]
 
 
 def circles(arrows: dict[str, set[str]]) -> set[str]:
@@ -82,6 +116,52 @@ def arrows_between_files() -> dict[str, set[str]]:
 
 def test_no_two_files_import_each_other() -> None:
     assert not circles(arrows_between_files())
+
+
+def crossing(package: str) -> list[tuple[str, str]]:
+    """Imports from one room of a package in another, each as (module, what it imports)."""
+    found = []
+    for name, targets in arrows_between_files().items():
+        if name.startswith(f"{package}."):
+            inside = (target for target in sorted(targets) if target.startswith(f"{package}."))
+            found += [(name, target) for target in inside if room(target) != room(name)]
+    return found
+
+
+@pytest.mark.parametrize("package", ROWS)
+def test_every_room_has_its_row(package: str) -> None:
+    rooms = {room(name) for name in modules() if name.startswith(f"{package}.")}
+    assert rooms <= {*ROWS[package]}
+
+
+@pytest.mark.parametrize("package", ROWS)
+def test_a_room_imports_only_from_rooms_before_it(package: str) -> None:
+    place = {name: number for number, name in enumerate(ROWS[package])}
+    wrong = [f"{a} -> {b}" for a, b in crossing(package) if place[room(b)] >= place[room(a)]]
+    assert not wrong
+
+
+def test_the_lower_rooms_keep_to_what_they_may_import() -> None:
+    wrong = []
+    for package in ROWS:
+        for name, target in crossing(package):
+            allowed = ONLY.get(f"{package}.{room(name)}")
+            if allowed is not None and room(target) not in allowed | ANYWHERE:
+                wrong.append(f"{name} -> {target}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", ["evo", "replay"])
+def test_few_modules_stand_beside_the_folders(package: str) -> None:
+    loose = [name for name, path in modules().items() if path.parent == ROOT / package]
+    loose = [name for name in loose if name not in (package, f"{package}.__main__")]
+    assert len(loose) <= {"evo": 8, "replay": 4}[package]
+
+
+def test_every_module_can_be_imported() -> None:
+    for name in modules():
+        if not name.endswith("__main__"):
+            importlib.import_module(name)
 
 
 def test_evo_never_imports_replay() -> None:
@@ -113,11 +193,34 @@ def test_public_names_are_there(package: str) -> None:
         _ = module.nonsense
 
 
-def test_no_module_has_the_name_of_a_public_function() -> None:
-    for package in ("evo", "replay"):
-        public = __import__(package)
-        for name in {room(name) for name in modules()} & {f"{package}.{n}" for n in public.__all__}:
-            assert not callable(getattr(public, name.split(".")[1])), name
+@pytest.mark.parametrize("package", ["evo", "replay"])
+def test_no_module_hides_a_public_name(package: str) -> None:
+    """A sub-module becomes an attribute of its package: it would replace what has its name."""
+    code = (
+        "import importlib, sys, types\n"
+        f"import {package} as public\n"
+        f"for name in {sorted(n for n in modules() if '__main__' not in n)!r}:\n"
+        "    importlib.import_module(name)\n"
+        "for name in public.__all__:\n"
+        "    if isinstance(getattr(public, name), types.ModuleType):\n"
+        "        print(name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = {
+        "evo": {"filters", "parallel", "policies", "rewards", "searches"},
+        "replay": {"claims", "explorers", "importers", "plots"},
+    }
+    assert {*done.stdout.split()} <= rooms[package]
+
+
+def test_an_offline_run_does_not_load_openai(tmp_path: Path) -> None:
+    code = (
+        "import sys, evo\n"
+        f"evo.run('cp', generations=1, children=1, log={str(tmp_path / 'a.jsonl')!r})\n"
+        "print(*sorted({'openai', 'httpx2', 'pandas', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_modules_and_functions_stay_small() -> None:

@@ -124,8 +124,7 @@ class TaskRecord(Record, frozen=True, kw_only=True):
     """A task as a log embeds it, so that any machine can rerun and rescore the log.
 
     `hash` is the SHA-256 (hex) over all below; `files` are text by relative path, `encoded` others
-    in base64, too large ones `omitted`; else as the keys of task.toml, see
-    `evo.tasks.folder.TaskConfig`.
+    in base64, too large ones `omitted`; else as the keys of task.toml (`folder.TaskConfig`).
     """
 
     name: str

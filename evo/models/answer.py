@@ -5,21 +5,48 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from msgspec.structs import replace
 
 from evo.logs.records import Attempt
 
-if TYPE_CHECKING:
-    import httpx2
-
 _MOST_NESTED = 100  # objects and lists in usage; what is deeper no log can hold
 _RETRIED = frozenset({408, 409, 425, 429})
 _REFUSED = frozenset({401, 402, 403, 404, 405, 410})
+
+
+class Response(Protocol):
+    """An HTTP answer, as far as it is read here: that of `httpx2`, or one made in this process."""
+
+    @property
+    def status_code(self) -> int:
+        """Of HTTP, such as 200."""
+
+    @property
+    def content(self) -> bytes:
+        """The whole body."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name, whatever the case of its letters."""
+
+    @property
+    def reason_phrase(self) -> str:
+        """What HTTP/1.1 adds to the status, such as `OK`."""
+
+
+@dataclass(frozen=True)
+class LocalResponse:
+    """An HTTP answer that was made in this process."""
+
+    status_code: int
+    content: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reason_phrase: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,9 +64,9 @@ class Answer:
     retry_after: float | None = None
 
 
-def read_answer(response: httpx2.Response, latency: float) -> Answer:
+def read_answer(response: Response, latency: float) -> Answer:
     """Reads a whole answer, which holds a chat completion or says why not."""
-    if not response.is_success:
+    if not 200 <= response.status_code < 300:
         return _read_refusal(response, latency)
     status, content = response.status_code, response.content
     try:
@@ -65,9 +92,9 @@ def read_answer(response: httpx2.Response, latency: float) -> Answer:
     return Answer(attempt, "answered", _text(reply) or "", _text(reasoning) or None)
 
 
-def _read_refusal(response: httpx2.Response, latency: float) -> Answer:
+def _read_refusal(response: Response, latency: float) -> Answer:
     status = response.status_code
-    code, words = _error_of(response.text)
+    code, words = _error_of(response.content.decode("utf-8", "replace"))
     said = f"HTTP {status}: {words.strip() or response.reason_phrase}"
     if 300 <= status < 400:
         where = response.headers.get("location", "elsewhere")

@@ -1,8 +1,8 @@
 """The client of an OpenAI-compatible endpoint: messages in, one reply and every attempt out.
 
 It goes over the official `openai` library with that library's retries switched off, so that
-every HTTP request is one recorded attempt. The offline model is reached through the same
-library by a transport in this process.
+every HTTP request is one recorded attempt. The offline model answers in this process: the same
+request and the same answer, without that library, whose import alone takes a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 
 from evo.logs.cost import is_turned_away, usage_tokens
 from evo.logs.records import Attempt, Model, Sampling
-from evo.models.answer import Answer, read_answer, read_failure
+from evo.models.answer import Answer, LocalResponse, read_answer, read_failure
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
 
@@ -280,7 +280,27 @@ class ModelClient:
             client.close()
 
     def _attempt(self, body: dict[str, Any]) -> Answer:
-        """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
+        """Makes one request; whatever goes wrong in it becomes part of the record."""
+        here = self._endpoint.base_url == OFFLINE_URL and self._transport is None
+        answer = self._ask_here(body) if here else self._ask_over_http(body)
+        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
+
+    def _ask_here(self, body: dict[str, Any]) -> Answer:
+        """Has the offline model answer in this process."""
+        from evo.models.offline.endpoint import respond
+
+        if self._cancelled.is_set():
+            raise CallCancelled("the call was cancelled")
+        started = time.monotonic()
+        try:
+            made = respond("POST", "/v1/chat/completions", msgspec.json.encode(body))
+            answer = LocalResponse(made.status, made.content)
+            return read_answer(answer, time.monotonic() - started)
+        except Exception as error:  # such as text that UTF-8 cannot hold
+            return read_failure(error, time.monotonic() - started)
+
+    def _ask_over_http(self, body: dict[str, Any]) -> Answer:
+        """Makes one HTTP request."""
         import httpx2
         import openai
 
@@ -307,7 +327,7 @@ class ModelClient:
                 self._flights.discard(flight)
         if flight.cancelled and answer.verdict != "answered":
             raise CallCancelled("the call was cancelled")
-        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
+        return answer
 
     def _open(self) -> openai.OpenAI:
         """Returns the client of the `openai` library, which the first call makes."""
