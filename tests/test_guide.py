@@ -1,0 +1,86 @@
+"""The code of the README and of the guide runs as it stands there.
+
+A block that begins with `# file: NAME` is written to that file; Python blocks of a page share one
+namespace; bash blocks run in a shell. Blocks marked `text` are not run.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDE = ROOT / "notebooks" / "guide"
+PAGES = sorted(path.name for path in GUIDE.glob("*.md"))
+BLOCK = re.compile(r"^```(python|toml|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# file: (\S+)\n")
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    """The blocks of code of a page, each with its language."""
+    return BLOCK.findall(text)
+
+
+def run(language: str, code: str, names: dict[str, object], folder: Path) -> None:
+    """Runs one block, or writes the file that it holds."""
+    if named := FILE.match(code):
+        target = folder / named[1]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(code[named.end() :])
+    elif language == "python":
+        exec(compile(code, "<guide>", "exec"), names)
+    elif language == "bash":
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        env = {**os.environ, "PATH": path, "LOGS": str(ROOT / "logs")}
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", code], env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_of_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mpl.use("agg")
+    names: dict[str, object] = {"__name__": "guide", "LOGS": str(ROOT / "logs")}
+    try:
+        for language, code in blocks((GUIDE / page).read_text()):
+            run(language, code, names, tmp_path)
+    finally:
+        plt.close("all")
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text()
+    example = text[text.index("## An example") :]
+    for language, code in blocks(example):
+        run(language, code, {}, tmp_path)
+    shown = capsys.readouterr().out
+    assert re.search(r"\[[\d.]+, [\d.]+\]", shown)  # an interval
+    assert (tmp_path / "runs.pdf").stat().st_size > 1000
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120
+    assert [line for line in lines if len(line) > 120] == []
+
+
+def test_every_page_of_the_guide_is_in_the_index() -> None:
+    index = (ROOT / "notebooks" / "index.md").read_text()
+    listed = set(re.findall(r"^guide/(\S+)$", index, re.MULTILINE))
+    assert {f"{name}.md" for name in listed} == set(PAGES)
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert notebooks <= set(re.findall(r"^(\d\d_\S+)$", index, re.MULTILINE))
