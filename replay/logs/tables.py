@@ -20,7 +20,7 @@ from evo.logs.journal import LogError
 from evo.logs.log import Log
 from evo.logs.records import Header
 from replay.logs.costs import REPORTED, Calls, floats
-from replay.logs.decode import LeanRun, Source, find_all, name_runs, read_run
+from replay.logs.decode import LeanRun, Source, beyond_range, find_all, name_runs, read_run
 from replay.logs.frames import GREEDY
 from replay.warmup import prepare_pictures, uncollected
 
@@ -192,6 +192,7 @@ def _collect(
         for path in shown:
             try:
                 run = read_run(path, names[path])
+                part = _in_range(make, Calls(run))
             except LogError as error:
                 if strict:
                     raise
@@ -199,13 +200,12 @@ def _collect(
                 continue
             if run.header.source.startswith(RESCORED):
                 rescored.append((len(parts), run))
-                parts.append(())
             else:
                 originals.setdefault(_programs_of(run.header), run)
-                parts.append(make(Calls(run)))
-        for place, run in rescored:
-            original = originals.get(_programs_of(run.header))
-            parts[place] = make(Calls(run, of=original.key if original else None))
+            parts.append(part)
+        for place, run in rescored:  # what their originals are is known now
+            if original := originals.get(_programs_of(run.header)):
+                parts[place] = make(Calls(run, of=original.key))
     if not parts:
         raise LogError(
             f"none of {len(paths)} logs can be read; the first: {skipped[foreign][1]}"
@@ -222,6 +222,14 @@ def _collect(
     for frame in frames:
         frame.attrs["skipped"] = skipped
     return frames
+
+
+def _in_range(make: Callable[[Calls], Sequence[Rows]], calls: Calls) -> Sequence[Rows]:
+    """The rows of a run, or an error that names the line whose number no table can hold."""
+    try:
+        return make(calls)
+    except OverflowError:
+        raise beyond_range(calls.run.path) from None
 
 
 RESCORED = "evo rescore"

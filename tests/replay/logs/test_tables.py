@@ -1,6 +1,7 @@
 import gc
 import gzip
 import random
+import zlib
 
 import msgspec
 import numpy as np
@@ -12,7 +13,7 @@ from samples import make_log_bytes, sample_lines, write_sample
 
 import replay
 from evo.logs.cost import cost_of_calls, cost_of_children
-from evo.logs.journal import LogError, encode_line
+from evo.logs.journal import BODY, LogError, encode_line
 from evo.logs.log import read_log
 from evo.logs.maintenance import compact
 from evo.logs.records import (
@@ -524,3 +525,64 @@ def test_whatever_a_file_holds_it_is_a_table_or_one_error(tmp_path_factory, data
                 for o in intact.outcomes
             ]
             np.testing.assert_array_equal(frame["fitness"].astype(float), fitness)
+
+
+def resealed(line, old, new):
+    """A line of a log with a part of it changed, and its checksum made to match."""
+    body = encode_line(line)[BODY:-1]
+    assert old in body
+    body = body.replace(old, new, 1)
+    return b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body)
+
+
+def with_line(path, number, old, new):
+    """A log whose line `number` (from 1) is changed as `resealed` changes it."""
+    lines = sample_lines(generations=2, children=2)
+    made = [encode_line(line) for line in lines]
+    made[number - 1] = resealed(lines[number - 1], old, new)
+    path.write_bytes(b"".join(made))
+    return path
+
+
+READERS = [replay.load, replay.children, replay.attempts, replay.instances, load_tables]
+
+
+@pytest.mark.parametrize("deep", [b"[" * 5000 + b"]" * 5000, b'{"a":' * 5000 + b"1" + b"}" * 5000])
+def test_usage_nested_too_deep_is_an_error_that_names_the_line(tmp_path, deep):
+    path = with_line(tmp_path / "a.jsonl", 4, b'"total_tokens":60', b'"total_tokens":' + deep)
+    for read in READERS:
+        with pytest.raises(LogError, match=r"a\.jsonl:4: "):
+            read(path)
+
+
+@pytest.mark.parametrize("size", [b"9" * 20, b"1" + b"0" * 400, b"1" + b"0" * 5000])
+@pytest.mark.parametrize(
+    ("number", "old", "new", "readers"),
+    [
+        (1, b'"children":2', b'"children":#', READERS),
+        (1, b'"seed":7', b'"seed":#', READERS),
+        (4, b'"index":0', b'"index":#', READERS),
+        (4, b'{"status":"ok","fi', b'{"draws":#,"status":"ok","fi', [replay.children, load_tables]),
+    ],
+)
+def test_a_number_that_no_table_holds_is_an_error_that_names_the_line(
+    tmp_path, number, old, new, readers, size
+):
+    path = with_line(tmp_path / "a.jsonl", number, old, new.replace(b"#", size))
+    for read in readers:
+        with pytest.raises(LogError, match=rf"a\.jsonl:{number}: "):
+            read(path)
+
+
+def test_a_status_that_no_float_holds_is_an_error_that_names_the_line(tmp_path):
+    huge = b'"http_status":1' + b"0" * 400
+    path = with_line(tmp_path / "a.jsonl", 4, b'"http_status":200', huge)
+    with pytest.raises(LogError, match=r"a\.jsonl:4: expected numbers of at most 63 bits"):
+        replay.attempts(path)
+
+
+def test_usage_beyond_all_counts_is_unknown(tmp_path):
+    path = with_line(
+        tmp_path / "a.jsonl", 4, b'"prompt_tokens":50', b'"prompt_tokens":1' + b"0" * 400
+    )
+    assert replay.attempts(path)["prompt_tokens"].isna().sum() >= 1
