@@ -19,7 +19,7 @@ from evo.policies.base import Floats, Ints
 from replay.logs.frames import FAILURES, Brief, ReplayWarning
 from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
 from replay.simulation.effects import effect, pool_interval, time_to_threshold
-from replay.simulation.simulate import Replay, simulate
+from replay.simulation.simulate import Policies, Replay, labelled, simulate
 from replay.statistics.intervals import LEAST, NOTHING, Interval
 
 BASELINES = ("single", "random")
@@ -186,7 +186,7 @@ def named_policies(
 
 def compete(
     frame: pd.DataFrame,
-    policies: Sequence[str] | Mapping[str, str | PolicyClass],
+    policies: Policies,
     *,
     rounds: int | None = None,
     arms: int | None = None,
@@ -199,7 +199,8 @@ def compete(
 
     Args:
         frame: Rows of `replay.load`.
-        policies: Names out of `POLICIES`, or policies by label.
+        policies: A list of names out of `POLICIES` (`all`: every one) and of policies of one's own,
+            or either by label.
         rounds: Pulls; None: the generations of the shortest run.
         arms: K; None: a fifth of the runs, at least 2. With fewer than five disjoint pools there
             are no intervals.
@@ -228,8 +229,11 @@ def compete(
         "lengths": lengths, "rounds": rounds, "arms": arms, "replicates": replicates, "seed": seed,
         "reward": reward,
     }  # fmt: skip
-    labelled = policies if isinstance(policies, Mapping) else named_policies(policies)
-    everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **labelled}
+    chosen: dict[str, str | PolicyClass] = {}
+    for label, policy in labelled(policies).items():
+        named = isinstance(policy, str) and policy == label
+        chosen |= named_policies([label]) if named else {label: policy}
+    everyone = {**dict(zip(BASELINES, BASELINES, strict=True)), **chosen}
     played = {label: play(fitness, policy, **common) for label, policy in everyone.items()}
     replays = {label: each.replay for label, each in played.items()}
     with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evo.policies import POLICIES as POLICIES  # noqa: PLC0414 - public as replay.POLICIES
-from evo.policies import Draws, Policy, PolicyClass, PolicyWarning, find_policy
+from evo.policies import Draws, Policy, PolicyClass, PolicyWarning, find_policy, name_of
 from evo.policies.base import Floats, Ints
 from evo.policies.draws import BLOCK
 from evo.policies.rewards import Reward
@@ -30,6 +31,9 @@ from replay.simulation.arms import (
     pool_of,
     warn_of_ends,
 )
+
+Policies = Sequence[str | PolicyClass] | Mapping[str, str | PolicyClass]
+"""Several policies: a list of names and of policies of one's own, or either by label."""
 
 _CHUNK = 16 * BLOCK
 """Replicates simulated at once; results do not depend on it."""
@@ -201,24 +205,48 @@ def _builder(
 
 def simulate_many(
     fitness: npt.ArrayLike,
-    policies: Sequence[str] | Mapping[str, str | PolicyClass],
+    policies: Policies,
     **settings: Any,
 ) -> dict[str, Replay]:
     """`simulate` for several policies on the same draws of arms.
 
     Args:
         fitness: As in `simulate`.
-        policies: Names, or a policy by label.
+        policies: Names and policies of one's own in a list, or either by label.
         **settings: Those of `simulate`.
 
     Returns:
         A replay by label, in the order given; replicate i has the same arms in each.
     """
-    if isinstance(policies, str):
-        raise TypeError(f"expected a list of names or a policy by label, got {policies!r}")
-    if not isinstance(policies, Mapping):
-        policies = {name: name for name in policies}
-    return {label: simulate(fitness, p, **settings) for label, p in policies.items()}
+    return {label: simulate(fitness, p, **settings) for label, p in labelled(policies).items()}
+
+
+def labelled(policies: Policies) -> dict[str, str | PolicyClass]:
+    """Policies by label: the one that is given, else a name, or what `evo.policies` calls it.
+
+    Raises:
+        TypeError: A single policy instead of a list.
+        ValueError: Two policies have one label.
+    """
+    if isinstance(policies, str) or callable(policies):
+        raise TypeError(f"expected a list of policies or a policy by label, got {policies!r}")
+    if isinstance(policies, Mapping):
+        return dict(policies)
+    found: dict[str, str | PolicyClass] = {}
+    for policy in policies:
+        label = policy if isinstance(policy, str) else _label_of(policy)
+        if found.get(label, policy) != policy:
+            raise ValueError(f"two policies are called {label!r}; give them by label, in a dict")
+        found[label] = policy
+    return found
+
+
+def _label_of(policy: PolicyClass) -> str:
+    """The name of a policy with the parameters that were set, such as `ucb1 c=0.1`."""
+    if not isinstance(policy, functools.partial):
+        return name_of(policy)
+    values = (f"{key}={value}" for key, value in policy.keywords.items())
+    return " ".join([name_of(policy.func), *values])
 
 
 def _joined(parts: Sequence[Allocations], rows: Ints) -> Replay:

@@ -1,11 +1,14 @@
 """Policies on one pool: no scale of fitness changes what tables say, and they say what they are."""
 
+import functools
+
 import numpy as np
 import pytest
 from synthetic_runs import as_frame
 
+import evo
 from replay.simulation.contest import compete, play, usual_tau
-from replay.simulation.simulate import simulate
+from replay.simulation.simulate import simulate, simulate_many
 
 SMALL = {"replicates": 60, "reward": "rank"}
 
@@ -69,3 +72,40 @@ def test_policies_that_use_up_every_arm_are_identical_by_construction_and_have_n
 def test_a_fifth_of_the_runs_are_arms_by_default():
     assert compete(runs(5, n=16), [], **SMALL).arms == 3
     assert compete(runs(5, n=3), [], **SMALL).arms == 2
+
+
+class Last(evo.policies.BasePolicy):
+    """A user's policy: it pulls the last open arm."""
+
+    def ask(self, open_arms):
+        return open_arms.shape[1] - 1 - open_arms[:, ::-1].argmax(axis=1)
+
+    def tell(self, arm, reward, cost):
+        pass
+
+
+def test_names_and_policies_of_ones_own_compete_in_one_list():
+    slow = functools.partial(evo.policies.UCB1, c=0.1)
+    found = compete(runs(6), ["ucb", Last, slow], **SMALL)
+    names = ["single", "random", "ucb1", "last", "ucb1 c=0.1"]
+    assert found.finals["policy"].tolist() == names
+    assert set(found.effects["policy"]) == set(names[2:])
+    named = compete(runs(6), {"mine": Last, "ucb1": "ucb1"}, **SMALL)
+    own = found.finals.set_index("policy").loc["last", "value"]
+    assert named.finals.set_index("policy").loc["mine", "value"] == own
+    made = simulate_many(np.c_[np.zeros(6), np.ones(6)], ["random", Last], rounds=1, replicates=3)
+    assert list(made) == ["random", "last"]
+
+
+@pytest.mark.parametrize(
+    ("policies", "error", "message"),
+    [
+        ("ucb1", TypeError, "expected a list of policies"),
+        (Last, TypeError, "expected a list of policies"),
+        ([Last, functools.partial(Last)], ValueError, "two policies are called 'last'"),
+        (["ucb1", "nonsense"], ValueError, "nonsense"),
+    ],
+)
+def test_what_is_no_list_of_policies_is_refused(policies, error, message):
+    with pytest.raises(error, match=message):
+        compete(runs(6), policies, **SMALL)
