@@ -1,36 +1,38 @@
-"""The paper's claims checked on logs, each against a null that it can fail.
+"""The paper's claims checked on logs, each against a null distribution that it can fail.
 
-A claim holds if its null does as well in fewer than 5 % of draws, Holm's correction over the whole
-ledger included; it fails if the opposite does; it is undetermined otherwise, and beside it stands
-the effect that so many runs would detect in four of five repetitions, Holm aside: runs are drawn
-again within each N after an effect was put in place of their own. Where the logs do not hold
-what a claim is about it does not apply, and `why` says what is missing. Claims are those of
-"Compute Allocation in Evolutionary Search" (arXiv 2605.29268); that one holds on some logs says
+Each claim is that an effect is above 0. Its verdict is `greater` (the claim holds) if fewer than
+5 % of null worlds show as much, `less` if fewer than 5 % show as little, both after Holm's
+correction over the whole ledger, and `undetermined` otherwise. Beside it stands the effect that so
+many runs would detect in four of five repetitions, before Holm's correction. Where the logs do not
+hold what a claim is about, it does not apply, and `why` says what is missing. The claims are those
+of "Compute Allocation in Evolutionary Search" (arXiv 2605.29268). That one holds on some logs says
 nothing about other models or tasks.
 
-- The best split is interior (or a corner): the best interior cell less the best corner of one
-  budget; null: runs exchanged among the N of that budget.
-- The best in sweep rises with the budget, along a smooth curve: what it gains with each doubling of
-  C, and the spread of a quadratic fitted to it over log C; null: C permuted.
-- A policy beats random allocation: the policy less `random`; null: increments permuted across arms
-  at each generation.
-- A pool, or a policy, beats one run: less `single`; null: none between disjoint pools.
+- The best split is interior (or a corner): the mean of the best interior cell less that of the best
+  corner of one budget.
+- The best in sweep rises with the budget, along a smooth curve: the gain with each doubling of C,
+  and the standard deviation of a quadratic over log C. The best split of a budget is chosen on half
+  of the runs and scored on the others.
+- A policy beats random allocation: the policy less `random`, see `judge`.
+- A pool, or a policy, beats one run: less `single`, see `judge`.
 
-The best in sweep is chosen among the cells of a budget on half the runs and scored on the others.
-`tests/benchmarks/claims_nulls.py` measures how often each passes where it should not and where it
-should.
+The null distributions of the first two are those of `replay.claims.contrasts`: they keep the variance of
+each cell, the runs that budgets share, and plateaus. `tests/benchmarks/claims_nulls.py` measures
+how often each claim is called greater where it is false and where it is true.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from replay.claims.judging import POWER, judge_pools
+from replay.claims.contrasts import ALPHA, Envelope, NullWorlds, Tested, best_above_best
+from replay.claims.judging import judge_pools
 from replay.logs.frames import distinct_runs, run_lengths
 from replay.planning.grid import Cells, FloatArray, IntArray, cells, sweeps
 from replay.simulation.pools import Pools
@@ -42,7 +44,6 @@ REGIMES = {
 }
 """Where the paper found the best split of a large budget."""
 
-ALPHA, DRAWS, BOOTSTRAPS = 0.05, 1999, 40
 LEAST_SPLITS, LEAST_BUDGETS, LEAST_RUNS = 3, 5, 5
 
 _COLUMNS = (
@@ -73,8 +74,8 @@ def ledger(
 
     Returns:
         One row per source, task, model and claim: measure (what `value` is), value, low and high
-        (NaN where the null alone decides), n (runs), p (one-sided), p_holm (over all rows),
-        detectable, verdict, and why it does not apply.
+        (95 % interval; NaN where there is none), n (runs), p (one-sided), p_holm (over all rows),
+        detectable, verdict, and why the claim does not apply.
     """
     from replay.importers import load
 
@@ -91,9 +92,10 @@ def ledger(
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     table["p_holm"] = holm(table["p"].to_numpy(np.float64))
     opposite = holm(np.array([row["p_opposite"] for row in rows], dtype=np.float64))
-    holds, fails = table["p_holm"] <= ALPHA, (opposite <= ALPHA) | (table["high"] < 0)
     table["verdict"] = np.select(
-        [table["why"] != "", holds, fails], ["does not apply", "holds", "fails"], "undetermined"
+        [table["why"] != "", table["p_holm"] <= ALPHA, opposite <= ALPHA],
+        ["does not apply", "greater", "less"],
+        "undetermined",
     )
     return table
 
@@ -109,84 +111,46 @@ def holm(p: FloatArray) -> FloatArray:
 
 
 def _sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator[Row]:
-    """Of runs of several N: where the best split is, and how the best rises."""
+    """Claims about runs of several N: where the best split is, and how the best rises."""
     [sweep] = sweeps(frame)
     grid = cells(sweep)
-    n, half = len(sweep.runs), halves(grid, seed)
+    half, worlds = halves(grid, seed), NullWorlds.of(grid, seed=seed)
     budgets = budgets_of(grid, half)
     if regime is not None:
-        claim = f"the best split is {regime}"
-        splits, C = max(((len(among), C) for C, among in budgets.items()), default=(0, 0))
-        if splits < LEAST_SPLITS:
-            why = f"needs {LEAST_SPLITS} N with {LEAST_RUNS} runs each of one budget"
-            yield _idle(claim, n, why)
-        else:
-            sign = 1.0 if regime == "interior" else -1.0
-            measure = f"best {regime} split less the best other at C = {C}"
-            found = regime_test(grid.values[:, budgets[C]], sign, seed)
-            yield {"claim": claim, "measure": measure, **found}
+        yield _regime_claim(worlds, budgets, regime)
+    envelope = Envelope(worlds=worlds, budgets=budgets, half=half)
     claims = {
-        "the best in sweep rises with the budget": ("gain of the held-out best by doubling C", 1),
-        "it follows a smooth curve": ("spread of a quadratic through the held-out best", 2),
-    }
-    for claim, (measure, degree) in claims.items():
+        "the best in sweep rises with the budget": (
+            "gain of the held-out best by doubling C", envelope.rise,
+        ),
+        "it follows a smooth curve": (
+            "spread of a quadratic through the held-out best", envelope.curve,
+        ),
+    }  # fmt: skip
+    for claim, (measure, test) in claims.items():
         if len(budgets) < LEAST_BUDGETS:
             why = f"needs {LEAST_BUDGETS} budgets of {LEAST_RUNS} runs each, has {len(budgets)}"
-            yield _idle(claim, n, why)
+            yield _idle(claim, len(sweep.runs), why)
         else:
-            found = envelope_test(grid, half, degree, seed)
-            yield {"claim": claim, "measure": measure, **found, "n": n}
+            yield _row(claim, measure, test(), len(sweep.runs))
 
 
-def regime_test(values: FloatArray, sign: float, seed: int, *, detect: bool = True) -> Row:
-    """Best interior cell less the best corner, times `sign`; runs exchanged among the cells.
-
-    `values`, (runs, cells), are of one budget, corners first and last, NaN where a cell has fewer
-    runs; `sign` is 1 for interior, -1 for a corner. With `detect` it finds, too, which effect
-    would be detected, which takes longer.
-    """
-    known, means = ~np.isnan(values), np.nanmean(values, axis=0)
-    ends, place = values[known], np.nonzero(known)[1]
-    weights = (place[:, None] == np.arange(values.shape[1])) / known.sum(axis=0)
-
-    def advantage(means: FloatArray) -> FloatArray:
-        corner = np.maximum(means[..., 0], means[..., -1])
-        return np.asarray(sign * (means[..., 1:-1].max(axis=-1) - corner))
-
-    order = np.random.default_rng([seed, 1]).random((DRAWS, len(ends))).argsort(axis=1)
-    kind = np.isin(np.arange(len(means)), (0, len(means) - 1)) == (sign < 0)
-    lifted = (place == np.where(kind, means, -np.inf).argmax()).astype(np.float64)
-    each = np.arange(values.shape[1])
-    worlds = _again(values - means, each, np.zeros_like(values))[:, known] if detect else None
-    return _tested(ends, worlds, lifted, order, weights, advantage)
+def _regime_claim(worlds: NullWorlds, budgets: Mapping[int, IntArray], regime: str) -> Row:
+    """The claim about the best split, at the largest of the budgets with the most splits."""
+    claim, sweep = f"the best split is {regime}", worlds.cells.sweep
+    splits, C = max(((len(among), C) for C, among in budgets.items()), default=(0, 0))
+    if splits < LEAST_SPLITS:
+        why = f"needs {LEAST_SPLITS} N with {LEAST_RUNS} runs each of one budget"
+        return _idle(claim, len(sweep.runs), why)
+    inner, corners = budgets[C][1:-1], budgets[C][[0, -1]]
+    ahead, behind = (inner, corners) if regime == "interior" else (corners, inner)
+    measure = f"best {regime} split less the best other at C = {C}"
+    runs = int(worlds.cells.counts[budgets[C]].sum())
+    return _row(claim, measure, best_above_best(worlds, ahead, behind), runs)
 
 
-def envelope_test(
-    grid: Cells, half: FloatArray, degree: int, seed: int, *, detect: bool = True
-) -> Row:
-    """The held-out best over the logarithm of C against the same with C permuted.
-
-    Of degree 1 what is gained with each doubling of C, of degree 2 the standard deviation of a
-    quadratic fitted to it; otherwise as `regime_test`.
-    """
-    budgets = budgets_of(grid, half)
-    away = np.log2([*budgets]) - np.log2([*budgets]).mean()
-    order = np.random.default_rng([seed, 2]).random((DRAWS, len(away))).argsort(axis=1)
-    best = held_out(grid.values, budgets, half)
-    basis = np.linalg.qr(np.vander(away, degree + 1))[0]
-    unit = 1.0 if degree == 1 else float(away.std())
-    weights = (away / (away @ away))[:, None] if degree == 1 else basis / np.sqrt(len(away))
-    weights -= weights.mean(axis=0)  # of curves about their mean
-
-    def size(parts: FloatArray) -> FloatArray:
-        return np.asarray(parts[..., 0] if degree == 1 else np.sqrt((parts**2).sum(axis=-1)))
-
-    worlds = None
-    if detect:
-        with np.errstate(invalid="ignore"):
-            noise = grid.values - grid.means
-        worlds = held_out(_again(noise, grid.children, half), budgets, half)
-    return _tested(best, worlds, away / unit, order, weights, size)
+def _row(claim: str, measure: str, found: Tested, runs: int) -> Row:
+    return {"claim": claim, "measure": measure, "n": runs, **asdict(found)}
 
 
 def halves(grid: Cells, seed: int) -> FloatArray:
@@ -205,94 +169,6 @@ def budgets_of(grid: Cells, half: FloatArray) -> dict[int, IntArray]:
     enough &= (known & (half == 0)).any(axis=0) & (known & (half == 1)).any(axis=0)
     found = {int(C): np.flatnonzero(enough & (grid.calls == C)) for C in np.unique(grid.calls)}
     return {C: among for C, among in found.items() if len(among)}
-
-
-def held_out(values: FloatArray, budgets: Mapping[int, IntArray], half: FloatArray) -> FloatArray:
-    """Value of the best split of each budget: chosen on half the runs, scored on the rest.
-
-    Of `values` (..., runs, cells), (..., budgets); NaN where runs drawn are not deep enough.
-    """
-    sides = []
-    for side in (0, 1):
-        mine = ~np.isnan(values) & (half == side)
-        count = mine.sum(axis=-2)
-        total = np.where(mine, values, 0.0).sum(axis=-2)
-        sides.append(np.where(count > 0, total / np.maximum(count, 1), np.nan))
-    best = []
-    for among in budgets.values():
-        scores = []
-        for chosen, scored in ((0, 1), (1, 0)):
-            means = sides[chosen][..., among]
-            top = np.where(np.isnan(means), -np.inf, means).argmax(axis=-1)[..., None]
-            scores.append(np.take_along_axis(sides[scored][..., among], top, axis=-1)[..., 0])
-        best.append((scores[0] + scores[1]) / 2)
-    return np.stack(best, axis=-1)
-
-
-def _again(values: FloatArray, groups: IntArray, half: FloatArray) -> FloatArray:
-    """Bootstrap samples of runs within halves, (BOOTSTRAPS, runs, cells).
-
-    They are the same in all cells of a group, whose label `groups` (cells,) gives.
-    """
-    rng = np.random.default_rng(5)
-    rows = np.tile(np.arange(len(values))[:, None], (BOOTSTRAPS, 1, values.shape[1]))
-    for label in np.unique(groups):
-        columns = np.flatnonzero(groups == label)
-        present = ~np.isnan(values[:, columns]).all(axis=1)
-        for side in np.unique(half):
-            members = np.flatnonzero(present & (half[:, columns[0]] == side))
-            if len(members):
-                drawn = rng.choice(members, (BOOTSTRAPS, len(members)))
-                rows[:, members[:, None], columns] = drawn[:, :, None]
-    return np.take_along_axis(values[None], rows, axis=1)
-
-
-def _tested(
-    data: FloatArray,
-    worlds: FloatArray | None,
-    direction: FloatArray,
-    order: IntArray,
-    weights: FloatArray,
-    size: Callable[[FloatArray], FloatArray],
-) -> Row:
-    """A permutation test of `size(data @ weights)`, and the effect that it would detect.
-
-    `data` is (m,), `weights` (m, parts), `order` the permutations (DRAWS, m), `worlds` data without
-    an effect (worlds, m), and `direction` what an effect of 1 adds to data.
-    """
-    value, null = size(data @ weights), size(data[order] @ weights)
-    slack = 1e-12 * float(np.abs(data).max())  # ties up to rounding
-    found = {
-        "value": float(value), "low": np.nan, "high": np.nan, "n": len(data),
-        "p": float(_p(value, null, slack)), "p_opposite": float(_p(-value, -null, slack)),
-        "detectable": np.nan,
-    }  # fmt: skip
-    unit = float(null.std())
-    if worlds is None or not unit > slack:
-        return found
-    base, lift = worlds @ weights, direction @ weights
-    moved, lifted = np.stack([each[order] @ weights for each in worlds]), direction[order] @ weights
-
-    def power(effect: float) -> float:
-        ps = _p(size(base + effect * lift), size(moved + effect * lifted), slack)
-        return float((ps <= ALPHA).mean())
-
-    low, high = 0.0, unit
-    while power(high) < POWER:
-        low, high = high, 2 * high
-        if high > 2**10 * unit:
-            return found | {"detectable": np.inf}
-    for _ in range(3):
-        middle = (low + high) / 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
-    return found | {"detectable": high}
-
-
-def _p(value: FloatArray, drawn: FloatArray, slack: float) -> FloatArray:
-    """Share of draws (..., draws), the value included, that do as well; 1 where it is NaN."""
-    below = (drawn < (value - slack)[..., None]).sum(axis=-1)
-    ps = 1 - below / (1 + drawn.shape[-1])
-    return np.asarray(np.where(np.isnan(value), 1.0, ps))
 
 
 def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Iterator[Row]:
