@@ -11,6 +11,7 @@ A law with rare jumps that no run has shown yet is beyond any such test.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -192,7 +193,7 @@ class Envelope:
         """Tests whether the best split gains with each doubling of the budget."""
         away = np.log2([*self.budgets]) - np.log2([*self.budgets]).mean()
         weights = (away / (away @ away))[:, None]
-        data, nulls = self._fits(weights)
+        data, *nulls = (_Fit.of(splits, weights) for splits in self._splits)
         value, drawn = float(data.parts[0, 0]), [null.size for null in nulls]
         error = abs(value / data.size[0]) if data.size[0] else np.nan
         reach = error * max(float(np.quantile(np.abs(null), 1 - ALPHA)) for null in drawn)
@@ -209,35 +210,35 @@ class Envelope:
         powers = np.stack([away, away**2 - np.mean(away**2)], axis=1)
         # Orthonormal, so that the length of the two parts is the curve's standard deviation.
         weights = np.linalg.qr(powers)[0] / np.sqrt(len(away))
-        data, nulls = self._fits(weights)
+        data, *nulls = (_Fit.of(splits, weights) for splits in self._splits)
         return Tested(
             value=float(np.linalg.norm(data.parts[0])), low=np.nan, high=np.nan,
             p=max(p_value(data.size[0], null.size) for null in nulls), p_opposite=np.nan,
             detectable=_detectable(nulls, away / away.std() @ weights),
         )  # fmt: skip
 
-    def _fits(self, weights: FloatArray) -> tuple[_Fit, list[_Fit]]:
-        """The weighted sums of the best splits, observed and in null worlds.
+    @functools.cached_property
+    def _splits(self) -> list[_Splits]:
+        """The best splits as observed, and in two kinds of null worlds.
 
-        There are two kinds of null worlds: in one all cells have the same mean; in the other cells
-        of a budget stay apart as they were observed, and the best of each budget is the same.
+        In one all cells have the same mean. In the other the cells of a budget stay apart as they
+        were observed, and the best of each budget is the same.
         """
         worlds = self.worlds
         apart = np.zeros_like(worlds.means)
         for among in self.budgets.values():
             apart[among] = worlds.means[among] - worlds.means[among].max()
-        data = self._fit(
-            np.ones((1, *worlds.residuals.shape)), worlds.residuals, worlds.means, weights
-        )
-        levels = (np.zeros_like(apart), apart)
-        return data, [self._fit(worlds.signs, worlds.scaled, level, weights) for level in levels]
+        as_seen = np.ones((1, *worlds.residuals.shape))
+        return [
+            self._scored(as_seen, worlds.residuals, worlds.means),
+            self._scored(worlds.signs, worlds.scaled, np.zeros_like(apart)),
+            self._scored(worlds.signs, worlds.scaled, apart),
+        ]
 
-    def _fit(
-        self, signs: FloatArray, noise: FloatArray, level: FloatArray, weights: FloatArray
-    ) -> _Fit:
-        """Fits worlds whose cells have the means `level` and whose runs deviate by signed noise.
+    def _scored(self, signs: FloatArray, noise: FloatArray, level: FloatArray) -> _Splits:
+        """Scores worlds whose cells have the means `level` and whose runs deviate by signed noise.
 
-        The variance is that over whole runs, given the cells that were chosen.
+        The covariance is that over whole runs, given the cells that were chosen.
         """
         grid, n = self.worlds.cells, self.worlds.cells.counts
         known = ~np.isnan(grid.values)
@@ -260,7 +261,15 @@ class Envelope:
             runs = np.minimum(n[c], n[e])
             products *= runs / np.maximum(runs - 1, 1) / (counts[mine][c] * counts[mine][e])
             variance = variance + np.where(grid.children[c] == grid.children[e], products, 0.0) / 4
-        return _Fit.of(best @ weights, np.einsum("ci,dce,ej->dij", weights, variance, weights))
+        return _Splits(best, variance)
+
+
+@dataclass(frozen=True)
+class _Splits:
+    """Score of the best split of each budget, (worlds, budgets), and its covariance."""
+
+    scores: FloatArray
+    covariance: FloatArray
 
 
 @dataclass(frozen=True)
@@ -274,7 +283,9 @@ class _Fit:
     precision: FloatArray
 
     @classmethod
-    def of(cls, parts: FloatArray, covariance: FloatArray) -> _Fit:
+    def of(cls, splits: _Splits, weights: FloatArray) -> _Fit:
+        parts = splits.scores @ weights
+        covariance = weights.T @ splits.covariance @ weights
         varies = np.trace(covariance, axis1=1, axis2=2) > 1e-18 * (parts**2).max(initial=0.0)
         precision = np.zeros_like(covariance)
         precision[varies] = np.linalg.pinv(covariance[varies], rcond=1e-6, hermitian=True)

@@ -16,9 +16,9 @@ nothing about other models or tasks.
 - A policy beats random allocation: the policy less `random`, see `judge`.
 - A pool, or a policy, beats one run: less `single`, see `judge`.
 
-The null distributions of the first two are those of `replay.claims.contrasts`: they keep the variance of
-each cell, the runs that budgets share, and plateaus. `tests/benchmarks/claims_nulls.py` measures
-how often each claim is called greater where it is false and where it is true.
+The null distributions of the first two (`replay.claims.contrasts`) keep the variance of each cell,
+the runs that budgets share, and plateaus. `tests/benchmarks/claims_nulls.py` measures how often
+each claim is called greater where it is false.
 """
 
 from __future__ import annotations

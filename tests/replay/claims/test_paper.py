@@ -7,7 +7,6 @@ from synthetic_runs import as_frame, bilinear_runs
 
 import evo
 from replay.claims import paper as claims
-from replay.planning.grid import Sweep, cells
 
 
 def verdicts(table):
@@ -25,7 +24,7 @@ def swept(best_by_size, seeds=10):
 
 @pytest.mark.parametrize(
     ("high", "regime", "expected"),
-    [(4, "interior", "holds"), (4, "corner", "fails"), (1, "corner", "holds")],
+    [(4, "interior", "greater"), (4, "corner", "less"), (1, "corner", "greater")],
 )
 def test_regimes_of_known_surfaces(high, regime, expected):
     frame = swept({N: 0.5 + 0.2 * (high == N) for N in (1, 2, 4, 8, 16)})
@@ -36,72 +35,10 @@ def test_regimes_of_known_surfaces(high, regime, expected):
     assert row["n"] == 50
 
 
-def p_of(values, sign):
-    return claims.regime_test(values, sign, 0, detect=False)["p"]
-
-
-def test_a_regime_of_nothing_but_noise_passes_its_null_as_often_as_it_says():
-    rng = np.random.default_rng(1)
-    ps = np.array([p_of(rng.normal(size=(5, 4)), 1.0) for _ in range(400)])
-    assert np.mean(ps <= 0.05) <= 0.08
-    assert np.mean(ps <= 0.5) == pytest.approx(0.5, abs=0.08)
-    nothing = claims.regime_test(np.zeros((5, 4)), 1.0, 0)
-    assert nothing["p"] == 1
-    assert np.isnan(nothing["detectable"])
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_twice_the_detectable_effect_of_a_regime_passes(sign):
-    rng = np.random.default_rng(2)
-    effect = 2 * claims.regime_test(rng.normal(size=(5, 4)), sign, 0)["detectable"]
-    lifted = np.arange(4) == (1 if sign > 0 else 3)
-    found = [p_of(rng.normal(size=(5, 4)) + effect * lifted, sign) for _ in range(60)]
-    assert np.mean(np.array(found) <= 0.05) >= 0.8
-
-
-def test_cells_of_unequal_runs_count_by_their_means():
-    values = np.array([[0.1, 0.4, 0.2], [0.3, np.nan, 0.2], [np.nan, np.nan, 0.2]])
-    found = claims.regime_test(values, 1.0, 0, detect=False)
-    assert found["value"] == pytest.approx(0.4 - 0.2)
-    assert found["n"] == 6
-
-
 def test_an_envelope_rises_or_is_noise():
     found = verdicts(claims.ledger({"a": bilinear_runs(run_noise=0.05)}, policies=()))
-    assert found["the best in sweep rises with the budget"] == "holds"
-    assert found["it follows a smooth curve"] == "holds"
-
-
-@pytest.mark.parametrize("degree", [1, 2])
-def test_an_envelope_of_noise_passes_its_null_as_often_as_it_says(degree):
-    """A fast form of benchmarks/claims_nulls.py."""
-    rng, sizes = np.random.default_rng(0), np.repeat([1, 2, 4, 8, 16], 5)
-    depths = 16 // sizes
-    inside = np.arange(17) <= depths[:, None]
-
-    def of(values):
-        names = np.arange(25).astype(object)
-        sweep = Sweep(task="", model="", runs=names, children=sizes, depth=depths, values=values)
-        grid = cells(sweep)
-        return grid, claims.halves(grid, 0), degree, 0
-
-    def p(values):
-        return claims.envelope_test(*of(values), detect=False)["p"]
-
-    worlds = [np.where(inside, rng.normal(size=inside.shape), np.nan) for _ in range(300)]
-    assert np.mean([p(world) <= 0.05 for world in worlds]) <= 0.09
-    rise = np.log2(np.maximum(np.outer(sizes, np.arange(17)), 1))
-    found = claims.envelope_test(*of(worlds[0]))
-    unit = 1 if degree == 1 else np.log2([1, 2, 4, 8, 16]).std()
-    twice = [p(world + 2 * found["detectable"] / unit * rise) <= 0.05 for world in worlds[:40]]
-    assert np.mean(twice) >= 0.8
-
-
-def test_the_best_split_is_chosen_on_one_half_and_scored_on_the_other():
-    half = np.array([[0.0, 0.0], [1.0, 1.0]])
-    values = np.array([[0.9, 0.5], [0.1, 0.6]])
-    found = claims.held_out(values, {4: np.array([0, 1])}, half)
-    assert found == pytest.approx([(0.1 + 0.5) / 2])
+    assert found["the best in sweep rises with the budget"] == "greater"
+    assert found["it follows a smooth curve"] == "greater"
 
 
 def arms(rises, n=20, rounds=40):
@@ -116,15 +53,15 @@ def test_a_policy_that_finds_the_good_arm_beats_random():
     frame = arms(range(0, 20, 2))
     table = claims.ledger({"arms": frame}, policies=("best_arm", "round_robin"))
     found = verdicts(table)
-    assert found["best_arm beats random allocation"] == "holds"
-    assert found["round_robin beats random allocation"] != "holds"
-    assert found["the best in sweep rises with the budget"] in {"holds", "undetermined"}
+    assert found["best_arm beats random allocation"] == "greater"
+    assert found["round_robin beats random allocation"] != "greater"
+    assert found["the best in sweep rises with the budget"] in {"greater", "undetermined"}
 
 
 def test_among_equals_a_pool_that_shares_its_pulls_does_not_beat_one_run():
     found = verdicts(claims.ledger({"arms": arms(range(20))}, policies=("ucb1",)))
-    assert found["a pool beats one run"] != "holds"
-    assert found["ucb1 beats one run"] != "holds"
+    assert found["a pool beats one run"] != "greater"
+    assert found["ucb1 beats one run"] != "greater"
 
 
 def test_where_draws_tie_with_what_was_seen_no_claim_fails():
@@ -171,8 +108,7 @@ def test_sources_are_paths_as_well_and_are_corrected_together(tmp_path):
     assert [*table["source"].unique()] == ["path", "arms"]
     known = table.dropna(subset=["p"])
     assert (known["p_holm"] >= known["p"]).all()
-    assert known["p"].idxmin() == known["p_holm"].idxmin()
-    assert known["p_holm"].min() == pytest.approx(len(known) * known["p"].min())
+    assert known["p_holm"].min() == pytest.approx(min(1.0, len(known) * known["p"].min()))
 
 
 def test_real_logs_of_several_tools_make_one_ledger():
