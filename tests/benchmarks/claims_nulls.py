@@ -1,9 +1,9 @@
 """How often the ledger calls a false claim greater: `python tests/benchmarks/claims_nulls.py`.
 
-Each world of `tests/replay/null_worlds.py` is a sweep in which every cell has the same mean: equal or
-unequal noise, budgets that share runs, plateaus. `--worlds` data sets are drawn of each, at each
-number of runs per N. Printed is the share of data sets whose table calls a claim greater, once with
-Holm's correction over the table, as the ledger has it, and once by the claim's own p alone. The Monte
+Each world of `tests/replay/null_worlds.py` is a sweep in which every cell has the same mean: equal
+or unequal noise, budgets that share runs, plateaus. `--worlds` data sets are drawn of each, at each
+number of runs per N. Printed is the share of data sets whose table calls a claim greater: with
+Holm's correction over the table, as the ledger has it, and by the claim's own p alone. The Monte
 Carlo error of a share of .05 is .007 at 1,000 data sets.
 """
 
