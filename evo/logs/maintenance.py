@@ -240,7 +240,7 @@ def compact(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Log
     return read_log(target)
 
 
-def lines_through(log: Log, at: int, children: Sequence[Child]) -> list[Made]:
+def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Made]:
     """Returns what a log holds of the generations through `at`, in order; children as given."""
     lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
     initial = [log.initial] if log.initial else []

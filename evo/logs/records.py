@@ -13,11 +13,15 @@ import msgspec
 SCHEMA = 2
 """Number of the log schema that this version writes; a header without a number is of schema 1."""
 
-Status = Literal["ok", "no_reply", "no_program", "invalid", "error", "timeout", "partial"]
+Status = Literal[
+    "ok", "no_reply", "no_program", "rejected", "invalid", "error", "timeout", "partial"
+]
 """How a child ended; only `ok` has a fitness. `no_reply`: no answer after all attempts;
-`no_program`: the reply holds no complete program; `invalid`: what the program returned is no legal
-construction; `error`: it raised, crashed or broke a limit other than time; `timeout`: of time;
-`partial`: it was tried on some instances only, because it could not catch up."""
+`no_program`: the reply holds no complete program;
+`rejected`: a filter refused the program, which was not evaluated; `invalid`: what the program
+returned is no legal construction; `error`: it raised, crashed or broke a limit other than time;
+`timeout`: of time; `partial`: it was tried on some instances only, because it could not catch up
+with others."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
@@ -306,10 +310,15 @@ class Made(Record, frozen=True, kw_only=True):
 
 
 class Initial(Made, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
-    """Generation 0: the evaluation of the initial program, and its `Child.value`."""
+    """Generation 0: the evaluation of the initial program, and its `Child.value`.
+
+    `second` is its evaluation on another draw, by which a run finds out whether its evaluations are
+    noisy; None where none was needed.
+    """
 
     evaluation: Evaluation
     value: Any = None
+    second: Evaluation | None = None
 
 
 class Planned(Record, frozen=True, kw_only=True):

@@ -72,13 +72,17 @@ class CallCancelled(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Call:
-    """What became of one child's request to the model; no reply, or `rejected` for good: why."""
+    """What became of a request to the model for one child, or for one of its drafts.
+
+    The reply is None where there is none; `rejected` says why where that is for good.
+    """
 
     attempts: tuple[Attempt, ...]
     reply: str | None = None
     reasoning: str | None = None
     finish_reason: str | None = None
     rejected: str | None = None
+    draft: int = 0
 
 
 class Caller(Protocol):

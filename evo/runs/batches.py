@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from evo.keyed import KeyedStream
-from evo.runs.evaluations import ALPHA, lower_bound
+from evo.runs.accept import ALPHA, lower_bound
 
 DROP = 0.05
 """Error rate of each comparison that drops a text."""

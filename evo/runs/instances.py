@@ -48,7 +48,7 @@ from evo.logs.records import (
 )
 from evo.models.client import CallCancelled
 from evo.models.critics import Known, Scorer, Triple, known_of
-from evo.runs.batches import batch_order, batch_sizes, dropped
+from evo.runs.batches import batch_order, batch_sizes, certify, dropped
 from evo.runs.resources import Resources
 from evo.runs.scoring import INVALID, program_source, scoring_task
 from evo.tasks.task import read_instances
@@ -127,16 +127,29 @@ class InstanceEvaluator:
         evaluation = self._sum(found) if scored.status == "ok" else scored
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
 
-    def replies_under(self, text: str) -> dict[str, str]:
-        """Returns what the model said under a text, by the instance's id, as far as it did."""
-        key = text_key(text)
-        calls = ((each["id"], self._known.get((key, i))) for i, each in enumerate(self._instances))
-        return {id_: call.reply for id_, call in calls if call and call.reply}
-
     def attempt(self, text: str, places: Sequence[int], limits: Limits) -> list[Tried]:
         """Tries a text on some of the instances; what was asked before is not asked again."""
         tried, _ = self._try(text, places, limits)
         return [tried[place] for place in places]
+
+    def certify(self, initial: str, final: str, use: int) -> dict[str, float]:
+        """Tests a final text against the initial one on instances that nothing saw before.
+
+        Args:
+            initial: The initial text.
+            final: The best text of the run.
+            use: The how-many-th such test of the run this is, from 1.
+
+        Returns:
+            Figures by name, see `evo.runs.batches.certify`; empty if none are held out.
+        """
+        if not self._header.task.asks_model or not self.check:
+            return {}
+        scores = list[list[float]]()
+        for text in (initial, final):
+            tried = self.attempt(text, self.check, self._header.limits)
+            scores.append([each.instance.score or 0.0 for each in tried])
+        return certify(scores[0], scores[1], use)
 
     def race(self, rivals: Mapping[str, Evaluation], limits: Limits) -> dict[str, Evaluation]:
         """Tries texts on growing batches in lockstep, and drops those that cannot catch up.

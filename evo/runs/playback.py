@@ -19,12 +19,14 @@ from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Child, Evaluation, Header, Initial, Limits, Line
 from evo.models.critics import known_of
 from evo.models.recorded import RecordedModel
-from evo.runs.arm import Arm, choose_child
+from evo.runs.arm import Arm
 from evo.runs.configuration import Settings, at_least
-from evo.runs.evaluations import Evaluations, plain
+from evo.runs.evaluate import Draws, plain
 from evo.runs.instances import InstanceEvaluator
+from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
 from evo.sandbox import Evaluator
+from evo.searches.base import choose
 
 TOLERANCE = 1e-9
 
@@ -120,7 +122,7 @@ def rerun(
                 while arm.generation < len(logged.generations):
                     arm.advance()
             again = read_log(target)
-            differences = _compare(logged, again, arm.maker.evaluations)
+            differences = _compare(logged, again, arm.draws)
     done = len(logged.generations)
     return Rerun(
         log=logged,
@@ -161,7 +163,7 @@ def equal(one: Evaluation, other: Evaluation) -> bool:
     return abs(one.fitness - other.fitness) <= TOLERANCE
 
 
-def _compare(logged: Log, again: Log, evaluations: Evaluations) -> list[Difference]:
+def _compare(logged: Log, again: Log, draws: Draws) -> list[Difference]:
     """Compares two logs of one run; a program that differs is evaluated once more."""
     assert logged.initial is not None
     assert again.initial is not None
@@ -176,7 +178,7 @@ def _compare(logged: Log, again: Log, evaluations: Evaluations) -> list[Differen
         if place[0] > last or equal(was, now[place]):
             continue
         program = again.child(*place).program if place[0] else task.files[task.program_file]
-        unstable = program is not None and not equal(now[place], evaluations.again(program))
+        unstable = program is not None and not equal(now[place], draws.mean(program))
         differences.append(Difference(*place, was, now[place], unstable))
     return differences
 
@@ -241,10 +243,10 @@ def evaluated_again(
         if header.task.instances_file:
             known = known_of([*logged.instance_calls, *logged.critic_calls])
             draw = InstanceEvaluator(header, resources, known=known).evaluate
-        evaluations = Evaluations(header, draw)
+        draws = Draws(header, draw)
 
         def evaluate(program: str) -> Evaluation:
-            found = plain(evaluations.again(program))
+            found = plain(draws.mean(program))
             if not metric or found.status != "ok":
                 return found
             if metric not in found.metrics:
@@ -270,7 +272,7 @@ def _retold(logged: Log, header: Header, initial: Initial, children: Sequence[Ch
     for generation in logged.generations:
         number = generation.generation
         group = [child for child in children if child.generation == number]
-        chosen = choose_child(group, fitness, header.min_improvement)
+        chosen = choose(group, fitness, header.min_improvement, fitness_of)
         if chosen is not None:
             fitness, place = chosen.evaluation.fitness, (number, chosen.index)
         now = {"best_fitness": fitness, "best": place, "improved": chosen is not None}

@@ -14,7 +14,7 @@ from evo.logs.records import CriticCall, CriticRecord, Header
 from evo.models.client import Caller, EndpointMissing, EndpointRefused
 from evo.models.critics import Known, Scorer, open_caller
 from evo.models.limits import Slots
-from evo.runs.configuration import Settings
+from evo.runs.configuration import Event, Settings
 from evo.runs.handle import GRACE, Control
 from evo.runs.progress import Tally
 
@@ -42,6 +42,7 @@ class Resources:
     tally: Tally = field(default_factory=Tally)
     _callers: dict[str, Caller] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _telling: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def stopping(self) -> threading.Event:
@@ -65,6 +66,15 @@ class Resources:
                 self._callers[key] = caller
                 self.control.heed(self.control.ended, caller.cancel)
             return self._callers[key]
+
+    def tell(self, event: Event) -> None:
+        """Calls the session's listener, if there is one, with one event at a time.
+
+        The lock is this session's own, so that a listener may start another run with a listener.
+        """
+        if self.settings.on_event is not None:
+            with self._telling:
+                self.settings.on_event(event)
 
     def scorer(
         self, header: Header, on_call: Callable[[CriticCall], None], known: Known

@@ -20,12 +20,14 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
 from evo.logs.stopping import heed_stop
 from evo.models.client import EndpointDown, EndpointRefused
-from evo.runs.arm import REACHED, Arm, Stopped, costs_of_log
+from evo.runs.arm import REACHED, Arm
 from evo.runs.budget import Ledger, Turns, Worst
 from evo.runs.configuration import Goal, differences, software_versions
 from evo.runs.handle import read_begun
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
+from evo.runs.state import State, state_of
+from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed, SandboxError
 from evo.tasks.task import EvaluatorFailed, calls_of_evaluation, checks_of
 
@@ -144,10 +146,12 @@ class _Run:
         """Brings the log to its goal, as far as wishes and the budget let it."""
         job = self.job
         known = read_begun(job.path)
-        if known is not None and (end := _complete(known, job.goal)):
-            self.turns.settle(self.place, costs_of_log(known))
-            self.progress.skip(job.goal.generations * job.header.children)
-            return Brought(job, known, end)
+        if known is not None and known.initial is not None and not known.reader.torn:
+            state = state_of(known, children=known.outcomes)
+            if (end := _reached(state, job.goal)) is not None and not _untested(state):
+                self.turns.settle(self.place, state.costs)
+                self.progress.skip(job.goal.generations * job.header.children)
+                return Brought(job, known, end)
         if not self._may_begin():
             return Brought(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
@@ -178,11 +182,11 @@ class _Run:
 
     def _advance(self, arm: Arm) -> None:
         """Advances an arm to its goal and logs how that ended."""
-        goal, before = self.job.goal, arm.generation
+        goal, state, before = self.job.goal, arm.state, arm.generation
         failure: Exception | None = None
         try:
             self._told_of(arm)
-            while (reached := goal.reached(arm.generation, arm.best_fitness, arm.barren)) is None:
+            while (reached := _reached(state, goal)) is None:
                 if not self._may_begin():
                     return
                 arm.advance(self.progress.child)
@@ -206,8 +210,9 @@ class _Run:
             arm.end(End(reason=self.end, message=said, stats=stats))
 
     def _told_of(self, arm: Arm) -> None:
-        self.turns.settle(self.place, arm.costs)
-        self.progress.generation(arm.generation, self.job.goal.generations, arm.best_fitness)
+        best, goal = arm.state.best_fitness, self.job.goal.generations
+        self.turns.settle(self.place, arm.state.costs)
+        self.progress.generation(arm.generation, goal, best)
         self.resources.control.note = f"{arm.path.name}: {self.progress}"
         self.on_generation(self.job, arm)
 
@@ -255,16 +260,14 @@ def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, f
     return {"calls": 1.0, **known, "seconds": 0.0}
 
 
-def _complete(log: Log, goal: Goal) -> EndReason | None:
-    """Why nothing is left to do for a log; None: there is, be it its evaluation or its end."""
-    best = log.generations[-1].best if log.generations else (0, 0)
-    tested = any("check_use" in end.stats for end in log.ends)
-    untested = best != (0, 0) and not tested and checks_of(log.header.task)
-    if log.initial is None or log.reader.torn or untested:
-        return None
-    improved = [0, *(g.generation for g in log.generations if g.improved)]
-    done = len(log.generations)
-    return goal.reached(done, float(log.trajectory[-1]), done - improved[-1])
+def _reached(state: State, goal: Goal) -> EndReason | None:
+    """Returns why a run ends where it is; None: it goes on."""
+    return goal.reached(state.generation, state.best_fitness, state.barren)
+
+
+def _untested(state: State) -> bool:
+    """Whether the best text is still to be tested on instances held out for that."""
+    return state.best.place != (0, 0) and not state.checks and bool(checks_of(state.header.task))
 
 
 def session_line(resources: Resources, goal: Goal | None) -> Session:

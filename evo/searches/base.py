@@ -12,8 +12,8 @@ per child and folds a complete generation into its state; both are pure:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from evo.keyed import KeyedStream
@@ -29,14 +29,23 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Member:
-    """A program of the archive, with the places of those that it was made from, if any.
+    """A program of the archive.
 
-    Its fitness is None where its evaluation failed.
+    Attributes:
+        place: Its generation and index.
+        fitness: None where its evaluation failed.
+        parents: The places of the programs that it was made from, if any.
+        program: Its text; None where the reply held none, or a filter refused it.
+        metrics: Its public metrics by name.
+        scores: Its score on each instance of a data set that is not held out, by the instance's id.
     """
 
     place: Place
     fitness: float | None
     parents: tuple[Place, ...] = ()
+    program: str | None = field(default=None, repr=False, compare=False)
+    metrics: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)
+    scores: Mapping[str, float | None] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,11 @@ SEARCHES: dict[str, Callable[..., Search]] = {
 SHIPPED = frozenset({Greedy, BestOfN, Population, Islands})
 """The searches of this package: their version stands for their code, so no hash is kept."""
 
+
+class UnknownSearch(ValueError):  # noqa: N818
+    """A log was made by a search that is not known here."""
+
+
 _converting = threading.Lock()
 
 
@@ -188,7 +193,7 @@ def search_of(record: SearchRecord | None) -> Search:
         return found
     known = {**plugged_in("evo.searches"), **SEARCHES}
     if record.name not in known:
-        raise ValueError(
+        raise UnknownSearch(
             f"unknown search {record.name!r}: what made this log is not known here; give it, "
             f"evo.resume(path, search=...), or register its class, evo.SEARCHES[{record.name!r}] = "
             f"... (known: {', '.join(known)})"

@@ -151,7 +151,7 @@ def prompt(view: RunView) -> str:
         asked = asked_in(log, view.place[0])[view.place[1]]
     except (KeyError, ValueError) as error:
         return note(f"The prompt cannot be made again: {error}")
-    same = asked.prompt_hash == view.child.prompt_hash
+    same = asked.hash == view.child.prompt_hash
     said = "As it was sent" if same else "Not quite as it was sent (the log's hash is another)"
     planned = asked.planned
     parts = [f"{said}: {planned.operator} {' and '.join(map(name, planned.parents))}."]

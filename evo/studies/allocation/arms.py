@@ -13,10 +13,12 @@ import numpy as np
 from evo.logs.log import Log, read_log
 from evo.logs.records import End, Header
 from evo.policies.base import Bools, Floats, Ints
-from evo.runs.arm import Arm, Stopped, costs_of_log
+from evo.runs.arm import Arm
 from evo.runs.handle import Control
 from evo.runs.resources import Resources
 from evo.runs.session import open_log, session_line, worst_of
+from evo.runs.state import costs_of_log
+from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed
 from evo.studies.allocation.loop import InOrder, Outcome
 from evo.tasks.task import calls_of_evaluation
@@ -50,7 +52,7 @@ class LiveArm:
         if not self.begun:
             assert self.run is not None
             self.run.begin(self.log)
-            self.fitness, self.costs = self.run.trajectory, self.run.costs
+            self.fitness, self.costs = self.run.state.trajectory, self.run.state.costs
             self.begun, self.log = True, None
 
     def advance(self) -> None:

@@ -20,8 +20,8 @@ import replay
 from evo.logs.journal import encode_line
 from evo.policies import POLICIES
 from evo.rewards import default_reward
-from evo.runs.arm import costs_of_log
 from evo.runs.budget import UNITS, BudgetError, Ledger, Turns, Worst, affordable, check_budget
+from evo.runs.state import costs_of_log
 from evo.studies.allocation.journal import ALLOCATION, read_journal
 from evo.tasks.task import load_task
 

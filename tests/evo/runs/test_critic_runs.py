@@ -12,7 +12,7 @@ import evo
 import replay
 from evo.logs.cost import cost_of_calls
 from evo.models.client import ModelClient
-from evo.runs.child import child_seed
+from evo.runs.ask import child_seed
 from evo.runs.configuration import make_header
 from evo.runs.session import worst_of
 from evo.tasks.task import SHIPPED, TaskError, load_task
@@ -82,7 +82,7 @@ def test_of_equal_drafts_the_first_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = load_task("mmd").initial_program
-    monkeypatch.setattr("evo.runs.child.parse_reply", lambda *_, **__: program)
+    monkeypatch.setattr("evo.runs.ask.parse_reply", lambda *_, **__: program)
     log = evo.run("mmd", generations=1, children=2, drafts=3, critic="offline-2",
                   log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
     assert {child.draft for child in log.children} == {0}

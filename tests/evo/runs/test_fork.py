@@ -14,10 +14,10 @@ import replay
 from evo.cli.entry import main
 from evo.logs.journal import LogError, encode_line
 from evo.logs.maintenance import lines_through
-from evo.runs.arm import costs_of_log
 from evo.runs.configuration import Goal
 from evo.runs.fork import fork_seed
 from evo.runs.session import Job
+from evo.runs.state import costs_of_log
 from evo.runs.verbs import plan_jobs
 from replay.logs.frames import ReplayWarning
 

@@ -17,9 +17,10 @@ from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
 from evo.logs.stopping import heed_stop, stop_file
 from evo.models.client import EndpointMissing
 from evo.runs.configuration import default_path, differences, find_run, make_header
-from evo.runs.evaluations import Evaluations
+from evo.runs.evaluate import Draws, Evaluate, plain
 from evo.runs.handle import Control
 from evo.runs.playback import keep_best_value
+from evo.runs.state import State
 from evo.studies.allocation.journal import read_journal
 
 QUIET = {"progress": False, "workers": 1}
@@ -74,12 +75,14 @@ def test_improving_children_keep_their_constructions(tmp_path: Path) -> None:
 def test_constructions_are_let_go_once_their_generation_is_complete() -> None:
     task = evo.load_task("mmd")
     with evo.sandbox.Evaluator(1) as evaluator:
-        memory = Evaluations(make_header(task), evaluator.evaluate)
-        first = memory.of(task.initial_program)
+        header = make_header(task)
+        evaluate, state = Evaluate(Draws(header, evaluator.evaluate)), State(header)
+        first = evaluate(task.initial_program, state)
         assert first.value is not None
-        assert memory.of(task.initial_program) == first
-        memory.forget_values()
-        again = memory.of(task.initial_program)
+        assert evaluate(task.initial_program, state) is first
+        state.take(Initial(evaluation=plain(first), value=first.value))
+        evaluate.forget()
+        again = evaluate(task.initial_program, state)
     assert again == msgspec.structs.replace(first, value=None)
 
 

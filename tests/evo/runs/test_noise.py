@@ -11,8 +11,9 @@ from evo_runs import write_task
 
 import evo
 from evo.logs.records import Evaluation, Instance
+from evo.runs.accept import confirm, lower_bound
 from evo.runs.configuration import make_header
-from evo.runs.evaluations import FINAL, Evaluations, lower_bound, mean_of
+from evo.runs.evaluate import FINAL, Draws, final_report, mean_of
 
 PROGRAM = """import random
 
@@ -50,8 +51,8 @@ def accepted(noisy: Path, gain: float, *, tests: int, common: float = 0.0, **opt
     found, plain = 0, make_header(noisy, confirm=8, **options)
     for seed in range(tests):
         header = msgspec.structs.replace(plain, seed=seed)
-        evaluator = Evaluations(header, Lottery(common).evaluate)
-        found += evaluator.confirm(1, 0, "0/parent", f"{gain}/rival").accepted
+        draws = Draws(header, Lottery(common).evaluate)
+        found += confirm(draws, 1, 0, "0/parent", f"{gain}/rival").accepted
     return found / tests
 
 
@@ -61,8 +62,8 @@ def test_noise_is_accepted_at_the_stated_rate(noisy: Path) -> None:
 
 
 def test_the_tests_of_a_run_share_the_error_rate(noisy: Path) -> None:
-    evaluator = Evaluations(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
-    spent = sum(evaluator.confirm(g, 0, "0/a", "1/b").alpha for g in range(1, 300))
+    draws = Draws(make_header(noisy, confirm=2, spending=True), Lottery().evaluate)
+    spent = sum(confirm(draws, g, 0, "0/a", "1/b").alpha for g in range(1, 300))
     assert spent < 0.05 == pytest.approx(spent, rel=5e-3)
 
 
@@ -81,17 +82,17 @@ def test_a_confirmation_uses_draws_that_nothing_used(noisy: Path) -> None:
     header = make_header(noisy, draws=3, confirm=4)
     used: list[set[int]] = []
     lottery = Lottery()
-    evaluator = Evaluations(header, lottery.evaluate)
-    evaluator.again("0/a")
+    draws = Draws(header, lottery.evaluate)
+    draws.mean("0/a")
     used.append(set(lottery.seen))
     for generation in (1, 2, 3):
         lottery.seen.clear()
-        evaluator.confirm(generation, 0, "0/a", "1/b")
+        confirm(draws, generation, 0, "0/a", "1/b")
         assert len(lottery.seen) == 8
         used.append(set(lottery.seen))
     assert set.union(*used) == {*range(3 + 3 * 4)}  # the next ones each time
     lottery.seen.clear()
-    evaluator.report("0/a", "1/b")
+    final_report(draws, "0/a", "1/b")
     used.append(set(lottery.seen))
     assert sum(map(len, used)) == len(set.union(*used))
     assert min(used[-1]) == FINAL
@@ -105,8 +106,7 @@ def test_a_program_is_ok_only_if_all_its_draws_are(noisy: Path) -> None:
             return super().evaluate(task, program, limits, draw=draw, seed=seed)
 
     header = make_header(noisy, draws=4, confirm=2)
-    evaluator = Evaluations(header, Fails().evaluate)
-    failed = evaluator.again("0/a")
+    failed = Draws(header, Fails().evaluate).mean("0/a")
     assert (failed.status, failed.fitness, failed.error) == ("timeout", None, "in draw 2: too slow")
 
 
@@ -131,7 +131,7 @@ def test_the_mean_of_draws() -> None:
 def test_programs_meet_the_same_luck_from_draw_1_on(noisy: Path) -> None:
     header = make_header(noisy, seed=5, draws=3)
     with evo.sandbox.Evaluator(1) as sandbox:
-        draws = Evaluations(header, sandbox.evaluate)
+        draws = Draws(header, sandbox.evaluate)
         one, other = (
             draws.on(PROGRAM.format(gain=gain, mark=mark), range(3))
             for gain, mark in ((0, 1), (2, 2))

@@ -16,8 +16,9 @@ import evo
 import evo.runs.planning
 from evo.logs.journal import LogBusyError, LogError, Writer
 from evo.models.client import EndpointDown, EndpointRefused
-from evo.runs.arm import choose_child
-from evo.runs.child import child_seed
+from evo.runs.ask import child_seed
+from evo.runs.loop import fitness_of
+from evo.searches.base import choose
 from evo.tasks.task import TaskError
 
 
@@ -191,12 +192,12 @@ def test_child_seeds_are_below_2_31(seed: int, children: int, generation: int, i
 
 def test_choice_needs_a_strict_improvement_and_ignores_last_bits() -> None:
     a, b, c = (sample_child(1, i, f) for i, f in enumerate((0.5, 0.5 + 1e-12, None)))
-    assert choose_child([a, b, c], 0.4, 1e-9) is a
-    assert choose_child([a, b, c], 0.4, 0.0) is b
-    assert choose_child([a, b, c], 0.5, 1e-9) is None
-    assert choose_child([a, b, c], None, 1e-9) is a
-    assert choose_child([c], None, 1e-9) is None
-    assert choose_child([a, b, sample_child(1, 2, 0.65)], 0.5, 0.1).index == 2  # a high bar
+    assert choose([a, b, c], 0.4, 1e-9, fitness_of) is a
+    assert choose([a, b, c], 0.4, 0.0, fitness_of) is b
+    assert choose([a, b, c], 0.5, 1e-9, fitness_of) is None
+    assert choose([a, b, c], None, 1e-9, fitness_of) is a
+    assert choose([c], None, 1e-9, fitness_of) is None
+    assert choose([a, b, sample_child(1, 2, 0.65)], 0.5, 0.1, fitness_of).index == 2  # a high bar
 
 
 def test_grid_goes_on_where_it_was(tmp_path: Path) -> None:

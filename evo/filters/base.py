@@ -1,0 +1,47 @@
+"""What a filter is: a frozen value that refuses a program before it is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from evo.searches.base import Member
+
+LONGEST = 1000
+"""Characters of a reason that are logged."""
+
+
+class Filter(Protocol):
+    """A rule that refuses programs; its fields are part of a run's identity.
+
+    @dataclass(frozen=True)
+    class Short:
+        most: int = 2000
+        name = "short"
+
+        def check(self, program, archive):
+            return f"longer than {self.most}" if len(program) > self.most else None
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in `evo.FILTERS`, and the beginning of each reason that is logged."""
+        ...
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        """Returns why a program is refused, or None.
+
+        Args:
+            program: The program in a child's reply.
+            archive: The programs of all complete generations, apart from refused ones, so that the
+                order in which answers arrive decides nothing.
+        """
+        ...
+
+
+def refusal(program: str, *, filters: Sequence[Filter], archive: Sequence[Member]) -> str | None:
+    """Returns why the first of some filters refuses a program, or None."""
+    for each in filters:
+        if (reason := each.check(program, archive)) is not None:
+            return f"{each.name}: {reason}"[:LONGEST]
+    return None

@@ -1,0 +1,95 @@
+"""Accepts or rejects a child that is better than the best so far, by fresh draws of both.
+
+The confirmation in generation g uses K draws that nothing used before, so that luck is not taken
+for gain. Without it, a better child replaces its parent at once.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evo.logs.records import Confirmation, Outcome
+from evo.runs.evaluate import Draws
+from evo.runs.state import State, program_of
+
+ALPHA = 0.05
+"""Chance that a test accepts a rival that is no better; of a whole run where it is spent."""
+
+
+def accept_better(rival: Outcome, state: State) -> bool:
+    """Accepts every child that is better, which is what a run without confirmation does."""
+    return True
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """Tries a better child and its parent on fresh draws, once in a generation.
+
+    Attributes:
+        draws: Evaluates both.
+        log: Appends a line to the run's log.
+    """
+
+    draws: Draws
+    log: Callable[[Confirmation], None]
+
+    def __call__(self, rival: Outcome, state: State) -> bool:
+        """Returns whether the rival replaces the best program so far."""
+        parent, program = state.best.program, program_of(rival)
+        if state.best_fitness is None or parent is None or program is None:
+            return True
+        if state.confirmation is None:
+            found = confirm(self.draws, rival.generation, rival.index, parent, program)
+            self.log(found)  # from here on the state knows it
+        assert state.confirmation is not None
+        return state.confirmation.accepted
+
+
+def confirm(draws: Draws, generation: int, index: int, parent: str, rival: str) -> Confirmation:
+    """Tests a rival, a child that is better so far, on draws that nothing used before."""
+    header = draws.header
+    first = header.draws + (generation - 1) * header.confirm
+    fresh = range(first, first + header.confirm)
+    standing, challenging = draws.on(parent, fresh), draws.on(rival, fresh)
+    alpha = ALPHA / (generation * (generation + 1)) if header.spending else ALPHA
+    bound, accepted = None, None not in challenging
+    pairs = zip(standing, challenging, strict=True)
+    gains = [new - old for old, new in pairs if old is not None and new is not None]
+    if len(gains) == len(fresh):
+        bound = lower_bound(gains, alpha)
+        accepted = bound > header.min_improvement
+    return Confirmation(
+        generation=generation, index=index, draw=first, parent=tuple(standing),
+        rival=tuple(challenging), alpha=alpha, bound=bound, accepted=accepted,
+    )  # fmt: skip
+
+
+def confirmed_fitness(
+    found: Confirmation | None, accepted: bool, before: float | None
+) -> float | None:
+    """Returns the fitness of the program that stands after a generation.
+
+    It is the mean of its fresh draws; `before` where none were made or one of them failed.
+    """
+    if found is None:
+        return before
+    values = found.rival if accepted else found.parent
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else before
+
+
+def lower_bound(differences: Sequence[float], alpha: float = ALPHA) -> float:
+    """Returns the one-sided lower limit of a mean paired difference (Student's t).
+
+    There are at least 2 differences; without spread they count as they are.
+    """
+    from scipy.special import stdtrit
+
+    mean, spread = statistics.fmean(differences), statistics.stdev(differences)
+    if spread == 0:
+        return mean
+    count = len(differences)
+    return mean - float(stdtrit(count - 1, 1 - alpha)) * spread / math.sqrt(count)

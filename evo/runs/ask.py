@@ -1,0 +1,130 @@
+"""Asks the model for a child: one call, or several drafts among which a critic chooses."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from evo import parallel
+from evo.logs.records import Header, Reply
+from evo.models.client import Call, Caller
+from evo.models.critics import Scorer, Triple
+from evo.prompt import parse_reply
+from evo.runs.planning import Prompt
+from evo.runs.progress import Tally
+from evo.runs.state import State
+
+
+def child_seed(seed: int, children: int, generation: int, index: int, draft: int = 0) -> int:
+    """Returns the seed of a child's draft in [0, 2**31): it rests on these alone, never on T."""
+    key = f"{seed}/{children}/{generation}/{index}" + (f"/draft {draft}" if draft else "")
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") >> 1
+
+
+class Asks(Protocol):
+    """Asks a model for a child."""
+
+    def __call__(self, prompt: Prompt, state: State) -> Call:
+        """Returns the call; of several drafts, that of the chosen one."""
+        ...
+
+
+def program_in(call: Call, header: Header) -> str | None:
+    """Returns the program in the reply of a call, or None."""
+    return parse_reply(call.reply, finish_reason=call.finish_reason, evolves=header.task.evolves)
+
+
+def reply_line(prompt: Prompt, call: Call) -> Reply:
+    """Returns the line that keeps a call safe until its child is logged."""
+    generation, index = prompt.place
+    return Reply(
+        generation=generation, index=index, draft=call.draft, attempts=call.attempts,
+        reply=call.reply, reasoning=call.reasoning,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OneCall:
+    """Makes one call for each child, unless an earlier session has logged its reply.
+
+    Attributes:
+        header: Configuration of the generation.
+        caller: Returns what answers the calls; it is opened for the first of them.
+        tally: Counts them for the session.
+    """
+
+    header: Header
+    caller: Callable[[], Caller]
+    tally: Tally
+
+    def __call__(self, prompt: Prompt, state: State, draft: int = 0) -> Call:
+        """Returns the call for a child, or for one of its drafts."""
+        generation, index = prompt.place
+        if (known := state.replies.get((generation, index, draft))) is not None:
+            reason = known.attempts[-1].finish_reason if known.attempts else None
+            return Call(known.attempts, known.reply, known.reasoning, reason, draft=draft)
+        header = self.header
+        seed = child_seed(header.seed, header.children, generation, index, draft)
+        call = self.caller().call(prompt.messages, seed=seed, generation=generation, index=index)
+        self.tally.add(call.attempts, header)
+        return replace(call, draft=draft) if draft else call
+
+
+@dataclass(frozen=True)
+class Drafts:
+    """Asks for several drafts of each child and returns the one that the critic scores highest.
+
+    Each draft is logged at once, since the child's line holds only the chosen one. Equal programs
+    are scored once. With fewer than two different programs there is nothing to choose.
+
+    Attributes:
+        ask: Makes the call of one draft.
+        scorer: The critic; without one the first program is taken.
+        log: Appends a line to the run's log.
+        workers: Calls of one child at a time; None: all drafts, and as many scores as is usual.
+    """
+
+    ask: OneCall
+    scorer: Scorer | None
+    log: Callable[[Reply], None]
+    workers: int | None = None
+
+    def __call__(self, prompt: Prompt, state: State) -> Call:
+        """Returns the call of the chosen draft."""
+        header = self.ask.header
+        calls: list[Call] = parallel.map(
+            lambda draft: self._draft(prompt, state, draft),
+            range(header.drafts),
+            max_workers=self.workers or header.drafts,
+        )
+        distinct = dict[str, Call]()
+        for call in calls:
+            if (program := program_in(call, header)) is not None:
+                distinct.setdefault(program, call)
+        rivals = list(distinct.values())
+        if len(rivals) < 2 or self.scorer is None:
+            answered = [call for call in calls if call.reply is not None]
+            return [*rivals, *answered, calls[0]][0]
+        score = functools.partial(self._score, self.scorer, prompt)
+        scores = parallel.map(score, rivals, max_workers=self.workers)
+        return rivals[scores.index(max(scores))]
+
+    def _draft(self, prompt: Prompt, state: State, draft: int) -> Call:
+        call = self.ask(prompt, state, draft)
+        if (*prompt.place, draft) not in state.replies and call.rejected is None:
+            self.log(reply_line(prompt, call))
+        return call
+
+    def _score(self, scorer: Scorer, prompt: Prompt, call: Call) -> float:
+        """Returns the critic's score of a draft; a draft without one is below all others."""
+        system, query = (message["content"] for message in prompt.messages)
+        generation, index = prompt.place
+        found = scorer.score(
+            Triple(system, query, call.reply or ""),
+            generation=generation,
+            index=self.ask.header.children + index,
+        )
+        return -1.0 if found.score is None else found.score

@@ -1,0 +1,210 @@
+"""Evaluates the programs of a run: each once, as the mean of its draws.
+
+Draw 0 is keyed by the program's text, later ones by the task, the run's seed and their number, so
+that programs meet the same luck. Evaluations use draws 0 to R - 1. Confirmations use later ones,
+see `evo.runs.accept`, and what is reported in the end rests on draws of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from evo.logs.records import Evaluation, Header, Instance
+from evo.prompt import last_line
+from evo.runs.state import State, program_digest
+from evo.sandbox import EVALUATOR_FAILED, EvaluatorClosed, SandboxError
+from evo.tasks.folder import TaskError
+from evo.tasks.task import EvaluatorFailed
+
+Draw = Callable[..., Evaluation]
+"""Evaluates one draw of a program or text, (task, program, limits, *, draw, seed)."""
+
+TOLERANCE = 1e-9  # fitnesses so close to each other count as equal
+
+FINAL = 1 << 20
+"""Draws from here on are for what is reported: no decision sees them."""
+
+
+def plain(evaluation: Evaluation) -> Evaluation:
+    """Returns an evaluation without the construction, which has a place of its own in a line."""
+    if evaluation.value is None:
+        return evaluation
+    return msgspec.structs.replace(evaluation, value=None)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Evaluates programs on numbered draws of chance.
+
+    Attributes:
+        header: Says the task, the limits, the seed and the number of draws.
+        draw: Evaluates one draw.
+    """
+
+    header: Header
+    draw: Draw
+
+    def mean(self, program: str) -> Evaluation:
+        """Evaluates draws 0 to R - 1 of a program, which is ok only if it is in all of them."""
+        found = []
+        for draw in range(self.header.draws):
+            one = self.one(program, draw)
+            if one.status != "ok":
+                error = f"in draw {draw}: {one.error}" if draw else one.error
+                return msgspec.structs.replace(one, error=error, draws=draw + 1)
+            found.append(one)
+        return mean_of(found)
+
+    def on(self, program: str, draws: Iterable[int]) -> list[float | None]:
+        """Returns the fitness in each of some draws; None where it failed."""
+        return [self.one(program, draw).fitness for draw in draws]
+
+    def one(self, program: str, draw: int) -> Evaluation:
+        """Evaluates one draw of a program."""
+        header = self.header
+        return self.draw(header.task, program, header.limits, draw=draw, seed=header.seed)
+
+
+class Evaluate:
+    """Evaluates each program of a run once; threads that want the same one wait for it."""
+
+    def __init__(self, draws: Draws) -> None:
+        self.draws = draws
+        self._new: dict[bytes, Evaluation] = {}  # with constructions, until they are forgotten
+        self._turns: dict[bytes, threading.Lock] = {}
+
+    def __call__(
+        self, program: str, state: State, keep: Callable[[], object] = lambda: None
+    ) -> Evaluation:
+        """Returns the program's evaluation.
+
+        Args:
+            program: The program or text.
+            state: The run's state, which holds the evaluations that are logged.
+            keep: Logs the reply that holds the program. It is called before an evaluation that
+                makes calls itself, and where the sandbox fails, because the reply was paid for.
+        """
+        if self.draws.header.task.asks_model:
+            keep()
+        digest = program_digest(program)
+        with self._turns.setdefault(digest, threading.Lock()):
+            found = self._new.get(digest) or state.evaluations.get(digest)
+            if found is None:
+                try:
+                    found = self.draws.mean(program)
+                except (EvaluatorClosed, SandboxError):
+                    keep()
+                    raise
+                self._new[digest] = found
+            return found
+
+    def learn(self, program: str, evaluation: Evaluation) -> None:
+        """Takes an evaluation that was made elsewhere."""
+        self._new.setdefault(program_digest(program), evaluation)
+
+    def forget(self) -> None:
+        """Forgets what is in the log by now, once a generation is complete."""
+        self._new.clear()
+        self._turns.clear()
+
+
+def check_noise(draws: Draws, program: str, before: Evaluation) -> Evaluation | None:
+    """Evaluates a second draw of the initial program and warns if its fitness differs.
+
+    Returns that evaluation; None where none is needed: the run allows for noise, the first draw
+    failed, or an evaluation makes calls.
+    """
+    header = draws.header
+    if header.task.asks_model or before.fitness is None or header.confirm:
+        return None
+    second = draws.one(program, 1)
+    other = second.fitness
+    if other is None or abs(other - before.fitness) > TOLERANCE:
+        found = "fails" if other is None else f"is {other:.6g}"
+        warnings.warn(
+            f"{header.task.name}: the initial program's fitness is {before.fitness:.6g} "
+            f"in one draw and {found} in another: evaluations are noisy, and luck will be taken "
+            "for gain; give draws=4 and confirm=8 (--draws 4 --confirm 8)",
+            stacklevel=2,
+        )
+    return plain(second)
+
+
+def final_report(draws: Draws, initial: str, best: str) -> dict[str, float]:
+    """Returns the fitness of the first and the best program on draws of their own, by name."""
+    count = max(draws.header.draws, draws.header.confirm)
+    report = {"final_draws": float(count)}
+    for name, program in (("initial", initial), ("final", best)):
+        values = draws.on(program, range(FINAL, FINAL + count))
+        known = [value for value in values if value is not None]
+        if len(known) == count:
+            report[f"{name}_fitness"] = statistics.fmean(known)
+            report |= {f"{name}_sd": statistics.stdev(known)} if count > 1 else {}
+    return report
+
+
+def check_initial(task: str, evaluation: Evaluation) -> None:
+    """Reports what is wrong with a task before the model is paid for children.
+
+    Warns if the search has to begin without a fitness.
+
+    Raises:
+        TaskError: A package is missing; the run can go on once it is installed.
+        EvaluatorFailed: The evaluator fails for a reason of its own.
+    """
+    error = re.split(r"^--- std", evaluation.error or "", flags=re.MULTILINE)[0].strip()
+    last = last_line(evaluation.error)
+    if "the package " in last and "pip install" in last:
+        raise TaskError(f"{task}: {last}; then `evo resume` goes on with the log")
+    # Many evaluators catch what they raise and return it as their word for a failure.
+    misses_file = "No such file or directory" in error and '"program.py"' not in error
+    if evaluation.status == "error" and (error.startswith(EVALUATOR_FAILED) or misses_file):
+        lines = re.findall(r'File "([^"]+)", line (\d+)', error)
+        where = " ({}, line {})".format(*lines[-1]) if lines else ""
+        reason = last.removeprefix(EVALUATOR_FAILED).lstrip(": ")
+        raise EvaluatorFailed(
+            f"{task}: the evaluator fails on the initial program{where}: {reason}; no call was "
+            "made: mend the task and run it again"
+        )
+    if evaluation.status != "ok":
+        error = (
+            f"the initial program is {evaluation.status!r} ({last}); the search begins without a "
+            "fitness"
+        )
+    if error:
+        warnings.warn(f"{task}: {error}", stacklevel=2)
+
+
+def mean_of(draws: Sequence[Evaluation]) -> Evaluation:
+    """Returns the mean of evaluations that are ok: one per draw, with the same instances."""
+    if len(draws) == 1:
+        return draws[0]
+    fitness = [each.fitness for each in draws if each.fitness is not None]
+    shared = [name for name in draws[0].metrics if all(name in each.metrics for each in draws)]
+    seconds = [each.seconds for each in draws if each.seconds is not None]
+    return msgspec.structs.replace(
+        draws[0],
+        fitness=statistics.fmean(fitness),
+        metrics={name: statistics.fmean(each.metrics[name] for each in draws) for name in shared},
+        error=next((each.error for each in draws if each.error), None),
+        seconds=sum(seconds) if len(seconds) == len(draws) else None,
+        instances=tuple(map(_mean_instance, *(each.instances for each in draws))),
+        draws=len(draws),
+        fitness_sd=statistics.stdev(fitness),
+    )
+
+
+def _mean_instance(*draws: Instance) -> Instance:
+    """Returns the mean of an instance over draws; where it failed in some, these count as 0."""
+    first = next((each for each in draws if each.status == "ok"), None)
+    if first is None:
+        return draws[0]
+    score = statistics.fmean(each.score or 0.0 for each in draws)
+    return msgspec.structs.replace(first, score=score)

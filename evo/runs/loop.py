@@ -1,0 +1,200 @@
+"""One generation of a run: plan, ask, parse, filter, evaluate, choose, accept, log.
+
+`advance` is the whole algorithm. Its steps are objects that the run was given, so a capability such
+as drafts, draws or confirmation is one file, and a run without it does not pass through it:
+
+    plan      what each child is asked for, from the archive     evo.runs.planning
+    ask       a model's reply to that                            evo.runs.ask
+    filters   why a program is refused without an evaluation     evo.filters
+    evaluate  how good a program is                              evo.runs.evaluate, evo.runs.dataset
+    accept    whether a better child replaces the best program   evo.runs.accept
+
+Nothing is remembered here: each line that is logged is folded into the state, `evo.runs.state`.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evo.filters.base import Filter, refusal
+from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
+from evo.models.client import Call, EndpointRefused
+from evo.runs.accept import confirmed_fitness
+from evo.runs.ask import Asks, child_seed, program_in, reply_line
+from evo.runs.evaluate import plain
+from evo.runs.planning import Prompt
+from evo.runs.state import State, program_digest, program_of
+from evo.searches.base import Place, choose
+
+
+class Evaluates(Protocol):
+    """Evaluates a program; `keep` logs the reply that holds it, should that be safe before."""
+
+    def __call__(self, program: str, state: State, keep: Callable[[], object]) -> Evaluation:
+        """Returns the evaluation."""
+        ...
+
+
+class Each(Protocol):
+    """Calls a function with each item, several at a time, and ends all at the first failure."""
+
+    def __call__(self, function: Callable[[Any], object], items: Iterable[Any]) -> None:
+        """Returns once all are done."""
+        ...
+
+
+Refuse = Callable[[str], str | None]
+"""Returns why a program is refused without an evaluation, or None."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a generation.
+
+    Attributes:
+        plan: Returns what each child of the next generation is asked for.
+        ask: Asks a model for a child.
+        evaluate: Evaluates a program.
+        accept: Returns whether a child that is better replaces the best program so far.
+        filters: Refuse programs without an evaluation.
+        race: Evaluates all new texts of a generation together before its children are made; None:
+            each is evaluated as soon as its reply is there.
+    """
+
+    plan: Callable[[State], list[Prompt]]
+    ask: Asks
+    evaluate: Evaluates
+    accept: Callable[[Outcome, State], bool]
+    filters: Sequence[Filter] = ()
+    race: Callable[[Sequence[Prompt], State, Each, Refuse], None] | None = None
+
+
+def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each) -> None:
+    """Makes the next generation of a run, or what earlier sessions left of it.
+
+    Args:
+        state: What the run knows; `log` adds to it.
+        steps: What to do at each step.
+        log: Appends a line to the log and folds it into the state.
+        each: Does the work on several children at a time.
+
+    Raises:
+        EndpointRefused: The endpoint refused every child for good; none of them is logged.
+    """
+    number, began = state.generation + 1, time.monotonic() - state.seconds
+    header, refused = state.header.under(number), list[Child]()
+
+    prompts = steps.plan(state)
+    if header.search is not None and state.plan is None:
+        log(Plan(generation=number, requests=tuple(prompt.planned for prompt in prompts)))
+    archive = state.programs if steps.filters else ()
+    refuse = functools.partial(refusal, filters=steps.filters, archive=archive)
+
+    def make(prompt: Prompt) -> None:
+        call = steps.ask(prompt, state)
+        program = program_in(call, header)
+        if program is None:
+            evaluation = failure_of(call)
+        elif (reason := refuse(program)) is not None:
+            evaluation = Evaluation(status="rejected", error=reason)
+        else:
+            evaluation = steps.evaluate(program, state, lambda: keep(prompt, call))
+        child = child_line(prompt, call, program, evaluation, state)
+        if call.rejected is not None or (program and evaluation.status == "no_reply"):
+            refused.append(child)
+        else:
+            log(child)
+
+    def keep(prompt: Prompt, call: Call) -> None:
+        if (*prompt.place, call.draft) not in state.replies and call.rejected is None:
+            log(reply_line(prompt, call))
+
+    if steps.race is not None:
+        steps.race(prompts, state, each, refuse)
+    each(make, [prompt for prompt in prompts if prompt.place[1] not in state.children])
+    log_refused(refused, log, of=len(prompts))
+
+    children = [state.children[index] for index in range(header.children)]
+    rival = choose(children, state.best_fitness, header.min_improvement, fitness_of)
+    accepted = rival is not None and steps.accept(rival, state)
+    seconds = time.monotonic() - began
+    log(generation_line(state, children, rival if accepted else None, seconds))
+
+
+def log_refused(refused: Sequence[Child], log: Callable[[Line], None], *, of: int) -> None:
+    """Logs the children that the endpoint refused for good, unless it refused all of them."""
+    if len(refused) == of:
+        raise EndpointRefused(
+            f"the endpoint refused every child of generation {refused[0].generation}: "
+            f"{refused[0].evaluation.error}; no child of it was logged, so the run can go on once "
+            "that is mended"
+        )
+    for child in refused:
+        log(child)
+
+
+def failure_of(call: Call) -> Evaluation:
+    """Returns why a call gave no program."""
+    if call.reply is None:
+        last = call.attempts[-1].error if call.attempts else None
+        return Evaluation(status="no_reply", error=call.rejected or last)
+    cut = "truncated" if call.finish_reason == "length" else "no complete block"
+    return Evaluation(status="no_program", error=f"the reply has no program: {cut}")
+
+
+def fitness_of(child: Outcome) -> float | None:
+    """Returns the fitness of a child."""
+    return child.evaluation.fitness
+
+
+def child_line(
+    prompt: Prompt, call: Call, program: str | None, evaluation: Evaluation, state: State
+) -> Child:
+    """Returns the line of a child; of one better than the best so far with its construction."""
+    header, (generation, index) = state.header.under(prompt.place[0]), prompt.place
+    fitness, best = evaluation.fitness, state.best_fitness
+    better = fitness is not None and (best is None or fitness > best)
+    return Child(
+        generation=generation,
+        index=index,
+        seed=child_seed(header.seed, header.children, generation, index),
+        prompt_hash=prompt.hash,
+        attempts=call.attempts,
+        evaluation=plain(evaluation),
+        parents=prompt.planned.parents,
+        operator=prompt.planned.operator,
+        draft=call.draft,
+        reply=call.reply,
+        reasoning=call.reasoning,
+        program=program,
+        value=evaluation.value if better else None,
+    )
+
+
+def generation_line(
+    state: State, children: Sequence[Outcome], chosen: Outcome | None, seconds: float
+) -> Generation:
+    """Returns the line of a complete generation, in which a child was chosen or none."""
+    number, best = state.generation + 1, state.best.place
+    fitness = state.best_fitness
+    if chosen is not None:
+        best, fitness = (number, chosen.index), chosen.evaluation.fitness
+    new, repeats = dict[bytes, Place](), list[tuple[int, int, int]]()
+    for child in children:
+        if (program := program_of(child)) is not None:
+            digest, place = program_digest(program), (number, child.index)
+            first = state.first.get(digest) or new.setdefault(digest, place)
+            if first != place:
+                repeats.append((child.index, *first))
+    return Generation(
+        generation=number,
+        best_fitness=confirmed_fitness(state.confirmation, chosen is not None, fitness),
+        best=best,
+        improved=chosen is not None,
+        seconds=seconds,
+        repeats=tuple(repeats),
+    )

@@ -1,0 +1,72 @@
+"""Growing batches: the new texts of a generation are tried against each other, not one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from evo.logs.records import Evaluation, Header, Reply
+from evo.models.client import Call
+from evo.runs.ask import Asks, program_in, reply_line
+from evo.runs.evaluate import Evaluate
+from evo.runs.instances import InstanceEvaluator
+from evo.runs.planning import Prompt
+from evo.runs.state import State, program_digest, program_of
+from evo.searches.base import Place
+
+
+@dataclass(frozen=True)
+class Race:
+    """Asks for all children of a generation first, then tries their new texts in lockstep.
+
+    It takes two steps of the loop: `race` comes before the children are made, and `ask` returns
+    their calls.
+
+    Attributes:
+        header: Configuration of the generation.
+        first: Asks the model for a child.
+        evaluate: Learns how the texts did.
+        instances: Tries texts on the data set.
+        log: Appends a line to the run's log.
+    """
+
+    header: Header
+    first: Asks
+    evaluate: Evaluate
+    instances: InstanceEvaluator
+    log: Callable[[Reply], None]
+    calls: dict[Place, Call] = field(default_factory=dict)
+
+    def race(
+        self,
+        prompts: Sequence[Prompt],
+        state: State,
+        each: Callable[..., None],
+        refuse: Callable[[str], str | None],
+    ) -> None:
+        """Asks for the children that are not logged, and evaluates the texts that are new."""
+
+        def fetch(prompt: Prompt) -> None:
+            call = self.calls[prompt.place] = self.first(prompt, state)
+            if (*prompt.place, call.draft) not in state.replies and call.rejected is None:
+                self.log(reply_line(prompt, call))
+
+        each(fetch, [prompt for prompt in prompts if prompt.place[1] not in state.children])
+        rivals, found = dict[str, Evaluation](), dict[str, Evaluation]()
+        for prompt in prompts:
+            logged = state.children.get(prompt.place[1])
+            call = self.calls.get(prompt.place)
+            program = program_of(logged) if logged else call and program_in(call, self.header)
+            if not program or program_digest(program) in state.first or refuse(program):
+                continue
+            parent = state.entry(prompt.planned.parents[0])
+            assert parent is not None  # the planner checked it
+            rivals.setdefault(program, parent.evaluation)
+        limits = self.header.limits
+        each(lambda texts: found.update(self.instances.race(texts, limits)), [rivals])
+        for program, evaluation in found.items():
+            self.evaluate.learn(program, evaluation)
+
+    def ask(self, prompt: Prompt, state: State) -> Call:
+        """Returns a child's call, which `race` has made."""
+        return self.calls.pop(prompt.place)

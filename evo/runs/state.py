@@ -1,0 +1,304 @@
+"""The state of a run: a fold over the lines of its log.
+
+`State.take(line)` is the only way in which a run learns anything. A line is taken in the same way
+whether it was just written, is read again on resume, was inherited by a fork, or is played again,
+so no fact is derived twice:
+
+    state = State(header)
+    for line in lines:
+        state.take(line)
+
+What cannot be derived from lines, such as open connections and timers, is not state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from evo.logs.cost import Attempted, cost_of_calls
+from evo.logs.log import Log
+from evo.logs.maintenance import lines_through
+from evo.logs.records import (
+    Child,
+    Confirmation,
+    CriticCall,
+    End,
+    Evaluation,
+    Generation,
+    Header,
+    Initial,
+    InstanceCall,
+    Made,
+    Outcome,
+    Plan,
+    Record,
+    Reply,
+    Tick,
+)
+from evo.models.critics import Known, known_of
+from evo.prompt import public_metrics
+from evo.searches.base import Member, Place, Search
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A program of a run and how it did.
+
+    Attributes:
+        place: Generation and index; (0, 0) is the initial program.
+        program: Its text; None where the reply held none, or the log is compact.
+        evaluation: Its evaluation, without the construction.
+        parents: The places of the programs that it was made from.
+    """
+
+    place: Place
+    program: str | None
+    evaluation: Evaluation
+    parents: tuple[Place, ...] = ()
+
+
+class State:
+    """What a run knows, as far as its log has been taken.
+
+    Attributes:
+        header: The run's configuration.
+        generation: The number of complete generations.
+        archive: The programs of all complete generations, by generation from 0 on.
+        best: The best program so far. Its fitness is that of its latest confirmation, if any.
+        improved: The generation that last replaced the best program; 0 while none has.
+        trajectory: Best fitness by generation from 0 on; NaN while nothing is ok.
+        costs: What each generation cost by unit, from 0 on; NaN where unknown.
+        initial_cost: What the evaluation of the initial program cost by unit, whoever paid for it.
+        evaluations: The evaluation of every program that was evaluated, by its digest.
+        first: The place where each program of the archive was seen first, by its digest.
+        known: Calls of evaluations and of the critic that got a reply, and need not be repeated.
+        checks: How many sessions have tested the final program on instances held out for that.
+        plan: The plan of the generation under way, if it is logged.
+        children: The logged children of the generation under way, by index.
+        replies: Logged replies without a child, by generation, index and draft: those that are
+            still to be evaluated, and drafts that were not chosen.
+        confirmation: The confirmation of the generation under way, if it is logged.
+        seconds: Wall time of earlier sessions on the generation under way, to a second or so.
+    """
+
+    best: Entry
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.generation = self.improved = self.checks = 0
+        self.archive: list[list[Entry]] = []
+        self.trajectory: list[float] = []
+        self.costs: list[dict[str, float]] = []
+        self.initial_cost: dict[str, float] = {}
+        self.evaluations: dict[bytes, Evaluation] = {}
+        self.first: dict[bytes, Place] = {}
+        self.known: Known = {}
+        self.plan: Plan | None = None
+        self.children: dict[int, Outcome] = {}
+        self.replies: dict[tuple[int, int, int], Reply] = {}
+        self.confirmation: Confirmation | None = None
+        self.seconds = 0.0
+        self._calls: dict[int, list[InstanceCall]] = {}  # of generations that are not complete
+        self._members: list[list[Member]] = []
+        self._folded: tuple[Search, int, Any] | None = None
+
+    def take(self, line: Record) -> None:
+        """Takes one line of the log, in the order in which lines are logged."""
+        match line:
+            case Initial():
+                self._begin(line)
+            case Plan():
+                self.plan = line
+            case InstanceCall():
+                self._call(line)
+            case Reply():
+                self.replies[line.generation, line.index, line.draft] = line
+            case Outcome():
+                self.children[line.index] = line
+                self.replies.pop((line.generation, line.index, line.draft), None)
+                self._evaluated(program_of(line), line.evaluation)
+            case Confirmation():
+                self.confirmation = line
+            case Tick():
+                self.seconds = line.seconds
+            case Generation():
+                self._complete(line)
+            case End():
+                self.checks += "check_use" in line.stats
+            case _:  # the header, and sessions: how processes worked is no part of the state
+                pass
+
+    def _begin(self, line: Initial) -> None:
+        task = self.header.task
+        self.best = Entry((0, 0), task.files.get(task.program_file), line.evaluation)
+        seconds = line.evaluation.seconds
+        if seconds is not None and line.second is not None:
+            seconds += line.second.seconds or 0.0
+        self._enter([self.best])
+        self._evaluated(self.best.program, line.evaluation)
+        self.trajectory.append(_number(line.evaluation.fitness))
+        calls = self._calls.get(0, [])
+        self.initial_cost = cost_of_calls(calls, self.header.under(0)).by_unit(seconds)
+        self._pay(0, (), seconds, line)
+
+    def _evaluated(self, program: str | None, evaluation: Evaluation) -> None:
+        if program is not None and evaluation.status != "rejected":
+            self.evaluations.setdefault(program_digest(program), evaluation)
+
+    def _call(self, line: InstanceCall) -> None:
+        if line.reply is not None:  # what failed may do better another time
+            self.known |= known_of([line])
+        self._calls.setdefault(line.generation, []).append(line)
+        if line.generation < len(self.costs):  # such as the test at a session's end
+            paid = [] if line.inherited else [line]
+            more = cost_of_calls(paid, self.header.under(line.generation)).by_unit(0.0)
+            before = self.costs[line.generation]
+            self.costs[line.generation] = {unit: before[unit] + more[unit] for unit in before}
+
+    def _complete(self, line: Generation) -> None:
+        number = line.generation
+        children = [self.children[index] for index in sorted(self.children)]
+        self._enter(
+            Entry((number, each.index), program_of(each), each.evaluation, each.parents)
+            for each in children
+        )
+        self.generation = number
+        self._pay(number, children, line.seconds, line)
+        self.best = self._found(line.best) or self.best
+        fitness = self.best.evaluation.fitness
+        if line.best_fitness is not None and fitness not in (None, line.best_fitness):  # confirmed
+            evaluation = msgspec.structs.replace(self.best.evaluation, fitness=line.best_fitness)
+            self.best = replace(self.best, evaluation=evaluation)
+        self.improved = number if line.improved else self.improved
+        self.trajectory.append(_number(line.best_fitness))
+        self.replies = {key: reply for key, reply in self.replies.items() if key[0] > number}
+        self.plan = self.confirmation = None
+        self.children, self.seconds = {}, 0.0
+
+    def _enter(self, entries: Iterable[Entry]) -> None:
+        """Adds the programs of a complete generation to the archive."""
+        self.archive.append(list(entries))
+        for entry in self.archive[-1]:
+            if entry.program is not None:
+                self.first.setdefault(program_digest(entry.program), entry.place)
+
+    def _pay(
+        self, number: int, children: Sequence[Outcome], seconds: float | None, line: Made
+    ) -> None:
+        """Notes what a generation cost: nothing where it was inherited.
+
+        The calls are added in a fixed order, so that the sum does not depend on who answered first.
+        """
+        calls = self._calls.pop(number, [])
+        calls.sort(key=lambda each: (isinstance(each, CriticCall), each.program, each.index))
+        drafts = [reply for key, reply in sorted(self.replies.items()) if key[0] == number]
+        every: list[Outcome | InstanceCall | Reply] = [*children, *calls, *drafts]
+        made: list[Attempted] = [each for each in every if not each.inherited]
+        cost = cost_of_calls(made, self.header.under(number))
+        self.costs.append(cost.by_unit(0.0 if line.inherited else seconds))
+
+    @property
+    def best_fitness(self) -> float | None:
+        """Best fitness so far; None while nothing is ok."""
+        return self.best.evaluation.fitness
+
+    @property
+    def barren(self) -> int:
+        """Generations since the best program was last replaced."""
+        return self.generation - self.improved
+
+    @property
+    def members(self) -> list[list[Member]]:
+        """The archive as searches and filters see it, by generation."""
+        for generation in self.archive[len(self._members) :]:
+            self._members.append([self._member(entry) for entry in generation])
+        return self._members
+
+    @property
+    def programs(self) -> list[Member]:
+        """The members of the archive that have a program, as filters see them."""
+        return [each for members in self.members for each in members if each.program is not None]
+
+    def _member(self, entry: Entry) -> Member:
+        evaluation = entry.evaluation
+        return Member(
+            entry.place,
+            evaluation.fitness,
+            entry.parents,
+            None if evaluation.status == "rejected" else entry.program,
+            public_metrics(self.header.task, evaluation.metrics),
+            {each.id: each.score for each in evaluation.instances},
+        )
+
+    def entry(self, place: Place) -> Entry | None:
+        """Returns a program of the archive, the best one as it was confirmed last, or None."""
+        if place == self.best.place:
+            return self.best
+        return self._found(place)
+
+    def _found(self, place: Place) -> Entry | None:
+        known = self.archive[place[0]] if 0 <= place[0] < len(self.archive) else ()
+        return next((entry for entry in known if entry.place == place), None)
+
+    def searched(self, search: Search, min_improvement: float) -> Any:
+        """Returns the state of a search after all complete generations."""
+        if self._folded is None or self._folded[0] != search:
+            start = search.start(self.members[0][0], min_improvement)
+            self._folded = search, 0, start
+        _, folded, state = self._folded
+        for generation in self.members[folded + 1 :]:
+            state = search.fold(state, generation)
+        self._folded = search, self.generation, state
+        return state
+
+
+def state_of(
+    log: Log, *, through: int | None = None, children: Sequence[Outcome] | None = None
+) -> State:
+    """Returns the state of a run as its log leaves it.
+
+    Args:
+        log: A log that was read.
+        through: The last generation to take; None: all, the one under way included.
+        children: The log's children; None: with their texts, which have to be read.
+    """
+    state = State(log.header)
+    for line in lines_of(log, through=through, children=children):
+        state.take(line)
+    return state
+
+
+def lines_of(
+    log: Log, *, through: int | None = None, children: Sequence[Outcome] | None = None
+) -> Iterator[Record]:
+    """Yields what a log holds in the order of generations; see `state_of`."""
+    last = len(log.generations) + 1 if through is None else through
+    yield from lines_through(log, last, log.children if children is None else children)
+    if through is None:
+        yield Tick(generation=last, seconds=log.seconds_under_way)
+        yield from log.ends
+
+
+def costs_of_log(log: Log) -> list[dict[str, float]]:
+    """Returns what each complete generation of a log cost by unit, from generation 0 on."""
+    return state_of(log, children=log.outcomes).costs
+
+
+def program_of(outcome: Outcome) -> str | None:
+    """Returns the program of a child, None where it has none or was read without its texts."""
+    return outcome.program if isinstance(outcome, Child) else None
+
+
+def program_digest(program: str) -> bytes:
+    """Returns SHA-256 of a program."""
+    return hashlib.sha256(program.encode("utf-8", "surrogatepass")).digest()
+
+
+def _number(fitness: float | None) -> float:
+    return math.nan if fitness is None else fitness

@@ -1,0 +1,73 @@
+"""Does a generation's work for several children at a time, and stops all of it in good order."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evo.models.client import CallCancelled
+from evo.runs.resources import Resources
+from evo.sandbox import EvaluatorClosed
+
+MAX_THREADS = 512
+
+
+class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
+    """The run was asked to stop."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The threads on which the children of one run are made.
+
+    Attributes:
+        resources: What the session's runs share; with one call at a time, items go in order.
+        path: Log of the run.
+    """
+
+    resources: Resources
+    path: Path
+
+    def each(self, function: Callable[[Any], object], items: Iterable[Any]) -> None:
+        """Calls a function with each item, and ends all work at the first failure.
+
+        Raises:
+            Stopped: A stop was asked for. What had begun is logged, or was ended.
+            Exception: What the function raised.
+        """
+        work, failed = list(items), threading.Event()
+        alone = self.resources.max_concurrent == 1 or len(work) <= 1
+
+        def over(kind: object, error: BaseException | None, trace: object) -> None:
+            if error is None:
+                return
+            failed.set()
+            self.resources.wind_down(self.path, error)
+            if isinstance(error, CallCancelled | EvaluatorClosed):
+                raise Stopped from None
+
+        def one(number: int) -> None:
+            if failed.is_set() or self.resources.stopping.is_set():
+                raise Stopped
+            self.resources.active.add((self.path, number))
+            try:
+                function(work[number])
+            finally:
+                self.resources.active.discard((self.path, number))
+
+        with contextlib.ExitStack() as stack:
+            stack.push(over)
+            done: Iterable[None] = map(one, range(len(work)))
+            if not alone:
+                from joblib import Parallel, delayed
+
+                how = {"backend": "threading", "batch_size": 1, "pre_dispatch": "all"}
+                threads = min(len(work), MAX_THREADS)
+                parallel = Parallel(threads, return_as="generator_unordered", **how)
+                done = parallel(delayed(one)(number) for number in range(len(work)))
+            deque(done, maxlen=0)
