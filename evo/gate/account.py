@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from evo.logs.cost import flops_of_tokens, is_turned_away, price_of_tokens, usage_tokens
-from evo.logs.journal import LogError, Writer, go_on
+from evo.logs.journal import LogError, Writer, file_name, go_on, unused
 from evo.logs.records import Attempt, Model, Record
 from evo.models.limits import MINUTE, Lease, Rates
 from evo.runs.budget import BudgetError, Ledger
@@ -91,6 +91,7 @@ class Account:
         self._rates = Rates(sys.maxsize, rpm=rpm, tpm=tpm)
         self.bounded = bool(limits.keys() - {"calls"}) or tpm is not None
         self._under_way: dict[int, tuple[Sent, Lease]] = {}
+        self._reserved = dict.fromkeys(UNITS, 0.0)  # of those under way, as a running sum
         self._next = 0
         self._lacking: str | None = None  # the unit that a request was refused for
         self._writer: Writer | None = None
@@ -116,8 +117,7 @@ class Account:
 
     def open_log(self, path: Path, opened: contextlib.ExitStack) -> None:
         """Begins a log, or goes on with one of the same model: its requests count."""
-        header = Opened(model=self._model, began=time.time())
-        writer, records = go_on(path, _decoder, opened, what="log of a gate", begin=header)
+        writer, records = go_on(path, _decoder, opened, what="log of a gate", begin=self._header())
         sent: dict[int, Sent] = {}
         ended: list[tuple[float, Sent, Attempt | None]] = []
         for record in records:
@@ -144,6 +144,22 @@ class Account:
                 self._rates.release(lease, now=now - age)
         self._writer = writer
 
+    def begin_log(self, opened: contextlib.ExitStack) -> Path:
+        """Begins a log below logs/local under a name that nothing has; returns its path."""
+        folder, stem = Path("logs/local"), f"gate-{file_name(self._model.name)}"
+        while True:
+            path = unused(folder, stem, ".jsonl")
+            try:
+                self._writer = opened.enter_context(Writer.create(path, self._header()))
+            except LogError:
+                if not path.exists():  # else another gate was quicker
+                    raise
+            else:
+                return path
+
+    def _header(self) -> Opened:
+        return Opened(model=self._model, began=time.time())
+
     def admit(self, client: str, body: str, worst: Mapping[str, float]) -> Sent:
         """Counts and logs a request that is forwarded next.
 
@@ -162,19 +178,26 @@ class Account:
                 self._writer.append(sent)
             self._next += 1
             self._under_way[sent.number] = (sent, lease)
+            for unit, amount in known.items():
+                self._reserved[unit] += amount
             self._rates.admit(lease, now=now)
         return sent
 
     def settle(self, sent: Sent, attempt: Attempt) -> None:
         """Counts what became of a request; what cannot be logged a later session takes at worst."""
-        with self._lock, contextlib.suppress(OSError):
+        with self._lock:
             _, lease = self._under_way.pop(sent.number)
+            for unit, amount in sent.worst.items():
+                self._reserved[unit] = self._reserved[unit] - amount if self._under_way else 0.0
             cost = self._cost(sent, attempt)
-            self._ledger.settle(cost)
             lease.settle(_whole(cost["tokens"]))
             self._rates.release(lease, now=time.monotonic())
+            self._ledger.settle(cost)
             if self._writer is not None:
-                self._writer.append(Settled(number=sent.number, at=time.time(), attempt=attempt))
+                with contextlib.suppress(OSError):
+                    self._writer.append(
+                        Settled(number=sent.number, at=time.time(), attempt=attempt)
+                    )
 
     def keep(self, client: str, body: str) -> None:
         """Logs a request that was answered from the cache."""
@@ -190,6 +213,8 @@ class Account:
     def _check_budget(self, worst: Mapping[str, float]) -> None:
         """Raises Refused unless even the worst case stays within every limit; the lock is held."""
         for unit, limit in self._ledger.limits.items():
+            if self._has_ample(unit, worst[unit], limit):
+                continue
             settled, reserved = self._amounts(unit)
             if unit == "calls":  # those under way are spent already
                 settled, reserved = settled + reserved, 0.0
@@ -202,6 +227,12 @@ class Account:
             if settled + reserved + worst[unit] > limit:
                 words = f"requests under way may take the {unit} that are left; retry in a moment"
                 raise Refused(words, MOMENT)
+
+    def _has_ample(self, unit: str, worst: float, limit: float) -> bool:
+        """Whether there is room whatever rounding did to the running sum; the lock is held."""
+        spent = self._ledger.spent.get(unit)
+        settled = 0.0 if spent is None else float(spent[0])
+        return (settled + self._reserved[unit] + worst) * (1 + 1e-9) <= limit
 
     def _amounts(self, unit: str) -> tuple[float, float]:
         """Returns what is settled, and what requests under way may cost; the lock is held."""

@@ -7,8 +7,8 @@ whatever comes back. Nothing is retried. The endpoint's key stays here.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
-import json
 import math
 import os
 import threading
@@ -17,14 +17,22 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from evo.gate.account import Account, Refused, Sent, cost_of_tokens
-from evo.logs.journal import file_name, unused
+from evo.logs.cost import bound_of
+from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt, Model
-from evo.models.answer import read_answer, read_failure
+from evo.models.answer import (
+    Exchange,
+    fit_reason,
+    read_answer,
+    read_failure,
+    read_json,
+    write_json,
+)
 from evo.models.client import find_endpoint
+from evo.models.flight import Flight
 from evo.models.listening import (
+    EVENTS,
     JSON,
     Listener,
     Request,
@@ -40,7 +48,6 @@ if TYPE_CHECKING:
     import httpx2
 
     from evo.models.cache import ResponseCache
-    from evo.models.network import Flight
 
 LONGEST_NAME = 32  # characters of a key that may be a client's name
 LOOK = 0.1  # seconds between looks at whether clients are still there
@@ -94,30 +101,41 @@ class Gate(Listener):
         limits = check_budget(budget, [self])
         self.account = Account(self.model, limits, requests_per_minute, tokens_per_minute)
         self.log = log
-        if log is None and limits:
-            self.log = unused(Path("logs/local"), f"gate-{file_name(self.model.name)}", ".jsonl")
+        self._counted = bool(limits)
         self._endpoint = find_endpoint(self.model)
         self._cache_path = cache
         self._cache: ResponseCache | None = None
         self._timeout = timeout
         self._transport = transport
         self._watched: dict[Flight, Any] = {}
+        self._client_name = functools.lru_cache(1024)(client_name)
         self._over = threading.Event()
 
     def begin(self, opened: contextlib.ExitStack) -> None:
         """Opens log, cache and the way to the endpoint."""
-        from evo.models.network import http_client
+        import httpx2
+
+        from evo.models.network import open_transport, patience
 
         if self.log is not None:
             self.account.open_log(self.log, opened)
+        elif self._counted:
+            self.log = self.account.begin_log(opened)
         if self._cache_path is not None:
             from evo.models.cache import ResponseCache
 
             cache = ResponseCache.open(self._cache_path)
             self._cache = opened.enter_context(contextlib.closing(cache))
-        url = self._endpoint.base_url
-        client = http_client(url, seconds=self._timeout, transport=self._transport)
-        self._upstream = opened.enter_context(client)
+        base_url = self._endpoint.base_url
+        self._upstream = self._transport or open_transport(base_url)
+        opened.callback(self._upstream.close)
+        self._url = httpx2.URL(f"{base_url.rstrip('/')}/chat/completions")
+        self._headers = {
+            "authorization": f"Bearer {self._endpoint.key}",
+            "content-type": JSON,
+            "accept-encoding": "identity",
+        }
+        self._steps = patience(self._timeout).as_dict()
         self._over.clear()
         watch = threading.Thread(target=self._watch, daemon=True)
         watch.start()
@@ -135,8 +153,9 @@ class Gate(Listener):
             words = "here are POST .../chat/completions and GET .../models alone"
             return error_response(404, f"no {request.method} {place}: {words}", "route")
         try:
-            body = read_body(request.body)
-            worst = worst_case(body, len(request.body), self.model)
+            asked = read_body(request.body)
+            content = self._as_sent(asked)
+            worst = worst_case(read_body(content), len(content), self.model)
             if self.account.bounded and not math.isfinite(worst["tokens"]):
                 raise ValueError(
                     "'max_tokens' must be given: this gate holds a limit of tokens, and nothing "
@@ -144,53 +163,67 @@ class Gate(Listener):
                 )
         except (ValueError, RecursionError) as error:
             return error_response(400, f"the body is no request: {error}", "invalid_request")
-        client = client_name(request.headers.get("authorization", "").partition(" ")[2].strip())
+        client = self._client_name(
+            request.headers.get("authorization", "").partition(" ")[2].strip()
+        )
         digest = hashlib.sha256(request.body).hexdigest()
         key = None
         if self._cache is not None:
-            asked = (self._endpoint.base_url, self.model.version, client, digest)
-            asking = (asked, self.account.repeat(client, digest))
-            key = hashlib.sha256(repr(asking).encode()).digest()
-            if known := self._cache.get(key):
-                self.account.keep(client, digest)
-                kind, _, content = known.partition(b"\n")
-                return Response(200, content, kind.decode())
+            turn = self.account.repeat(client, digest)
+            told = (self._endpoint.base_url, self.model.version, client, digest)
+            key = hashlib.sha256(repr((told, turn)).encode()).digest()
         try:
+            if key is not None and (known := self._known(key)) is not None:
+                self.account.keep(client, digest)
+                return known
             sent = self.account.admit(client, digest, worst)
-        except Refused as no:
+        except (Refused, OSError) as no:
             if key is not None:
                 self.account.repeat(client, digest, -1)  # it went nowhere
-            final = no.wait is None
-            code = "insufficient_quota" if final else "rate_limit_exceeded"
-            return error_response(429, str(no), code, retry_after=no.wait, final=final)
-        except OSError as error:
-            words = f"the gate cannot log, so it does not forward: {error}"
-            return error_response(507, words, "log")
-        return self._forward(request, body, sent, key)
+            return _refusal(no)
+        shows_usage = (asked.get("stream_options") or {}).get("include_usage") is True
+        return self._forward(request, content, shows_usage, sent, key)
+
+    def _as_sent(self, asked: Mapping[str, Any]) -> bytes:
+        """Returns the request as the endpoint gets it: its own name of the model, usage asked for.
+
+        Fields of the model's `extra_body` replace the client's; None leaves one out.
+        """
+        body = {**asked, "model": self._name}
+        if body.get("stream"):
+            body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
+        body |= self.model.extra_body
+        return write_json({name: value for name, value in body.items() if value is not None})
+
+    def _known(self, key: bytes) -> Response | None:
+        """Returns the answer that is kept under a key."""
+        kept = self._cache.get(key) if self._cache is not None else None
+        if kept is None:
+            return None
+        kind, _, content = kept.partition(b"\n")
+        return Response(200, content, _kind(kind.decode("utf-8", "replace")))
 
     def _forward(
-        self, request: Request, body: dict[str, Any], sent: Sent, key: bytes | None
+        self, request: Request, content: bytes, shows_usage: bool, sent: Sent, key: bytes | None
     ) -> Response | None:
         """Makes the one request to the endpoint; whatever comes of it is settled."""
-        from evo.models.network import Flight
-
         flight, started = Flight(self._timeout), time.monotonic()
         with contextlib.ExitStack() as held:
             held.callback(self._watched.pop, flight, None)
             self._watched[flight] = request.connection
             try:
                 held.enter_context(flight)
-                answer = held.enter_context(self._ask(body))
-                kind = answer.headers.get("content-type", JSON)
-                if answer.status_code == 200 and kind.startswith("text/event-stream"):
-                    asked = (body.get("stream_options") or {}).get("include_usage") is True
-                    reader = _Events(asked, started, self._endpoint.hide)
+                answer = held.enter_context(contextlib.closing(self._ask(content)))
+                kind = _kind(answer.headers.get("content-type", JSON))
+                if answer.status_code == 200 and kind == EVENTS:
+                    reader = _Events(shows_usage, started, self._endpoint.hide)
                     stream = self._pass(answer, reader, sent, flight, key, held.pop_all())
                     next(stream)  # so that closing it settles
                     return Response(200, b"", kind, stream=stream)
-                content, status = self._endpoint.hide(answer.read()), answer.status_code
-                read = read_answer(answer, time.monotonic() - started)
-                response = Response(status, content, kind, retry_after=read.retry_after)
+                got, status = self._endpoint.hide(answer.read()), answer.status_code
+                exchange = Exchange(status, answer.headers, got)
+                read = read_answer(exchange, time.monotonic() - started)
+                response = Response(status, got, kind, retry_after=read.retry_after)
             except Exception as error:  # whatever it was, it is settled
                 read = read_failure(error, time.monotonic() - started)
                 status, response = 504 if read.attempt.status == "timeout" else 502, None
@@ -202,22 +235,23 @@ class Gate(Listener):
             code = 502 if response else status
             return error_response(code, f"the endpoint: {attempt.error}", "upstream")
         if status == 200 and attempt.status == "ok":
-            self._remember(key, kind, content)
+            self._remember(key, kind, got)
         return response
 
-    def _ask(self, body: dict[str, Any]) -> contextlib.AbstractContextManager[httpx2.Response]:
-        """Sends a body under the endpoint's own name of the model, with usage asked for."""
-        body = {**body, "model": self._name}
-        if body.get("stream"):
-            body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
-        body |= self.model.extra_body
-        kept = {name: value for name, value in body.items() if value is not None}
-        return self._upstream.stream(
+    def _ask(self, content: bytes) -> httpx2.Response:
+        """Sends a request and returns the endpoint's answer, whose body is still to be read."""
+        import httpx2
+
+        request = httpx2.Request(
             "POST",
-            f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
-            content=json.dumps(kept).encode(),
-            headers={"authorization": f"Bearer {self._endpoint.key}", "content-type": JSON},
+            self._url,
+            content=content,
+            headers=self._headers,
+            extensions={"timeout": self._steps},
         )
+        answer = self._upstream.handle_request(request)
+        answer.request = request
+        return answer
 
     def _pass(
         self,
@@ -252,7 +286,7 @@ class Gate(Listener):
             if not settled:
                 self.account.settle(sent, attempt)
         if reader.finish is not None:
-            self._remember(key, answer.headers["content-type"], bytes(passed))
+            self._remember(key, EVENTS, bytes(passed))
 
     def _remember(self, key: bytes | None, kind: str, content: bytes) -> None:
         if key is not None and self._cache is not None:
@@ -270,7 +304,8 @@ class _Events:
     """Server-sent events on their way through: what they say of tokens, and who is to see that."""
 
     def __init__(self, asks_usage: bool, started: float, hide: Callable[[bytes], bytes]) -> None:
-        self.started, self.whole, self.finish = started, False, None
+        self.started, self.whole = started, False
+        self.finish: str | None = None
         self._asks_usage, self._hide = asks_usage, hide
         self._usage: dict[str, Any] | None = None
 
@@ -287,9 +322,12 @@ class _Events:
     @property
     def attempt(self) -> Attempt:
         """The record of a whole reply."""
-        said: dict[str, Any] = {"usage": self._usage, "finish_reason": self.finish}
         return Attempt(
-            status="ok", latency=time.monotonic() - self.started, http_status=200, **said
+            status="ok",
+            latency=time.monotonic() - self.started,
+            http_status=200,
+            usage=self._usage,
+            finish_reason=self.finish,
         )
 
     def _line(self, line: bytes) -> bytes:
@@ -298,30 +336,48 @@ class _Events:
         if not line.startswith(b"data:") or not (b'"usage"' in line or b'"finish_reason"' in line):
             return line
         try:
-            event = msgspec.json.decode(line[5:])
-            choices = event.get("choices")
-            self.finish = next((c["finish_reason"] for c in choices), None) or self.finish
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            event = read_json(line[5:])
+        except (ValueError, RecursionError):
             return line
-        usage = event.get("usage")
-        if isinstance(usage, dict):
-            self._usage = usage
+        if not isinstance(event, dict):
+            return line
+        choices = event.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict):
+                self.finish = fit_reason(choice.get("finish_reason")) or self.finish
+        self._usage = fit_usage(event.get("usage")) or self._usage
         if self._asks_usage or "usage" not in event:
             return line
         del event["usage"]
-        return b"data: " + msgspec.json.encode(event) + b"\n" if choices else b""
+        return b"data: " + write_json(event) + b"\n" if choices else b""
+
+
+def _kind(stated: str) -> str:
+    """Returns the type of content that a client is told: one of a few, whatever is stated."""
+    essence = stated.partition(";")[0].strip().lower()
+    return essence if essence in (JSON, EVENTS) else "text/plain"
+
+
+def _refusal(why: Refused | OSError) -> Response:
+    """Returns what a client gets whose request is not forwarded."""
+    if isinstance(why, OSError):
+        return error_response(507, f"the gate cannot log, so it does not forward: {why}", "log")
+    final = why.wait is None
+    code = "insufficient_quota" if final else "rate_limit_exceeded"
+    return error_response(429, str(why), code, retry_after=why.wait, final=final)
 
 
 def read_body(content: bytes) -> dict[str, Any]:
     """Reads a request as far as the gate has to understand it; ValueError: it does not."""
-    body = json.loads(content)
+    body = read_json(content)
     if not isinstance(body, dict):
         raise ValueError(f"expected an object, got {type(body).__name__}")
-    if body.get("n") not in (None, 1):
-        raise ValueError(f"'n' must be 1, a reply for each call, got {body['n']!r}")
+    for name in ("n", "best_of"):
+        if body.get(name) not in (None, 1):
+            raise ValueError(f"{name!r} must be 1, a reply for each call, got {body[name]!r:.80}")
     options = body.get("stream_options") or {}
     if not isinstance(options, dict):
-        raise ValueError(f"expected 'stream_options' to be an object, got {options!r}")
+        raise ValueError(f"expected 'stream_options' to be an object, got {options!r:.80}")
     return body
 
 
@@ -343,10 +399,8 @@ def worst_case(body: Mapping[str, Any], size: int, model: Model) -> dict[str, fl
     messages = messages if isinstance(messages, list) else []
     plain = all(isinstance(m, dict) and _is_text(m.get("content")) for m in messages)
     prompt = min(whole, size + _EXTRA * (1 + len(messages))) if plain else whole
-    stated = body.get("max_completion_tokens") or body.get("max_tokens")
-    if not isinstance(stated, int) or isinstance(stated, bool) or stated <= 0:
-        stated = whole
-    return cost_of_tokens((prompt, 0.0, min(whole, stated)), model)
+    longest = bound_of(body)
+    return cost_of_tokens((prompt, 0.0, min(whole, longest or whole)), model)
 
 
 def _is_text(content: object) -> bool:

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 TimeoutRule = Literal["worst_case", "exclude", "bounded"]
 TIMEOUT_RULES: tuple[TimeoutRule, ...] = ("worst_case", "exclude", "bounded")
 
+MOST_TOKENS = 1e15
+"""No attempt has so many tokens: a count from here on is none."""
+
+LIMITS_OF_REPLIES = ("max_tokens", "max_completion_tokens")
+"""Fields of a request that bound its reply; an endpoint heeds one of them."""
+
 _GATEWAY_TIMEOUTS = frozenset({408, 504, 524})
 
 
@@ -68,7 +74,7 @@ def usage_tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
 def _count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if 0 <= value < math.inf else None
+    return int(value) if 0 <= value < MOST_TOKENS else None
 
 
 def lacks_usage(attempt: Attempt) -> bool:
@@ -154,7 +160,7 @@ def cost_of_attempts(
     rule: TimeoutRule = "worst_case",
     bounded_completion: float | None = None,
 ) -> Cost:
-    """Returns the cost of one call; the sampling's `max_tokens` is what `worst_case` assumes.
+    """Returns the cost of one call; `worst_case` assumes the longest reply that is allowed.
 
     Under `exclude` an answer without usage makes the tokens unknown: it is known to have had some.
     """
@@ -166,7 +172,9 @@ def cost_of_attempts(
     )
     if lacking := [attempt for attempt in attempts if lacks_usage(attempt)]:
         completion += len(lacking) * assumed_completion(
-            rule, max_tokens=sampling.max_tokens, bounded_completion=bounded_completion
+            rule,
+            max_tokens=longest_reply(model, sampling.max_tokens),
+            bounded_completion=bounded_completion,
         )
         if rule == "exclude" and any(attempt.status == "ok" for attempt in lacking):
             prompt = cached = completion = math.nan
@@ -221,6 +229,22 @@ def median_limited_completion(attempts: Iterable[Attempt]) -> float | None:
         if attempt.finish_reason == "length" and (tokens := usage_tokens(attempt.usage))
     ]
     return float(statistics.median(limited)) if limited else None
+
+
+def longest_reply(model: Model, max_tokens: int | None) -> int | None:
+    """Returns the completion tokens of a reply at most; None: nothing known bounds them.
+
+    The fields of the model's `extra_body` replace, or stand beside, the sampling's `max_tokens`.
+    """
+    own = {name: model.extra_body[name] for name in LIMITS_OF_REPLIES if name in model.extra_body}
+    return bound_of({"max_tokens": max_tokens, **own})
+
+
+def bound_of(request: Mapping[str, Any]) -> int | None:
+    """Returns the completion tokens that a request allows; None unless it states sound limits."""
+    stated = [request[name] for name in LIMITS_OF_REPLIES if request.get(name) is not None]
+    sound = all(type(limit) is int and 0 < limit < MOST_TOKENS for limit in stated)
+    return max(stated) if stated and sound else None
 
 
 def assumed_completion(

@@ -12,13 +12,14 @@ import gzip
 import os
 import re
 import secrets
+import stat
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from shlex import quote
-from typing import Generic, Self, TypeVar
+from typing import BinaryIO, Generic, Self, TypeVar
 
 import msgspec
 
@@ -30,9 +31,11 @@ BODY = len(PREFIX) + 8 + 2  # where the record's own fields begin, after the che
 ENDINGS = (".jsonl", ".jsonl.gz")
 _GZIP = b"\x1f\x8b"
 _PIECE = 4 << 20  # bytes that are read at a time
+_MEMBER = 1 << 9  # compressed bytes of a gzip member that are fed at first
 _FREE = 16 << 20  # decompressed bytes that no ratio is asked of
 _LONG = 1 << 20  # bytes of a line beyond which its elements are counted
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_ZEROS = re.compile(rb"\0*")
 _encoder = msgspec.json.Encoder()
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -201,10 +204,22 @@ def read_pieces(path: Path, *, start: int = 0) -> Iterator[bytes]:
     yield rest
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Opens a file for reading; `LogError` if it is a pipe or a device, which might never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return open(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise LogError(f"{path}: a folder, no log; name the logs in it, *.jsonl")
+    raise LogError(f"{path}: expected a file, got a pipe or a device")
+
+
 def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
     """Yields a file's content behind `start` in pieces of any length, decompressed."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             packed = file.read(2) == _GZIP
             if not packed and size < start:
@@ -215,8 +230,6 @@ def raw_pieces(path: Path, start: int) -> Iterator[bytes]:
                 yield from blocks
             elif not start:  # compressed logs are finished: nothing is ever added
                 yield from _decompressed(path, blocks, size)
-    except IsADirectoryError:
-        raise LogError(f"{path}: a folder, no log; name the logs in it, *.jsonl") from None
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
 
@@ -225,20 +238,31 @@ def _decompressed(path: Path, blocks: Iterable[bytes], size: int) -> Iterator[by
     """Yields what gzip holds, never much of it at a time."""
     most = cap("EVO_MAX_LOG_MB") << 20
     dense = max(_FREE, size * cap("EVO_MAX_RATIO"))
-    unpack, total = zlib.decompressobj(31), 0
+    unpack, total, ready = zlib.decompressobj(31), 0, bytearray()
     try:
         for block in blocks:
-            left = block
-            while left:
-                if unpack.eof:  # a further member
-                    unpack = zlib.decompressobj(31)
-                piece = unpack.decompress(left, _PIECE)
-                left = unpack.unused_data.lstrip(b"\0") if unpack.eof else unpack.unconsumed_tail
-                total += len(piece)
+            at, fed, view = 0, _MEMBER, memoryview(block)
+            while at < len(block):
+                if unpack.eof:  # zeros may follow, or a further member
+                    zeros = _ZEROS.match(block, at)
+                    at = zeros.end() if zeros else at
+                    if at == len(block):
+                        break
+                    unpack, fed = zlib.decompressobj(31), _MEMBER
+                # What follows the end of a member is copied, so each is fed little at first: the
+                # time must not grow with the square of the number of members.
+                given = view[at : at + fed]
+                piece = unpack.decompress(given, _PIECE)
+                at += len(given) - len(unpack.unused_data if unpack.eof else unpack.unconsumed_tail)
+                fed, total = 2 * fed, total + len(piece)
                 if total > most or total > dense:
                     variable = "EVO_MAX_LOG_MB" if total > most else "EVO_MAX_RATIO"
                     raise LogError(f"{path}: {above(variable)}")
-                yield piece
+                ready += piece
+                if len(ready) >= _PIECE:
+                    yield bytes(ready)
+                    ready.clear()
+        yield bytes(ready)
     except zlib.error as error:
         raise LogError(f"{path}: damaged gzip file: {error}") from None
     if not unpack.eof:

@@ -6,7 +6,7 @@ plain values: they know nothing of files, endpoints or processes.
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -38,6 +38,8 @@ EndReason = Literal[
 """Why a session of a run ended: a goal was reached, the budget spent, a user stopped it, the
 endpoint was down, or every child of a generation failed for the same permanent reason."""
 
+Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # one that arrays hold, too
+
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Base of all records: immutable, compared by value, defaults left out of the log."""
@@ -54,7 +56,7 @@ class Attempt(Record, frozen=True, kw_only=True):
     latency: float | None
     usage: dict[str, Any] | None = None
     finish_reason: str | None = None
-    http_status: int | None = None
+    http_status: Int | None = None
     error: str | None = None
     cached: bool = False
     sent: bool = True
@@ -86,7 +88,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     error: str | None = None
     seconds: float | None = 0.0
     instances: tuple[Instance, ...] = ()
-    draws: int = 1
+    draws: Int = 1
     fitness_sd: float | None = None
     value: Any = None
 
@@ -111,11 +113,11 @@ class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     seconds: float = 60.0
-    memory_mb: int = 2048
-    processes: int = 64
-    files_mb: int = 64
-    value_mb: int = 8
-    output_kb: int = 16
+    memory_mb: Int = 2048
+    processes: Int = 64
+    files_mb: Int = 64
+    value_mb: Int = 8
+    output_kb: Int = 16
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -171,14 +173,14 @@ class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: str
     id: str | None = None
-    active_parameters: int | None = None
-    context: int | None = None
+    active_parameters: Int | None = None
+    context: Int | None = None
     input_price: float | None = None
     cached_price: float | None = None
     output_price: float | None = None
     temperature: float = 0.6
     top_p: float = 0.95
-    max_tokens: int = 8192
+    max_tokens: Int = 8192
     base_url: str | None = None
     key_variable: str | None = None
     extra_body: dict[str, Any] = {}
@@ -191,7 +193,7 @@ class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     temperature: float | None
     top_p: float | None
-    max_tokens: int | None
+    max_tokens: Int | None
 
 
 class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -200,7 +202,7 @@ class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: Model
     sampling: Sampling
     rubric: str
-    version: int = 1
+    version: Int = 1
 
 
 class SearchRecord(
@@ -209,7 +211,7 @@ class SearchRecord(
     """A search as a header keeps it; `source` is the hash (hex) of its source."""
 
     name: str
-    version: int = 1
+    version: Int = 1
     fields: dict[str, Any] = {}
     source: str = ""
 
@@ -217,7 +219,7 @@ class SearchRecord(
 class Segment(Record, frozen=True, kw_only=True):
     """What a fork's generations from `first` on were made under; its task is without files."""
 
-    first: int
+    first: Int
     header: Header
 
 
@@ -228,8 +230,8 @@ class Fork(Record, frozen=True, kw_only=True):
     its log holds through that generation, `root` of the header of the run where it began.
     """
 
-    at: int
-    copy: int
+    at: Int
+    copy: Int
     parent: str
     through: str
     root: str
@@ -248,24 +250,24 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         mixed: First generation that may hold programs of other runs; None: none does.
     """
 
-    schema: int = 1
+    schema: Int = 1
     task: TaskRecord
     model: Model
     sampling: Sampling
-    children: int
-    seed: int
+    children: Int
+    seed: Int
     min_improvement: float = 1e-9
     limits: Limits = Limits()
-    prompt_version: int = 1
+    prompt_version: Int = 1
     search: SearchRecord | None = None
     statement: str | None = None
     feedback: bool = False
-    inspirations: int = 0
-    drafts: int = 1
+    inspirations: Int = 0
+    drafts: Int = 1
     critic: CriticRecord | None = None
-    batches: int = 0
-    draws: int = 1
-    confirm: int = 0
+    batches: Int = 0
+    draws: Int = 1
+    confirm: Int = 0
     spending: bool = False
     protocol: str = ""
     condition: str = ""
@@ -274,7 +276,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     compact: bool = False
     source: str = "evo"
     lost: str | None = None
-    mixed: int | None = None
+    mixed: Int | None = None
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -292,15 +294,15 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 class Session(Record, frozen=True, kw_only=True, tag_field="kind", tag="session"):
     """A process began to write this log, with a goal; `model` None: the header's."""
 
-    generations: int | None
+    generations: Int | None
     started: str
-    max_concurrent: int
+    max_concurrent: Int
     protections: tuple[str, ...] = ()
     versions: dict[str, str] = {}
     platform: str = ""
     model: Model | None = None
     target: float | None = None
-    patience: int | None = None
+    patience: Int | None = None
 
 
 class Made(Record, frozen=True, kw_only=True):
@@ -324,15 +326,15 @@ class Initial(Made, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
 class Planned(Record, frozen=True, kw_only=True):
     """What one child is asked to be: programs to rewrite, and others to show, by place."""
 
-    parents: tuple[tuple[int, int], ...]
+    parents: tuple[tuple[Int, Int], ...]
     operator: str = "rewrite"
-    inspirations: tuple[tuple[int, int], ...] = ()
+    inspirations: tuple[tuple[Int, Int], ...] = ()
 
 
 class Plan(Made, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
     """What a generation's children are asked to be, by index; logged before its first call."""
 
-    generation: int
+    generation: Int
     requests: tuple[Planned, ...]
 
 
@@ -344,16 +346,16 @@ class Outcome(Made, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     `draft` which of its drafts was evaluated, `island` where another tool's run made it.
     """
 
-    generation: int
-    index: int
-    seed: int
+    generation: Int
+    index: Int
+    seed: Int
     prompt_hash: str
     attempts: tuple[Attempt, ...]
     evaluation: Evaluation
-    parents: tuple[tuple[int, int], ...] = ()
+    parents: tuple[tuple[Int, Int], ...] = ()
     operator: str = "rewrite"
-    draft: int = 0
-    island: int | None = None
+    draft: Int = 0
+    island: Int | None = None
 
 
 class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
@@ -377,9 +379,9 @@ class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="insta
     the text's SHA-256, `index` the place of the instance in the data set, from 0.
     """
 
-    generation: int
+    generation: Int
     program: str
-    index: int
+    index: Int
     attempts: tuple[Attempt, ...]
     reply: str | None = None
 
@@ -393,18 +395,18 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
 class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
     """A call for a child, logged before an evaluation that makes calls itself, or a draft."""
 
-    generation: int
-    index: int
+    generation: Int
+    index: Int
     attempts: tuple[Attempt, ...]
     reply: str | None = None
     reasoning: str | None = None
-    draft: int = 0
+    draft: Int = 0
 
 
 class Tick(Record, frozen=True, kw_only=True, tag_field="kind", tag="tick"):
     """How many seconds a generation has taken so far, lest a kill forgets it; one a second."""
 
-    generation: int
+    generation: Int
     seconds: float
 
 
@@ -415,9 +417,9 @@ class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confi
     failed; `bound` is the lower limit of the mean difference at error rate `alpha`.
     """
 
-    generation: int
-    index: int
-    draw: int
+    generation: Int
+    index: Int
+    draw: Int
     parent: tuple[float | None, ...]
     rival: tuple[float | None, ...]
     alpha: float
@@ -433,13 +435,13 @@ class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generat
     evaluated once. `recalled` is of earlier versions' logs.
     """
 
-    generation: int
+    generation: Int
     best_fitness: float | None
-    best: tuple[int, int]
+    best: tuple[Int, Int]
     improved: bool
     seconds: float | None
-    repeats: tuple[tuple[int, int, int], ...] = ()
-    recalled: tuple[int, ...] = ()
+    repeats: tuple[tuple[Int, Int, Int], ...] = ()
+    recalled: tuple[Int, ...] = ()
 
 
 class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):

@@ -5,48 +5,31 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, Protocol
+from http import HTTPStatus
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
+from evo.logs.caps import cap
+from evo.logs.fitting import fit_text, fit_usage
 from evo.logs.records import Attempt
 
-_MOST_NESTED = 100  # objects and lists in usage; what is deeper no log can hold
+_LONGEST_REASON = 100  # characters of a finish reason
 _RETRIED = frozenset({408, 409, 425, 429})
+_PHRASES = {each.value: each.phrase for each in HTTPStatus}
 _REFUSED = frozenset({401, 402, 403, 404, 405, 410})
 
 
-class Response(Protocol):
-    """An HTTP answer, as far as it is read here: that of `httpx2`, or one made in this process."""
+class Exchange(NamedTuple):
+    """An endpoint's answer to one request: HTTP status, headers and the whole body."""
 
-    @property
-    def status_code(self) -> int:
-        """Of HTTP, such as 200."""
-
-    @property
-    def content(self) -> bytes:
-        """The whole body."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """By name, whatever the case of its letters."""
-
-    @property
-    def reason_phrase(self) -> str:
-        """What HTTP/1.1 adds to the status, such as `OK`."""
-
-
-@dataclass(frozen=True)
-class LocalResponse:
-    """An HTTP answer that was made in this process."""
-
-    status_code: int
+    status: int
+    headers: Mapping[str, str]
     content: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
-    reason_phrase: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,20 +47,18 @@ class Answer:
     retry_after: float | None = None
 
 
-def read_answer(response: Response, latency: float) -> Answer:
+def read_answer(exchange: Exchange, latency: float) -> Answer:
     """Reads a whole answer, which holds a chat completion or says why not."""
-    if not 200 <= response.status_code < 300:
-        return _read_refusal(response, latency)
-    status, content = response.status_code, response.content
+    status, content = exchange.status, exchange.content
+    if not 200 <= status < 300:
+        return _read_refusal(exchange, latency)
     try:
-        body = json.loads(content)
-        stated = json.dumps(body.get("usage"), ensure_ascii=False).encode("utf-8", "replace")
+        body = read_json(content)
         choice = body["choices"][0]
         message = choice["message"]
         reply, finish_reason = message.get("content"), choice.get("finish_reason")
         reasoning = message.get("reasoning_content") or message.get("reasoning")
-        nested = stated.count(b"{") + stated.count(b"[")
-        usage = json.loads(stated) if nested < _MOST_NESTED else None
+        usage = fit_usage(body.get("usage"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         words = f"the answer is no chat completion: {content.decode('utf-8', 'replace')}"
         wrong = Attempt(status="error", latency=latency, http_status=status, error=words)
@@ -85,27 +66,59 @@ def read_answer(response: Response, latency: float) -> Answer:
     attempt = Attempt(
         status="ok",
         latency=latency,
-        usage=usage if isinstance(usage, dict) else None,
-        finish_reason=_text(finish_reason),
+        usage=usage,
+        finish_reason=fit_reason(finish_reason),
         http_status=status,
     )
     return Answer(attempt, "answered", _text(reply) or "", _text(reasoning) or None)
 
 
-def _read_refusal(response: Response, latency: float) -> Answer:
-    status = response.status_code
-    code, words = _error_of(response.content.decode("utf-8", "replace"))
-    said = f"HTTP {status}: {words.strip() or response.reason_phrase}"
+def read_json(content: bytes) -> Any:
+    """Reads JSON as leniently as endpoints write it; ValueError or RecursionError: it is none.
+
+    NaN and infinities pass, and an integer of any length is no reason to lose a reply.
+    """
+    try:
+        return msgspec.json.decode(content)
+    except (ValueError, RecursionError):  # half a surrogate pair, NaN, another encoding
+        return json.loads(content, parse_int=_integer)
+
+
+def write_json(value: object) -> bytes:
+    """Returns JSON of what `read_json` read."""
+    try:
+        return msgspec.json.encode(value)
+    except (OverflowError, UnicodeEncodeError):
+        return json.dumps(value).encode()
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
+def fit_reason(reason: object) -> str | None:
+    """Returns why a reply ended, as a log holds it; None unless it is a text."""
+    return fit_text(reason, _LONGEST_REASON) if isinstance(reason, str) else None
+
+
+def _read_refusal(exchange: Exchange, latency: float) -> Answer:
+    status, headers, content = exchange
+    code, words = _error_of(content)
+    said = f"HTTP {status}: {words.strip() or _phrase(status)}"
     if 300 <= status < 400:
-        where = response.headers.get("location", "elsewhere")
+        where = headers.get("location", "elsewhere")
         said = f"it redirects to {where}, which is not followed; give that as its base URL"
     attempt = Attempt(status="error", latency=latency, http_status=status, error=said)
     quota = status == 429 and code == "insufficient_quota"
     if status in _REFUSED or 300 <= status < 400 or quota:
         return Answer(attempt, "refused")
     if status in _RETRIED or status >= 500:
-        return Answer(attempt, "retry", retry_after=retry_after(response.headers))
+        return Answer(attempt, "retry", retry_after=retry_after(headers))
     return Answer(attempt, "rejected")
+
+
+def _phrase(status: int) -> str:
+    return _PHRASES.get(status, "no reason given")
 
 
 def read_failure(error: BaseException, latency: float) -> Answer:
@@ -137,16 +150,17 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
             continue
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError, TypeError):  # no date, or one of no calendar
         return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
 
 
-def _error_of(text: str) -> tuple[str | None, str]:
-    """Returns the code and the words of an endpoint's error, as far as it has the usual form."""
+def _error_of(content: bytes) -> tuple[str | None, str]:
+    """Returns the code and the words of an endpoint's error, if it has the usual form."""
+    text = content.decode("utf-8", "replace")
     try:
-        body: Any = json.loads(text)
+        body: Any = read_json(content)
     except (ValueError, RecursionError):
         return None, text
     if isinstance(body, list) and body:  # some endpoints wrap the error in a list
@@ -159,5 +173,11 @@ def _error_of(text: str) -> tuple[str | None, str]:
 
 
 def _text(value: object) -> str | None:
-    """Returns text that UTF-8 can hold (JSON may escape half a surrogate pair), or None."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+    """Returns a text that a line of a log can hold beside two others like it, or None."""
+    if not isinstance(value, str):
+        return None
+    most = (cap("EVO_MAX_LINE_MB") << 20) // 4
+    whole = fit_text(value, len(value))
+    if 6 * len(whole) <= most or len(msgspec.json.encode(whole)) <= most:
+        return whole
+    return fit_text(whole, most // 6)  # JSON needs up to six bytes for a character

@@ -1,8 +1,7 @@
 """The client of an OpenAI-compatible endpoint: messages in, one reply and every attempt out.
 
-It goes over the official `openai` library with that library's retries switched off, so that
-every HTTP request is one recorded attempt. The offline model answers in this process: the same
-request and the same answer, without that library, whose import alone takes a second.
+Every HTTP request is one recorded attempt. Real endpoints are reached through the official
+`openai` library, the offline model in this process; see `wire`.
 """
 
 from __future__ import annotations
@@ -21,17 +20,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from evo.logs.cost import is_turned_away, usage_tokens
+from evo.logs.cost import is_turned_away, longest_reply, usage_tokens
 from evo.logs.records import Attempt, Model, Sampling
-from evo.models.answer import Answer, LocalResponse, read_answer, read_failure
+from evo.models.answer import Answer, read_answer, read_failure
+from evo.models.flight import Flight
 from evo.models.limits import Lease, SlotCancelled, Slots
 from evo.models.offline import OFFLINE_MODELS, OFFLINE_URL
+from evo.models.wire import Wire, open_wire
 
 if TYPE_CHECKING:
     import httpx2
-    import openai
-
-    from evo.models.network import Flight
 
 Messages = Sequence[Mapping[str, object]]
 """Messages of a chat completion, each with `role` and `content`."""
@@ -213,9 +211,10 @@ class ModelClient:
         self._slots, self._transport = slots, transport
         self._timeout, self._retries, self._back_off = timeout, retries, back_off
         self._cancelled, self._lock = threading.Event(), threading.Lock()
-        self._client: openai.OpenAI | None = None
+        self._wire: Wire | None = None
         self._flights: set[Flight] = set()
         self._density = TOKENS_PER_CHARACTER
+        self._longest = longest_reply(model, sampling.max_tokens)
         self._alive = False  # whether this endpoint ever gave a proper answer
 
     def call(self, messages: Messages, *, seed: int, generation: int = 0, index: int = 0) -> Call:
@@ -233,7 +232,7 @@ class ModelClient:
                     (generation, index),
                     owner=self,
                     endpoint=self._endpoint.base_url,
-                    tokens=int(characters * self._density) + (self.sampling.max_tokens or 0),
+                    tokens=int(characters * self._density) + (self._longest or 0),
                 ) as lease:
                     answer = self._attempt(body)
                     self._settle(lease, answer, characters)
@@ -279,38 +278,12 @@ class ModelClient:
     def close(self) -> None:
         """Closes idle connections."""
         with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+            wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
 
     def _attempt(self, body: dict[str, Any]) -> Answer:
-        """Makes one request; whatever goes wrong in it becomes part of the record."""
-        here = self._endpoint.base_url == OFFLINE_URL and self._transport is None
-        answer = self._ask_here(body) if here else self._ask_over_http(body)
-        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
-
-    def _ask_here(self, body: dict[str, Any]) -> Answer:
-        """Has the offline model answer in this process."""
-        from evo.models.offline.endpoint import respond
-
-        if self._cancelled.is_set():
-            raise CallCancelled("the call was cancelled")
-        started = time.monotonic()
-        try:
-            made = respond("POST", "/v1/chat/completions", msgspec.json.encode(body))
-            answer = LocalResponse(made.status, made.content)
-            return read_answer(answer, time.monotonic() - started)
-        except Exception as error:  # such as text that UTF-8 cannot hold
-            return read_failure(error, time.monotonic() - started)
-
-    def _ask_over_http(self, body: dict[str, Any]) -> Answer:
-        """Makes one HTTP request."""
-        import httpx2
-        import openai
-
-        from evo.models.network import Flight
-
-        client = self._open()
+        """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
         flight = Flight(self._timeout)
         with self._lock:
             self._flights.add(flight)
@@ -319,37 +292,26 @@ class ModelClient:
         started = time.monotonic()
         try:
             with flight:
-                response = client.post("/chat/completions", cast_to=httpx2.Response, body=body)
-            answer = read_answer(response, time.monotonic() - started)
-        except openai.APIStatusError as error:
-            answer = read_answer(error.response, time.monotonic() - started)
+                exchange = self._open().post(body)
+            answer = read_answer(exchange, time.monotonic() - started)
         except Exception as error:  # the one endpoint attempt: whatever it was is recorded
-            known = isinstance(error, openai.APIConnectionError) and error.__cause__
-            answer = read_failure(known or error, time.monotonic() - started)
+            answer = read_failure(error, time.monotonic() - started)
         finally:
             with self._lock:
                 self._flights.discard(flight)
         if flight.cancelled and answer.verdict != "answered":
             raise CallCancelled("the call was cancelled")
-        return answer
+        return replace(answer, attempt=self._endpoint.without_key(answer.attempt))
 
-    def _open(self) -> openai.OpenAI:
-        """Returns the client of the `openai` library, which the first call makes."""
-        import openai
-
-        from evo.models.network import http_client, patience
-
+    def _open(self) -> Wire:
+        """Returns the way to the endpoint, which the first call opens."""
         with self._lock:
-            if self._client is None:
-                url, seconds = self._endpoint.base_url, self._timeout
-                self._client = openai.OpenAI(
-                    api_key=self._endpoint.key,
-                    base_url=url,
-                    max_retries=0,
-                    timeout=patience(seconds),
-                    http_client=http_client(url, seconds=seconds, transport=self._transport),
+            if self._wire is None:
+                where = self._endpoint
+                self._wire = open_wire(
+                    where.base_url, where.key, seconds=self._timeout, transport=self._transport
                 )
-            return self._client
+            return self._wire
 
     def _body(self, messages: Messages, seed: int) -> dict[str, Any]:
         """Returns the request. A field of `extra_body` replaces ours; None leaves it out."""

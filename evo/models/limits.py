@@ -79,13 +79,13 @@ class Rates:
         while self._over and self._over[0].ended + self._window <= now:
             self._used -= self._over.popleft().tokens
         count, used, opening = self._in_flight + len(self._over), self._used, now
-        for lease in (*self._over, None):
-            if not count or (count < self._requests and used + tokens <= self._tokens):
-                return max(0.0, self._paused_until - now, opening - now)
-            if lease is not None:
-                opening = lease.ended + self._window
-                count, used = count - 1, used - lease.tokens
-        return math.inf
+        ended = iter(self._over)
+        while count and (count >= self._requests or used + tokens > self._tokens):
+            if (lease := next(ended, None)) is None:
+                return math.inf
+            opening = lease.ended + self._window
+            count, used = count - 1, used - lease.tokens
+        return max(0.0, self._paused_until - now, opening - now)
 
     def admit(self, lease: Lease, *, now: float) -> None:
         """Counts a request that is let through."""

@@ -20,6 +20,7 @@ import msgspec
 
 LARGEST_BODY = 64 << 20
 JSON = "application/json"
+EVENTS = "text/event-stream"
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,18 @@ the socket down, so that a blocked read ends and the server sees that nobody wai
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import ssl
-import threading
-import time
 import zlib
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 import httpx2
 
 from evo.logs.caps import above, cap
+from evo.models.flight import flight_of_thread
 from evo.models.offline import OFFLINE_URL
 
 CONNECT_SECONDS = 10.0  # connecting for longer is an error of the network, not a slow answer
@@ -30,47 +28,6 @@ _PIECE = 1 << 20  # bytes that are decompressed at a time
 
 class TooMuch(httpx2.TransportError):
     """The answer is larger than its cap, or in no encoding that was asked for."""
-
-
-class Flight:
-    """One request under way, for so many seconds; a context of the thread that makes it."""
-
-    def __init__(self, seconds: float) -> None:
-        self.cancelled = False
-        self._deadline = time.monotonic() + seconds
-        self._socket: socket.socket | None = None
-
-    def __enter__(self) -> Self:
-        _thread.flight = self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _thread.flight = None
-        self._socket = None
-
-    def board(self, used: socket.socket) -> float:
-        """Notes the socket that is about to block; returns the seconds left, 0 once it is over."""
-        # The socket is noted before `cancelled` is read, and `cancel` goes in the reverse order,
-        # so one of the two sees the other.
-        self._socket = used
-        if self.cancelled:
-            raise httpcore2.ReadError("cancelled")
-        return max(0.0, self._deadline - time.monotonic())
-
-    def cancel(self) -> None:
-        """Ends the request as soon as possible."""
-        self.cancelled = True
-        used = self._socket
-        if used is not None:
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(used, socket.SHUT_RDWR)  # past the TLS layer, if any
-
-
-class _Thread(threading.local):
-    flight: Flight | None = None
-
-
-_thread = _Thread()
 
 
 class _Stream(httpcore2.NetworkStream):
@@ -102,10 +59,12 @@ class _Stream(httpcore2.NetworkStream):
 
     def _left(self, timeout: float | None, too_late: type[Exception]) -> float | None:
         """Returns the time for the next operation on the socket."""
-        flight = _thread.flight
+        flight = flight_of_thread()
         if flight is None:
             return timeout
         left = flight.board(self._stream.get_extra_info("socket"))
+        if flight.cancelled:
+            raise httpcore2.ReadError("cancelled")
         if not left:
             raise too_late("the time for the whole request is over")
         return left if timeout is None else min(left, timeout)
@@ -126,7 +85,7 @@ class Transport(httpx2.HTTPTransport):
 
     def __init__(self, base_url: str) -> None:
         url = httpx2.URL(base_url)
-        self._pool = httpcore2.ConnectionPool(  # as in the base class, but with our backend
+        self._pool = _Pool(  # as in the base class, but with our backend
             ssl_context=httpx2.create_ssl_context() if url.scheme == "https" else None,
             proxy=None if proxy_bypass(url.host) else _proxy_for(url.scheme),
             max_connections=None,  # the slots limit them
@@ -140,7 +99,80 @@ class Transport(httpx2.HTTPTransport):
         assert isinstance(response.stream, httpx2.SyncByteStream)
         coding = response.headers.pop("content-encoding", "identity").lower()
         response.stream = _Body(response.stream, coding)
+        # Without its parameters: a strange charset would fail wherever the text is asked for.
+        kind = response.headers.pop("content-type", "").partition(";")[0].strip().lower()
+        response.headers["content-type"] = kind
         return response
+
+
+class _Pool(httpcore2.ConnectionPool):
+    """Connections to one endpoint; the one used last is used first.
+
+    The library's own pool looks at every connection for every request. Here an idle one is taken
+    from a stack, and nothing waits, because the slots limit how many there are.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._idle: list[httpcore2.ConnectionInterface] = []
+        self._over = False
+
+    def handle_request(self, request: httpcore2.Request) -> httpcore2.Response:
+        """Sends a request over an idle connection, or over a new one."""
+        while True:
+            connection = self._take() or self.create_connection(request.url.origin)
+            try:
+                response = connection.handle_request(request)
+            except httpcore2.ConnectionNotAvailable:  # it was closed just now
+                continue
+            assert isinstance(response.stream, Iterable)
+            stream = _Returning(response.stream, partial(self._give_back, connection))
+            return httpcore2.Response(
+                response.status,
+                headers=response.headers,
+                content=stream,
+                extensions=response.extensions,
+            )
+
+    def close(self) -> None:
+        """Closes idle connections, and those in use once their answers end."""
+        self._over = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self) -> httpcore2.ConnectionInterface | None:
+        while True:
+            try:
+                connection = self._idle.pop()  # atomic: many threads share the stack
+            except IndexError:
+                return None
+            if not connection.has_expired():
+                return connection
+            connection.close()
+
+    def _give_back(self, connection: httpcore2.ConnectionInterface) -> None:
+        if self._over or not connection.is_idle():
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+
+class _Returning:
+    """The stream of an answer that gives its connection back once it is closed."""
+
+    def __init__(self, stream: Iterable[bytes], give_back: Callable[[], None]) -> None:
+        self._stream, self._give_back = stream, give_back
+        self._closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._stream
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            if close := getattr(self._stream, "close", None):
+                close()
+            self._give_back()
 
 
 class OfflineTransport(httpx2.BaseTransport):
@@ -191,14 +223,17 @@ def patience(seconds: float) -> httpx2.Timeout:
     return httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
 
 
+def open_transport(base_url: str) -> httpx2.BaseTransport:
+    """Returns the way to an endpoint: the network, or this process for the offline model."""
+    return OfflineTransport() if base_url == OFFLINE_URL else Transport(base_url)
+
+
 def http_client(
     base_url: str, *, seconds: float, transport: httpx2.BaseTransport | None = None
 ) -> httpx2.Client:
-    """Returns a client for one endpoint; that of the offline model is answered in this process."""
-    if transport is None:
-        transport = OfflineTransport() if base_url == OFFLINE_URL else Transport(base_url)
+    """Returns a client for one endpoint."""
     return httpx2.Client(
-        transport=transport,
+        transport=transport or open_transport(base_url),
         trust_env=False,
         timeout=patience(seconds),
         headers={"accept-encoding": "identity"},

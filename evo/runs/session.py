@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from evo import parallel
-from evo.logs.cost import flops_of_tokens, price_of_tokens
+from evo.logs.cost import flops_of_tokens, longest_reply, price_of_tokens
 from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, read_log
 from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
@@ -247,7 +247,8 @@ def worst_of(header: Header, generations: int, *, retries: int) -> Worst:
 def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, float]:
     if of is None:
         return {}
-    model, most, attempts = of.model, of.sampling.max_tokens, 1 + retries
+    model, attempts = of.model, 1 + retries
+    most = longest_reply(model, of.sampling.max_tokens)
     # Tokens of prompt and reply: together they are within the context window.
     prompt = math.inf if model.context is None else float(model.context)
     completion = prompt if most is None else min(prompt, float(most))

@@ -31,6 +31,8 @@ from typing import TypeGuard
 import msgspec
 import numpy as np
 
+from evo.logs.caps import CAPS
+from evo.logs.fitting import fit_value
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import ClosedError, Score, receive, send
@@ -40,6 +42,7 @@ from evo.tasks.folder import writes_results
 
 _SCORE = msgspec.msgpack.Decoder(Score)
 _MOST_KEPT = 200_000  # bytes of a construction that is kept
+_MOST_PARTS = CAPS["EVO_MAX_VALUE"][0]
 
 # Programs
 
@@ -172,7 +175,7 @@ def _score(score: Callable[[object], object], request: Score) -> Evaluation:
     except ValueError as error:
         return failed(str(error))
     keep = request.keep_value and len(request.value) <= _MOST_KEPT
-    kept = values.to_lists(value) if keep else None
+    kept = fit_value(values.to_lists(value), _MOST_PARTS) if keep else None
     seed_everything(request.key)
     try:
         scored = _numbers_of(score, value)

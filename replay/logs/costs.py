@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evo.logs.cost import (
+    MOST_TOKENS,
     TimeoutRule,
     assumed_completion,
     flops_of_tokens,
     is_turned_away,
+    longest_reply,
     price_of_tokens,
 )
 from evo.logs.records import CriticCall, Model, Sampling
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 REPORTED = ("prompt_tokens", "cached_tokens", "completion_tokens")
 """Columns that are sums of what the endpoint reported, as far as it did."""
 
-_COUNTS, _MOST = {int, float, type(None)}, 1e15
-"""Types of token counts, and what none of them reaches."""
+_COUNTS = {int, float, type(None)}
+"""Types of token counts."""
 
 
 def floats(values: Iterable[float | None]) -> Floats:
@@ -93,7 +95,9 @@ class Calls:
             limited = completion[cut & ~np.isnan(completion)]
             middle = float(np.median(limited)) if len(limited) else None
         assumed = assumed_completion(
-            timeouts, max_tokens=sampling.max_tokens, bounded_completion=middle
+            timeouts,
+            max_tokens=longest_reply(model, sampling.max_tokens),
+            bounded_completion=middle,
         )
         prompt, cached, completion = (
             np.where(free, 0.0, tokens) for tokens in (prompt, cached, completion)
@@ -138,6 +142,6 @@ def _counts(usages: Sequence[Any], name: str, other: str) -> Floats:
     try:
         counts = np.array(said, dtype=np.float64)  # NaN for None
     except OverflowError:
-        counts = floats(None if n is None or abs(n) >= _MOST else n for n in said)
-    counts[(counts < 0) | (counts >= _MOST)] = np.nan
+        counts = floats(None if n is None or abs(n) >= MOST_TOKENS else n for n in said)
+    counts[(counts < 0) | (counts >= MOST_TOKENS)] = np.nan
     return counts

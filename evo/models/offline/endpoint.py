@@ -17,11 +17,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from evo.models.listening import Response, error_response, list_models
+from evo.models.listening import EVENTS, Response, error_response, list_models
 from evo.models.offline import OFFLINE_CONTEXT, OFFLINE_MODELS
 from evo.models.offline.model import answer
 
-EVENTS = "text/event-stream"
 PIECE = 400  # characters of a reply in one event of a stream
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
