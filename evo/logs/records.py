@@ -1,42 +1,22 @@
 """Frozen records of everything a log holds.
 
-Each line of a log is one of the records in `Line`, told apart by their field `kind`. Records are
-plain values: they know nothing of files, endpoints or processes.
+Each line of a log is one of the records in `Line`, told apart by their field `kind`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
+from evo.logs.words import STATUSES as STATUSES
+from evo.logs.words import EndReason as EndReason
+from evo.logs.words import Evolves as Evolves
+from evo.logs.words import Isolation as Isolation
+from evo.logs.words import Status as Status
+
 SCHEMA = 2
 """Number of the log schema that this version writes; a header without a number is of schema 1."""
-
-Status = Literal[
-    "ok", "no_reply", "no_program", "rejected", "invalid", "error", "timeout", "partial"
-]
-"""How a child ended; only `ok` has a fitness. `no_reply`: no answer after all attempts;
-`no_program`: the reply holds no complete program;
-`rejected`: a filter refused the program, which was not evaluated; `invalid`: what the program
-returned is no legal construction; `error`: it raised, crashed or broke a limit other than time;
-`timeout`: of time; `partial`: it was tried on some instances only, because it could not catch up
-with others."""
-
-STATUSES: tuple[Status, ...] = get_args(Status)
-
-Isolation = Literal["separate", "shared"]
-"""`separate`: the evaluator scores a returned value in a process that never saw the program.
-`shared`: the evaluator imports the program itself, both in the same sandbox."""
-
-Evolves = Literal["python", "text"]
-"""What evolves on a task: a Python program or any other text."""
-
-EndReason = Literal[
-    "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused"
-]
-"""Why a session of a run ended: a goal was reached, the budget spent, a user stopped it, the
-endpoint was down, or every child of a generation failed for the same permanent reason."""
 
 Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # one that arrays hold, too
 

@@ -1,0 +1,27 @@
+"""The closed sets of words that a log uses."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Status = Literal[
+    "ok", "no_reply", "no_program", "rejected", "invalid", "error", "timeout", "partial"
+]
+"""How a child ended; only `ok` has a fitness. `no_reply`: no answer after all attempts;
+`no_program`: the reply holds no complete program; `rejected`: a filter refused it, unevaluated;
+`invalid`: it returned no legal construction; `error`: it raised, crashed or broke a limit other
+than `timeout`, that of time; `partial`: it was tried on some instances only, and dropped."""
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+Isolation = Literal["separate", "shared"]
+"""`separate`: the evaluator scores a returned value in a process that never saw the program.
+`shared`: the evaluator imports the program itself, both in the same sandbox."""
+
+Evolves = Literal["python", "text"]
+"""What evolves on a task: a Python program or any other text."""
+
+EndReason = Literal[
+    "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused"
+]
+"""Why a session ended; `refused`: all children of a generation failed for one permanent reason."""
