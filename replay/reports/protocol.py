@@ -23,7 +23,7 @@ from replay.markup import clean, page
 from replay.plots.style import subplots
 from replay.reports.report import OFFLINE_NOTE, groups, sections
 from replay.reports.site import in_both_themes
-from replay.reports.tables import FORMATS, Cell, Section, exact, html_table, stack
+from replay.reports.tables import FORMATS, LEVEL, Cell, Section, exact, html_table, stack
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
@@ -148,7 +148,7 @@ def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str
     for row in claims.to_dict("records"):
         n = row["n_a"] + row["n_b"]
         cells[row["claim"]] = [
-            ("effect", row["effect"], row["low"], row["high"], n, "difference"),
+            Cell("effect", row["effect"], row["low"], row["high"], n, "difference", LEVEL),
             exact("p (Holm)", row["p_holm"], n, "p"),
             exact("detectable", row["detectable"], n, "difference"),
         ]
@@ -182,7 +182,9 @@ def _sections(
         )
         limits = ("value", "low", "high", "runs")
         cells = {
-            f"best of {row['n']}": [("fitness", *(row[key] for key in limits), "fitness")]
+            f"best of {row['n']}": [
+                Cell("fitness", *(row[key] for key in limits), "fitness", LEVEL)
+            ]
             for row in shown
         }
         title = "Exploratory: best of n rewrites of the initial program"

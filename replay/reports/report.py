@@ -14,7 +14,7 @@ from evo.logs.records import STATUSES
 from replay.logs.costs import REPORTED
 from replay.logs.frames import FAILURES
 from replay.logs.tables import Tables
-from replay.reports.tables import CELLS, Cell, Section, estimate, exact, stack, title
+from replay.reports.tables import CELLS, LEVEL, Cell, Section, estimate, exact, stack, title
 from replay.simulation.effects import time_to_threshold
 from replay.statistics.intervals import FloatArray, interval
 
@@ -144,7 +144,9 @@ def _times(contest: Contest) -> pd.DataFrame:
     for share, name in ((0.9, "90 %"), (0.5, "median")):
         rows = contest.times[contest.times["share"] == share]
         parts.append(_quantity(rows.rename(columns={"time": "value"}), name, "pulls"))
-    reached = rows.assign(value=rows["share_reached"], low=math.nan, high=math.nan)
+    reached = rows.assign(
+        value=rows["share_reached"], low=math.nan, high=math.nan, coverage=math.nan
+    )
     return pd.concat([*parts, _quantity(reached, "share that reached it", "share")])
 
 
@@ -152,7 +154,8 @@ def _quantity(
     rows: pd.DataFrame, quantity: str | pd.Series[str], unit: str = "difference"
 ) -> pd.DataFrame:
     renamed = rows.rename(columns={"policy": "row"})
-    return renamed.assign(quantity=quantity, unit=unit)[list(CELLS)]
+    level = np.where(rows["low"].isna(), np.nan, LEVEL)
+    return renamed.assign(quantity=quantity, unit=unit, level=level)[list(CELLS)]
 
 
 def _fitness(group: Group, tau: float | None) -> list[Cell]:
@@ -177,7 +180,9 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
     if tau is not None:
         for share, rule, name in ((0.9, "bootstrap", "90 % rule"), (0.5, "share", "median")):
             time = time_to_threshold(generations, tau, share=share, rule=rule)  # type: ignore[arg-type]
-            cells.append((f"T to {tau:g}, {name}", time.time, time.low, time.high, time.n, "pulls"))
+            level = math.nan if math.isnan(time.low) else LEVEL
+            limits = (time.time, time.low, time.high, time.n)
+            cells.append(Cell(f"T to {tau:g}, {name}", *limits, "pulls", level, time.coverage))
         cells.append(exact(f"reached {tau:g}", float((final >= tau).mean()), n, "share"))
     return cells
 

@@ -1,8 +1,10 @@
 """Tables of a report and their forms: cells that know their interval and n.
 
-A cell is one number: what it is about (`row`), what it is (`quantity`), `value`, the limits `low`
-and `high` of its 95 % interval over runs where it is an estimate, `n`, the runs that it rests on,
-and `unit`. `Section`s of cells become plain text, Markdown, HTML, CSV or JSON: `FORMATS`.
+A cell is one number: what it is about (`row`), what it is (`quantity`), `value`, and `unit`. An
+estimate has the limits `low` and `high` of its interval over runs, the nominal `level` of that
+interval, the worst `coverage` that was measured for such intervals (NaN where none was), and `n`,
+the runs that it rests on. `Section`s of cells become plain text, Markdown, HTML, CSV or JSON:
+`FORMATS`.
 """
 
 from __future__ import annotations
@@ -12,16 +14,31 @@ import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from replay.markup import clean
-from replay.statistics.intervals import Interval
+from replay.statistics.intervals import Interval, name_of
 
-CELLS = ("row", "quantity", "value", "low", "high", "n", "unit")
-Cell = tuple[str, float, float, float, int, str]
-"""A cell without its row."""
+LEVEL = 0.95
+"""Nominal level of the intervals of a report."""
+
+
+class Cell(NamedTuple):
+    """A cell without its row; NaN limits are no interval."""
+
+    quantity: str
+    value: float
+    low: float
+    high: float
+    n: int
+    unit: str
+    level: float = math.nan
+    coverage: float = math.nan
+
+
+CELLS = ("row", *Cell._fields)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +56,15 @@ class Section:
 
 def exact(quantity: str, value: float, n: int, unit: str) -> Cell:
     """A number that is no estimate."""
-    return (quantity, value, math.nan, math.nan, n, unit)
+    return Cell(quantity, value, math.nan, math.nan, n, unit)
 
 
 def estimate(quantity: str, found: Interval, unit: str) -> Cell:
     """A number with its interval, a share's within [0, 1]."""
     bounds = (0.0, 1.0) if unit == "share" else (-math.inf, math.inf)
     low, high = max(found.low, bounds[0]), min(found.high, bounds[1])
-    return (quantity, found.value, low, high, found.n, unit)
+    level = math.nan if math.isnan(low) else found.level
+    return Cell(quantity, found.value, low, high, found.n, unit, level, found.coverage)
 
 
 def stack(rows: Mapping[str, Sequence[Cell]]) -> pd.DataFrame:
@@ -177,9 +195,17 @@ def _render(
         found = texts.set_index(["row", "quantity"])["text"].to_dict()
         body = [[row, *(found.get((row, quantity), "") for quantity in quantities)] for row in rows]
         blocks.append(f"{subhead(section.title)}\n{lines([section.heading, *quantities], body)}")
-        if section.notes:
-            blocks[-1] += "\n" + "\n".join(note(text) for text in section.notes)
+        if notes := [*_level(section.cells), *section.notes]:
+            blocks[-1] += "\n" + "\n".join(note(text) for text in notes)
     return "\n\n".join(blocks)
+
+
+def _level(cells: pd.DataFrame) -> list[str]:
+    """What intervals of a table are called: by the worst coverage of them, where it is known."""
+    known = cells[cells["level"].notna()]
+    if known.empty:
+        return []
+    return [f"in brackets: {name_of(known['coverage'], float(known['level'].min()))} over runs"]
 
 
 def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -197,4 +223,4 @@ def _cells(sections: Sequence[Section]) -> pd.DataFrame:
         for section in sections
     ]  # fmt: skip
     order = ["task", "model", "is_llm", "table", "kind", "of", "quantity"]
-    return pd.concat(parts)[[*order, "value", "low", "high", "n", "unit"]]
+    return pd.concat(parts)[[*order, "value", "low", "high", "level", "coverage", "n", "unit"]]

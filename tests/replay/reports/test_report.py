@@ -5,6 +5,7 @@ import math
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 from samples import sample_child, sample_header, sample_lines, write_sample
 from test_tables import changed, write_lines
@@ -18,7 +19,7 @@ from replay.reports.figures import Panel, best_construction, draw_page
 from replay.reports.report import OFFLINE_NOTE, groups, policy_sections, sections
 from replay.reports.tables import FORMATS, estimate
 from replay.simulation.contest import BASELINES, compete, named_policies
-from replay.statistics.intervals import interval
+from replay.statistics.intervals import interval, name_of
 
 
 def pool(folder, *, runs=6, generations=5, children=3):
@@ -200,6 +201,26 @@ def test_formats_hold_the_same_cells(tmp_path):
         for quantity in section.cells["quantity"].unique():
             assert quantity in FORMATS["plain"](found)
             assert quantity in markdown
+
+
+def test_every_interval_carries_its_level_in_every_format(tmp_path):
+    group = only_group(pool(tmp_path, runs=8, generations=6))
+    made = compete(group.tables.generations, ["ucb1"], replicates=100, arms=2, rounds=3)
+    found = [*sections(group, tau=0.2), *policy_sections(group, made)]
+    table = pd.read_csv(io.StringIO(FORMATS["csv"](found)))
+    known = table["low"].notna()
+    assert 0 < known.sum() < len(table)
+    assert (table.loc[known, "level"] == 0.95).all()
+    assert table.loc[~known, "level"].isna().all()
+    assert table.loc[known, "coverage"].lt(0.95).any()
+    cells = json.loads(FORMATS["json"](found))["cells"]
+    assert [cell["level"] for cell in cells if cell["low"] is not None] == [0.95] * known.sum()
+    for name in ("plain", "markdown", "html"):
+        for section in found:
+            own = section.cells[section.cells["level"].notna()]
+            text = FORMATS[name]([section])
+            assert ("in brackets: " in text) == bool(len(own))
+            assert not len(own) or name_of(own["coverage"], 0.95) in text
 
 
 # Policies
