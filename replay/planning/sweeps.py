@@ -252,7 +252,7 @@ MEASURES = frozenset(
     | {"n_calls", "n_ok", "n_attempts", "n_without_usage", "flops", "dollars", "seconds"}
     | {"prompt_tokens", "cached_tokens", "completion_tokens", "tokens", "call_seconds"}
     | {"evaluation_seconds", "source", "log", "path", "hash", "id"}
-    | {"header", "forked_from", "copy", "root", "mixed"}
+    | {"header", "forked_from", "copy", "root", "rescored", "mixed"}
 )
 """Columns that describe a run or how it went, and so tell no configurations apart."""
 

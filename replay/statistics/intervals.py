@@ -188,12 +188,23 @@ def _mean(values: FloatArray, level: float) -> _Found:
     n, value = len(values), values.mean(axis=0)
     if n < LEAST:
         return _Found(value, np.nan, np.nan, "mean", too_few(n, LEAST))
-    spread = values.std(axis=0, ddof=1)
-    cubes = ((values - value) ** 3).mean(axis=0)
+    (away,), power = _scaled(values - value)
+    spread = np.sqrt((away**2).sum(axis=0) / (n - 1))
+    cubes = (away**3).mean(axis=0)
     skewness = min(1.0, 10 / n) * cubes / np.where(spread > 0, spread, 1.0) ** 3
-    half = student(level, n - 1) * spread / np.sqrt(n)
+    half = student(level, n - 1) * np.ldexp(spread, power) / np.sqrt(n)
     low, high = (half * (1 + np.maximum(side * skewness, 0.0)) for side in (-1, 1))
     return _Found(value, value - low, value + high, "mean")
+
+
+def _scaled(*deviations: FloatArray) -> tuple[list[FloatArray], IntArray]:
+    """Deviations divided by one power of two, so that their powers neither overflow nor vanish.
+
+    Returns them, at most 1 in size, and the power, one per column.
+    """
+    most = np.max([np.abs(each).max(axis=0) for each in deviations], axis=0)
+    power = np.frexp(most)[1]
+    return [np.ldexp(each, -power) for each in deviations], power
 
 
 def _quantile(values: FloatArray, level: float, *, q: float) -> _Found:
@@ -321,10 +332,11 @@ def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Inte
 
 def welch_half(left: FloatArray, right: FloatArray, level: float) -> FloatArray:
     """Half the width of Welch's interval of the difference of two means over the first axis."""
-    one, other = (side.var(axis=0, ddof=1) / len(side) for side in (left, right))
+    away, power = _scaled(*(side - side.mean(axis=0) for side in (left, right)))
+    one, other = ((each**2).sum(axis=0) / (len(each) - 1) / len(each) for each in away)
     parts = one**2 / (len(left) - 1) + other**2 / (len(right) - 1)
     freedom = np.divide((one + other) ** 2, parts, out=np.ones_like(parts), where=parts > 0)
-    return np.asarray(student(level, freedom) * np.sqrt(one + other))
+    return np.asarray(student(level, freedom) * np.ldexp(np.sqrt(one + other), power))
 
 
 def curve_band(

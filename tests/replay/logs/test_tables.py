@@ -86,6 +86,26 @@ def test_costs_agree_with_evo_cost(tmp_path):
                 )
 
 
+def test_each_rule_for_timeouts_in_plain_numbers(tmp_path):
+    """One child: a timeout, an answer cut at its limit of 60, and one without usage."""
+    usage = {"prompt_tokens": 50, "completion_tokens": 60}
+    cut = Attempt(status="ok", latency=1.0, usage=usage, finish_reason="length")
+    late = Attempt(status="timeout", latency=9.0)
+    silent = Attempt(status="ok", latency=1.0)
+    for attempts, tokens in (
+        ((late, cut), {"worst_case": 100 + 110, "exclude": 110, "bounded": 60 + 110}),
+        ((late,), {"worst_case": 100, "exclude": 0}),
+        ((silent, cut), {"worst_case": 100 + 110, "exclude": np.nan, "bounded": 60 + 110}),
+    ):
+        lines = sample_lines(generations=1, children=1)
+        path = write_lines(tmp_path / "a.jsonl", changed(lines, Child, attempts=attempts))
+        for rule, expected in tokens.items():
+            [row] = replay.children(path, timeouts=rule).to_dict("records")
+            np.testing.assert_equal(row["tokens"], float(expected))
+            np.testing.assert_equal(row["flops"], 20 * float(expected))
+            assert row["n_without_usage"] == len(attempts) - (cut in attempts)
+
+
 @pytest.mark.parametrize(
     ("usage", "told"),
     [

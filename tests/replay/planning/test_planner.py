@@ -5,9 +5,11 @@ from synthetic_runs import chain_runs
 
 from replay.planning.kernel import fit_kernel
 from replay.planning.planner import (
+    SIMULATED,
     Choice,
     Costs,
     affordable,
+    chance,
     choose_arms,
     choose_split,
     lead,
@@ -210,3 +212,12 @@ def test_one_run_must_win_by_its_margin_to_be_chosen_over_arms(swept):
     for lead_of_one, arms in ((0.9 * margin, 2), (1.1 * margin, 1)):
         shifted = alone + table["ahead"].item() + lead_of_one
         assert choose_arms(worlds, single, shifted, 6, **small)[1].arms == arms
+
+
+@pytest.mark.parametrize(("hits", "runs", "share"), [(0, 0, 0.0), (3, 4, 0.25), (4, 4, 1.0)])
+def test_a_chance_counts_the_kernel_as_runs_and_one_more_by_jeffreys(hits, runs, share):
+    """Of 8 simulated searches; the pilot's own runs weigh as they are."""
+    paths = (np.arange(8) < 8 * share)[:, None].astype(float)
+    own = (np.arange(runs) < hits)[:, None].astype(float)
+    expected = (SIMULATED * share + hits + 0.5) / (SIMULATED + runs + 1)
+    assert chance(paths, own, 1.0) == pytest.approx([expected])

@@ -2,6 +2,7 @@
 
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 from evo_runs import write_task
@@ -121,6 +122,34 @@ def test_of_rows_as_cheap_or_as_fit_the_front_takes_the_better_alone() -> None:
         {"tokens": [1, 1, 2, 2, 3, 3], "fitness": [0.2, 0.3, 0.3, 0.5, 0.5, None], "at": range(6)}
     )
     assert pareto_front(table, "tokens")["at"].tolist() == [1, 3]
+
+
+def test_fitness_below_zero_is_on_the_front_and_a_configuration_that_found_nothing_is_not() -> None:
+    table = pd.DataFrame(
+        {"tokens": [1, 2, 3, 4], "fitness": [-np.inf, -3.0, -4.0, -1.0], "at": range(4)}
+    )
+    assert pareto_front(table, "tokens")["at"].tolist() == [1, 3]
+
+
+def test_the_fitness_axis_of_parallel_coordinates_is_linear_between_its_ends() -> None:
+    """The heights of lines at the last axis, put back into the units of its two ticks."""
+    frame = made()
+    ax = figures.parallel_coordinates(frame)
+    end = len(swept_fields(frame))
+    ticks = {
+        text.xy[1]: text.get_text() for text in ax.texts if getattr(text, "xy", (0,))[0] == end
+    }
+    assert set(ticks) == {0.0, 1.0}
+    low, high = (float(ticks[at]) for at in (0.0, 1.0))
+    drawn = sorted(low + (high - low) * line.get_ydata()[-1] for line in ax.lines)
+    means = sorted(by_configuration(frame)["fitness"].dropna())
+    np.testing.assert_allclose(drawn, means, atol=0.006 * (high - low))
+    thick = [line for line in ax.lines if line.get_linewidth() > 1]
+    best = len(means) // 10
+    assert len(thick) == best
+    assert min(line.get_ydata()[-1] for line in thick) == sorted(
+        line.get_ydata()[-1] for line in ax.lines
+    )[-best]  # fmt: skip
 
 
 @pytest.mark.parametrize("draw", FIGURES)

@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from odd_logs import odd_logs
-from samples import sample_lines, write_sample
+from samples import sample_child, sample_header, sample_lines, write_sample
 
 import replay
 from evo.logs.journal import LogError, encode_line
 from evo.logs.log import read_log
-from evo.logs.records import Child
+from evo.logs.records import Child, Evaluation, Generation, Initial
 from replay.cli.entry import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,6 +44,24 @@ def test_a_page_says_of_each_run_what_its_log_says(tmp_path):
         better = [(children["generation"][k], children["index"][k]) for k in children["better"]]
         assert better == improved
         assert all("data-sign='+'" in step["html"] for step in shown["steps"])
+
+
+def test_of_a_long_run_the_last_steps_are_shown(tmp_path):
+    """Of 70 improving children the last 60; the marks in the picture are those of all."""
+    children = [sample_child(g, 0, g / 100) for g in range(1, 71)]
+    ends = [
+        Generation(generation=g, best_fitness=g / 100, best=(g, 0), improved=True, seconds=1.0)
+        for g in range(1, 71)
+    ]
+    first = Initial(evaluation=Evaluation(status="ok", fitness=0.0))
+    both = [line for pair in zip(children, ends, strict=True) for line in pair]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(map(encode_line, [sample_header(1), first, *both])))
+    replay.site(path, tmp_path / "site")
+    shown = data_of(tmp_path / "site", 0)
+    assert [step["at"] for step in shown["steps"]] == [f"{g}-0" for g in range(11, 71)]
+    assert all(step["gain"] == "+0.01" for step in shown["steps"])
+    assert len(shown["children"]["better"]) == 70
 
 
 def test_each_child_names_the_program_that_it_rewrote(tmp_path):

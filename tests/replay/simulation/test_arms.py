@@ -88,3 +88,44 @@ def test_runs_are_replayed_up_to_where_they_exchange_programs():
         simulate(frame, "single", rounds=20, lengths=[9] * 4)
     apart = simulate(frame.assign(mixed=NAN), "single", rounds=20, replicates=1)
     np.testing.assert_array_equal(apart.pulls, whole.pulls)
+
+
+def affordable(costs, lengths, budget):
+    """Every depth of two arms that schedules within a budget reach, generation 0 paid first."""
+    found = set()
+    for order in itertools.product(range(len(lengths)), repeat=int(lengths.sum())):
+        depth, spent = [0] * len(lengths), 0.0
+        for arm in order:
+            if spent >= budget or depth[arm] == lengths[arm]:
+                break
+            spent += costs[arm, depth[arm] + 1] + (costs[arm, 0] if depth[arm] == 0 else 0.0)
+            depth[arm] += 1
+            found.add(tuple(depth))
+        found.add((0,) * len(lengths))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_oracle_pays_for_generation_0_with_an_arms_first_pull(seed):
+    """Against all schedules within a budget; generation 0 is dear for some arms and free for none.
+
+    An arm without a generation counts with its initial program.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 4, 3)
+    jumps = rng.integers(1, 9, (3, 3)).cumsum(axis=1)
+    fitness = np.c_[rng.integers(0, 12, 3), 0 * jumps] + np.c_[np.zeros(3), jumps]
+    fitness[:, 1:] += fitness[:, :1]
+    fitness = np.where(np.arange(4) <= lengths[:, None], fitness, NAN)
+    costs = rng.integers(1, 4, (3, 4)).astype(float)
+    costs[:, 0] = rng.choice([0.5, 4.0, 9.0], 3)
+    for budget in (1.0, 5.0, 9.0, 14.0):
+        best = max(
+            max(fitness[arm, depth] for arm, depth in enumerate(depths))
+            for depths in affordable(costs, lengths, budget)
+        )
+        played = simulate(
+            fitness, "oracle_arm", rounds=9, replicates=1, lengths=lengths,
+            costs={"calls": costs}, budget={"calls": budget},
+        )  # fmt: skip
+        assert played.best_fitness[0, -1] == best

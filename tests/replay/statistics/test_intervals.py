@@ -187,6 +187,71 @@ def test_comparisons_are_welchs_and_mirror():
     assert "needs 5" in few.difference.note
 
 
+@pytest.mark.parametrize(("n", "m"), [(5, 12), (12, 5), (6, 40)])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_groups_of_unequal_size_and_spread_have_welchs_interval(n, m, level):
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=n), 1 + 5 * rng.normal(size=m)
+    found = compare(a, b, level=level).difference
+    welch = scipy.stats.ttest_ind(b, a, equal_var=False).confidence_interval(level)
+    np.testing.assert_allclose([found.low, found.high], welch)
+    assert found.n == n + m
+
+
+@pytest.mark.parametrize("power", [-1000, -300, 300, 990])
+def test_no_power_of_two_changes_an_interval(power):
+    """Fitness of 1e300 or of 1e-300 neither overflows nor vanishes in squares."""
+    scale = 2.0**power
+    np.testing.assert_array_equal(limits(interval(scale * RUNS)), scale * limits(interval(RUNS)))
+    for paired in (True, False):
+        one = compare(RUNS[:6], RUNS[6:], paired=paired)
+        other = compare(scale * RUNS[:6], scale * RUNS[6:], paired=paired)
+        np.testing.assert_array_equal(limits(other.difference), scale * limits(one.difference))
+
+
+@pytest.mark.parametrize("q", [0.3, 0.5, 0.8])
+@pytest.mark.parametrize("n", [9, 10, 16, 23, 40])
+def test_order_statistics_are_the_closest_pair_that_holds_and_then_the_most_central(n, q):
+    """Against every pair, with SciPy's binomial."""
+    binomial = scipy.stats.binom(n, q)
+    pairs = []
+    for first in range(n):
+        for last in range(first + 1, n):
+            below, above = binomial.cdf(first), 1 - binomial.cdf(last)
+            if 1 - below - above >= 0.95:
+                pairs.append((last - first, round(abs(below - above), 12), first, last))
+    found = interval(np.arange(float(n)), q if q != 0.5 else "median")
+    if not pairs:
+        assert np.isnan(found.low)
+        return
+    width, balance, *_ = min(pairs)
+    best = [(first, last) for *rank, first, last in pairs if rank == [width, balance]]
+    assert (found.low, found.high) in best
+
+
+def test_betting_knows_at_each_run_only_those_before():
+    """Waudby-Smith and Ramdas' hedged bets, one run after the other in plain Python."""
+    values = np.random.default_rng(4).beta(0.5, 1.0, 15)
+    n, bar = len(values), np.log(2 / 0.05)
+    held = []
+    for mean in np.linspace(0, 1, 1001)[1:-1]:
+        total, squares, variance = 0.5, 0.25, 0.25
+        gains = [[0.0], [0.0]]
+        for k, value in enumerate(values, start=1):
+            stake = np.sqrt(2 * bar / (n * variance))
+            up, down = min(stake, 0.5 / mean), min(stake, 0.5 / (1 - mean))
+            gains[0].append(gains[0][-1] + np.log1p(up * (value - mean)))
+            gains[1].append(gains[1][-1] + np.log1p(-down * (value - mean)))
+            total += value
+            squares += (value - total / (k + 1)) ** 2
+            variance = squares / (k + 1)
+        if max(*gains[0][1:], *gains[1][1:]) < bar:
+            held.append(mean)
+    found = interval(values, method="betting")
+    assert found.low == pytest.approx(held[0] - 0.001)
+    assert found.high == pytest.approx(held[-1] + 0.001)
+
+
 def test_pairs_take_out_what_runs_share():
     rng = np.random.default_rng(0)
     base = rng.normal(size=12)
