@@ -9,14 +9,16 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from evo.logs.words import STATUSES as STATUSES
-from evo.logs.words import EndReason as EndReason
-from evo.logs.words import Evolves as Evolves
-from evo.logs.words import Isolation as Isolation
-from evo.logs.words import Status as Status
+from evo.logs import words
 
 SCHEMA = 2
 """Number of the log schema that this version writes; a header without a number is of schema 1."""
+
+Status = words.Status
+STATUSES = words.STATUSES
+Isolation = words.Isolation
+Evolves = words.Evolves
+EndReason = words.EndReason
 
 Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # one that arrays hold, too
 
