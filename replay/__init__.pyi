@@ -39,6 +39,7 @@ from .logs.tables import (
 from .planning.bilinear import fit_bilinear as fit_bilinear
 from .planning.depth import depth_breadth as depth_breadth
 from .planning.depth import envelope as envelope
+from .planning.diagnosis import diagnose as diagnose
 from .planning.kernel import fit_kernel as fit_kernel
 from .planning.planner import plan as plan
 from .planning.sweeps import load_sweep as load_sweep

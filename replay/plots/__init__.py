@@ -19,6 +19,7 @@ from replay.plots.grid import (
 )
 from replay.plots.output import save, show
 from replay.plots.policies import (
+    gains,
     policy_curves,
     pool_vs_allocation,
     pulls_per_arm,
@@ -47,6 +48,7 @@ __all__ = [
     "envelope_curves",
     "estimates",
     "facets",
+    "gains",
     "heatmap",
     "lines",
     "main_effects",

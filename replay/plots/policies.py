@@ -130,6 +130,26 @@ def pool_vs_allocation(
     )  # fmt: skip
 
 
+def gains(
+    ways: pd.DataFrame, *, of: str = "", ax: Axes | None = None, theme: Theme = "light"
+) -> Axes:
+    """Draw what it gains to look at several arms before one run gets the rest of the budget.
+
+    `ways` is of `replay.diagnose`: a row per number of arms and pulls of each before the choice,
+    with arms, explored, gain, low and high.
+    """
+    style.require(ways, "arms", "explored", "gain", "low", "high")
+    table = ways.assign(value=ways["gain"], by=[f"K = {K}" for K in ways["arms"]])
+    ax = style.prepare(ax, theme)
+    ax.axhline(0, color=THEMES[theme].faint, lw=1, zorder=0)
+    return lines(
+        table, title=_titled("Gain of exploring, then committing, over one run", of),
+        about="Mean and nominal 95 % interval over runs; above 0: looking pays",
+        x="pulls of each arm before the choice", y="gain in best fitness", by="by",
+        at="explored", limits="bars", apart=0.1, ax=ax, theme=theme,
+    )  # fmt: skip
+
+
 def race(
     selection: Selection,
     *,

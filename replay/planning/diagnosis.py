@@ -1,0 +1,268 @@
+"""Whether a bandit can help on such runs at all.
+
+A bandit spends one budget over K runs where a single run could have all of it. It pays for having
+looked: the run that it goes on with is less deep. It gains if the arms differ, if the arm that
+leads early still leads late, and if depth is worth little by then. All three are properties of the
+logged runs, without any policy.
+
+The yardstick is explore, then commit: K of the n runs are advanced t generations each, the leader
+gets what is left of T pulls. Over all choices of K runs its expected fitness is a sum over ranks,
+so nothing is simulated. It is compared with the mean of one run of T generations. Where no K and t
+gain, an early lead is worth too little, or lasts too short, to pay for the search. A policy that
+reallocates more often can do somewhat better than this yardstick, but it uses the same leads.
+
+Intervals are Student's t with the delete-one jackknife over runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from replay.simulation.arms import pool_of
+from replay.statistics.intervals import LEAST, FloatArray, Interval, student
+
+ARMS = (2, 3, 4, 5, 8, 10)
+"""Numbers of arms that are tried, as far as there are twice as many runs."""
+
+_EARLY = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
+"""Shares of the generations after which ranks are compared with the final ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What a bandit has to work with on these runs; `replay.plots.gains` draws `ways`.
+
+    Attributes:
+        task: Name of the task.
+        model: Name of the model.
+        children: N of the runs.
+        runs: Number of runs, n.
+        rounds: Generations T of the shortest run, at which all are compared.
+        spread: Standard deviation of the final fitness over runs.
+        initial: Mean fitness of the initial programs, of which `spread` is no part.
+        persistence: One row per generation t: correlation (Spearman's, of the ranks at t with those
+            at T) and lasts (how often the better of two runs at t is still the better one at T, a
+            tie at T counting half), each with `_low` and `_high`; NaN where no run has moved.
+        ways: One row per number of arms K and pulls of each before the choice, explored: committed
+            (expected fitness of the leader at the end), single (mean of one run of T generations),
+            gain (committed less single) with low and high, persists (share of the lead of the best
+            arm that choosing early keeps), needed (the share that makes up for the lost depth;
+            above 1 nothing can).
+        verdict: `greater`: some way gains; `less`: all lose; else `undetermined`.
+        low: Lower limit of the largest gain over all ways, which shares the error among them.
+        high: Upper limit of it.
+        level: Nominal coverage of the intervals.
+    """
+
+    task: str
+    model: str
+    children: int
+    runs: int
+    rounds: int
+    spread: Interval
+    initial: float
+    persistence: pd.DataFrame
+    ways: pd.DataFrame
+    verdict: Literal["greater", "less", "undetermined"]
+    low: float
+    high: float
+    level: float
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The way with the largest gain, which is chosen from all of them."""
+        return self.ways.iloc[int(self.ways["gain"].argmax())].to_dict()
+
+    def __str__(self) -> str:
+        """In words, with the numbers that they rest on."""
+        best, gained = self.best, float(self.best["single"] - self.initial)
+        away = (self.persistence["generation"] - self.rounds / 2).abs()
+        middle = self.persistence.iloc[int(away.argmin())].to_dict()
+        conclusion = {
+            "greater": "A bandit can help here",
+            "less": "It does not pay here to look at several arms",
+            "undetermined": "These runs do not tell whether a bandit can help",
+        }[self.verdict]
+        lines = [
+            f"{self.task}, {self.model}: {self.runs} runs of N = {self.children}, "
+            f"T = {self.rounds}",
+            f"{conclusion}: the largest gain over one run lies in "
+            f"[{self.low:.4f}, {self.high:.4f}].",
+            f"Runs differ by {self.spread.value:.4f} "
+            f"{_range(self.spread.low, self.spread.high, 4)} (standard deviation of the final "
+            f"fitness); the mean run gains {gained:.4f}.",
+            f"After {middle['generation']:.0f} generations the ranks correlate with the final ones "
+            f"by {_limits(middle, 'correlation')}; the better of two runs stays the better one "
+            f"with probability {_limits(middle, 'lasts')}.",
+            f"Best of {len(self.ways)} ways: K = {best['arms']:.0f} arms of "
+            f"{best['explored']:.0f} pulls each, then the leader: {best['gain']:+.4f} "
+            f"{_range(best['low'], best['high'], 4)} over one run. Of the lead of the best arm "
+            f"{_share(best['persists'])} persists, and {_share(best['needed'])} would have to.",
+        ]
+        return "\n  ".join(lines)
+
+    __repr__ = __str__
+
+
+def diagnose(frame: pd.DataFrame, *, level: float = 0.95) -> Diagnosis:
+    """Says whether a bandit can help on such runs: how far they differ, how long a lead lasts.
+
+    Where nothing is ok yet, a run counts with the lowest fitness of all.
+
+    Args:
+        frame: Rows of `replay.load`, of one task, model and N.
+        level: Nominal coverage of the intervals.
+
+    Raises:
+        ValueError: Runs of several tasks, models or N; fewer than five runs, or a run of fewer than
+            three generations; no fitness at all.
+    """
+    fitness, lengths = pool_of(frame, "a bandit is diagnosed")
+    n, rounds = len(fitness), int(lengths.min())
+    if n < LEAST or rounds < 3:
+        raise ValueError(
+            f"expected at least {LEAST} runs of 3 generations or more, got {n} runs of which the "
+            f"shortest has {rounds}"
+        )
+    if np.isnan(fitness).all():
+        raise ValueError("expected runs with a fitness, but nothing was ever ok in any of them")
+    values = fitness[:, : rounds + 1]
+    values = np.where(np.isnan(values), np.nanmin(values), values)
+    ways = _ways(values, level)
+    # The largest of m gains is at least each of them, and at most the largest upper limit.
+    shared = 1 - (1 - level) / len(ways)
+    low = float((ways["gain"] - student(shared, n - 1) * ways["error"]).max())
+    high = float(ways["high"].max())
+    spread, [below], [above], _ = _jackknife(lambda v: v[:, -1:].std(axis=0, ddof=1), values, level)
+    first = frame.iloc[0]
+    return Diagnosis(
+        task=str(first["task"]), model=str(first["model"]), children=int(first["children"]),
+        runs=n, rounds=rounds, initial=float(values[:, 0].mean()), level=level,
+        spread=Interval(
+            value=float(spread[0]), low=max(float(below), 0.0), high=float(above), n=n, level=level,
+            statistic="standard deviation",
+        ),
+        persistence=_persistence(values, level), ways=ways.drop(columns="error"),
+        verdict="greater" if low > 0 else "less" if high < 0 else "undetermined",
+        low=low, high=high,
+    )  # fmt: skip
+
+
+def _range(low: float, high: float, digits: int) -> str:
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _limits(row: dict[str, Any], name: str) -> str:
+    """A number of a row with its limits."""
+    return f"{row[name]:.2f} {_range(row[f'{name}_low'], row[f'{name}_high'], 2)}"
+
+
+def _share(value: float) -> str:
+    """A share in per cent; unknown where no arm leads."""
+    return "an unknown share" if np.isnan(value) else f"{100 * value:.0f} %"
+
+
+def _jackknife(
+    statistic: Callable[[FloatArray], FloatArray], values: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """A statistic (m,) of runs with the limits and standard errors of the delete-one jackknife."""
+    n, found = len(values), statistic(values)
+    without = np.stack([statistic(np.delete(values, k, axis=0)) for k in range(n)])
+    error = np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    half = student(level, n - 1) * error
+    return found, found - half, found + half, error
+
+
+def _ways(values: FloatArray, level: float) -> pd.DataFrame:
+    """See `Diagnosis.ways`; error is the standard error of the gain."""
+    n, rounds = len(values), values.shape[1] - 1
+    sizes = [K for K in ARMS if n >= 2 * K] or [2]
+    tried = [(K, t) for K in sizes for t in _doublings((rounds - 1) // K)]
+    if not tried:
+        tried = [(2, 1)]
+
+    def numbers(runs: FloatArray) -> FloatArray:
+        """Of each way: committed, single, gain, (3 * ways,)."""
+        single, found = runs[:, -1].mean(), []
+        for K, t in tried:
+            committed = expected_leader(runs[:, t], runs[:, rounds - (K - 1) * t], K)
+            found += [committed, single, committed - single]
+        return np.array(found)
+
+    value, low, high, error = (each.reshape(-1, 3) for each in _jackknife(numbers, values, level))
+    rows = []
+    for number, (K, t) in enumerate(tried):
+        committed, single, gain = value[number]
+        depth = values[:, rounds - (K - 1) * t]
+        lead = expected_leader(depth, depth, K) - depth.mean()
+        rows.append({
+            "arms": K, "explored": t, "committed": committed, "single": single, "gain": gain,
+            "low": low[number, 2], "high": high[number, 2], "error": error[number, 2],
+            "persists": (committed - depth.mean()) / lead if lead > 0 else np.nan,
+            "needed": (single - depth.mean()) / lead if lead > 0 else np.nan,
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _doublings(most: int) -> list[int]:
+    """1, 2, 4, ... up to `most`."""
+    return [2**power for power in range(max(most, 0).bit_length())]
+
+
+def expected_leader(early: FloatArray, late: FloatArray, arms: int) -> float:
+    """Expected late value of the early leader among K of n runs drawn without replacement.
+
+    Args:
+        early: Value by which the leader is chosen, (n,); ties are broken at random.
+        late: Value that it has in the end, (n,).
+        arms: K, at most n.
+    """
+    from scipy.special import comb
+
+    n = len(early)
+    order = np.argsort(early, kind="stable")
+    chance = comb(np.arange(n), arms - 1) / comb(n, arms)  # by rank, the lowest first
+    _, tied, counts = np.unique(early[order], return_inverse=True, return_counts=True)
+    among = np.bincount(tied, late[order]) / counts
+    return float(np.bincount(tied, chance) @ among)
+
+
+def _persistence(values: FloatArray, level: float) -> pd.DataFrame:
+    """See `Diagnosis.persistence`."""
+    rounds = values.shape[1] - 1
+    at = sorted({max(1, round(share * rounds)) for share in _EARLY})
+
+    def numbers(runs: FloatArray) -> FloatArray:
+        return np.concatenate(
+            [[_correlation(runs[:, t], runs[:, -1]), _lasts(runs[:, t], runs[:, -1])] for t in at]
+        )
+
+    value, low, high, _ = (each.reshape(-1, 2) for each in _jackknife(numbers, values, level))
+    table: dict[str, object] = {"generation": at}
+    for column, (name, least) in enumerate((("correlation", -1.0), ("lasts", 0.0))):
+        table[name] = value[:, column]
+        table[f"{name}_low"] = np.clip(low[:, column], least, 1.0)
+        table[f"{name}_high"] = np.clip(high[:, column], least, 1.0)
+    return pd.DataFrame(table)
+
+
+def _correlation(early: FloatArray, late: FloatArray) -> float:
+    """Spearman's correlation of ranks; NaN where one side has a single rank."""
+    from scipy.stats import rankdata
+
+    one, other = rankdata(early), rankdata(late)
+    if one.std() == 0 or other.std() == 0:
+        return np.nan
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _lasts(early: FloatArray, late: FloatArray) -> float:
+    """How often the better of two runs stays the better one; NaN where no two differ early."""
+    ahead = early[:, None] > early
+    stays = (late[:, None] > late) + 0.5 * (late[:, None] == late)
+    return float(stays[ahead].mean()) if ahead.any() else np.nan
