@@ -16,7 +16,7 @@ Intervals are Student's t with the delete-one jackknife over runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,9 @@ ARMS = (2, 3, 4, 5, 8, 10)
 
 _EARLY = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
 """Shares of the generations after which ranks are compared with the final ones."""
+
+
+Row = dict[Hashable, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +77,7 @@ class Diagnosis:
     level: float
 
     @property
-    def best(self) -> dict[str, Any]:
+    def best(self) -> Row:
         """The way with the largest gain, which is chosen from all of them."""
         return self.ways.iloc[int(self.ways["gain"].argmax())].to_dict()
 
@@ -157,7 +160,7 @@ def _range(low: float, high: float, digits: int) -> str:
     return f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def _limits(row: dict[str, Any], name: str) -> str:
+def _limits(row: Row, name: str) -> str:
     """A number of a row with its limits."""
     return f"{row[name]:.2f} {_range(row[f'{name}_low'], row[f'{name}_high'], 2)}"
 
