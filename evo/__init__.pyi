@@ -17,12 +17,12 @@ from .runs.agreement import Agreement as Agreement
 from .runs.agreement import check_critic as check_critic
 from .runs.concurrency import ConcurrencyPlan as ConcurrencyPlan
 from .runs.concurrency import plan_concurrency as plan_concurrency
-from .runs.configuration import Event as Event
-from .runs.configuration import Settings as Settings
 from .runs.fork import fork as fork
 from .runs.handle import Handle as Handle
 from .runs.playback import rerun as rerun
 from .runs.playback import rescore as rescore
+from .runs.settings import Event as Event
+from .runs.settings import Settings as Settings
 from .runs.verbs import (
     evaluate as evaluate,
 )

@@ -10,34 +10,48 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
+import cyclopts
+
+from evo.cli.help import HELP_ALL, Help, shorten
+from evo.cli.options import COMMON, current
 from evo.cli.tables import FAILURE, MISTAKE
 
 COMMANDS = {
-    "run": "evo.cli.runs:run",
-    "resume": "evo.cli.runs:resume",
-    "rerun": "evo.cli.logs:rerun",
-    "rescore": "evo.cli.runs:rescore",
-    "evaluate": "evo.cli.runs:evaluate",
-    "show": "evo.cli.logs:show",
-    "stats": "evo.cli.logs:stats",
-    "best": "evo.cli.logs:best",
-    "verify": "evo.cli.logs:verify",
-    "compact": "evo.cli.logs:compact",
-    "protocol": "evo.cli.runs:protocol",
-    "grid": "evo.cli.runs:grid",
-    "fork": "evo.cli.runs:fork",
-    "allocate": "evo.cli.studies:allocate",
-    "sweep": "evo.cli.studies:sweep",
-    "select": "evo.cli.studies:select",
-    "pause": "evo.cli.studies:pause",
-    "stop": "evo.cli.studies:stop",
-    "tasks": "evo.cli.listing:tasks",
-    "models": "evo.cli.listing:models",
-    "serve": "evo.cli.serving:serve",
-    "drive": "replay.cli.commands:drive",  # by name: evo itself imports nothing of replay
-    "bench": "evo.cli.serving:bench",
+    "Search": {
+        "run": "evo.cli.runs:run",
+        "resume": "evo.cli.runs:resume",
+        "fork": "evo.cli.runs:fork",
+        "evaluate": "evo.cli.runs:evaluate",
+    },
+    "Look": {
+        "show": "evo.cli.logs:show",
+        "stats": "evo.cli.logs:stats",
+        "best": "evo.cli.logs:best",
+        "tasks": "evo.cli.listing:tasks",
+        "models": "evo.cli.listing:models",
+    },
+    "Compare": {
+        "grid": "evo.cli.runs:grid",
+        "allocate": "evo.cli.studies:allocate",
+        "sweep": "evo.cli.studies:sweep",
+        "select": "evo.cli.studies:select",
+        "protocol": "evo.cli.runs:protocol",
+    },
+    "Control": {
+        "pause": "evo.cli.studies:pause",
+        "stop": "evo.cli.studies:stop",
+        "verify": "evo.cli.logs:verify",
+        "rerun": "evo.cli.logs:rerun",
+        "rescore": "evo.cli.runs:rescore",
+        "compact": "evo.cli.logs:compact",
+    },
+    "Serve": {
+        "serve": "evo.cli.serving:serve",
+        "drive": "replay.cli.commands:drive",  # by name: evo itself imports nothing of replay
+        "bench": "evo.cli.serving:bench",
+    },
 }
-"""Where each command stands, in the order of `evo --help`."""
+"""Where each command stands, by group, in the order of `evo --help`."""
 
 GOES_ON = {
     "run": "stopped; `evo resume LOG` goes on where a log was",
@@ -60,40 +74,63 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def dispatch(
     name: str,
     text: str,
-    commands: Mapping[str, str],
+    commands: Mapping[str, Mapping[str, str]],
     arguments: Sequence[str] | None,
     stopped: Mapping[str, str],
 ) -> int:
-    """Runs one command of a program and returns its exit code."""
-    import cyclopts
+    """Runs one command of a program and returns its exit code.
 
+    Args:
+        name: The program.
+        text: What it is for.
+        commands: Where each command stands, by group and name.
+        arguments: The words after the program's name (default: those of this process).
+        stopped: What a command prints when it was stopped, by name.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    everything = HELP_ALL in given
+    given = current(["--help" if word == HELP_ALL else word for word in given])
+    known = {command for group in commands.values() for command in group}
+    only = given[0] if given and given[0] in known else None
 
     def work() -> int:
-        app = cyclopts.App(
-            name=name,
-            help=text,
-            version=functools.partial(metadata.version, "evo-replay"),
-            help_formatter="plain",
-            result_action="return_value",
-            default_parameter=cyclopts.Parameter(negative=()),
-            suppress_keyboard_interrupt=False,  # `guard` says how to go on
-        )
-        for command in [given[0]] if given and given[0] in commands else commands:
-            module, _, function = commands[command].partition(":")
-            app.command(getattr(importlib.import_module(module), function), name=command)
+        app = make_app(name, text)
+        for order, (title, group) in enumerate(commands.items(), 1):
+            panel = cyclopts.Group(title, sort_key=order)
+            for rank, (command, place) in enumerate(group.items()):
+                if only in {None, command}:
+                    module, _, function = place.partition(":")
+                    act = getattr(importlib.import_module(module), function)
+                    act = act if everything else shorten(act)
+                    app.command(act, name=command, group=panel, sort_key=rank)
         code = app(given, exit_on_error=False, print_error=False)
         return MISTAKE if not given else code if isinstance(code, int) else 0
 
     return guard(name, work, stopped=stopped.get(given[0] if given else "", "stopped"))
 
 
+def make_app(name: str, text: str) -> cyclopts.App:
+    """Returns a program without its commands."""
+    last = cyclopts.Group("Help", sort_key=100)
+    app = cyclopts.App(
+        name=name,
+        help=text,
+        version=functools.partial(metadata.version, "evo-replay"),
+        help_format="plaintext",
+        help_formatter=Help(),
+        result_action="return_value",
+        default_parameter=cyclopts.Parameter(negative=()),
+        group_arguments=COMMON,
+        group_parameters=COMMON,
+        suppress_keyboard_interrupt=False,  # `guard` says how to go on
+    )
+    for flag in ("--help", "--version"):
+        app[flag].group = last
+    return app
+
+
 def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> int:
     """Runs a command's work; mistakes and failures become one line and an exit code."""
-    from cyclopts import CycloptsError
-
-    from evo.models.client import EndpointDown, EndpointError
-    from evo.sandbox import SandboxError
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         print(f"{name}: note: {message}", file=sys.stderr)
@@ -116,17 +153,28 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
         except BrokenPipeError:
             sys.stderr.close()
             return FAILURE
-        except CycloptsError as error:
+        except cyclopts.CycloptsError as error:
             say(f"{error} (see --help)")
             return MISTAKE
-        except (EndpointDown, SandboxError) as error:  # no fault of the arguments
+        except Exception as error:
+            if (code := exit_code(error)) is None:
+                raise
             say(error)
-            return FAILURE
-        except (ValueError, TypeError, OSError, OverflowError, EndpointError) as error:
-            say(error)
-            return MISTAKE
+            return code
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+def exit_code(error: Exception) -> int | None:
+    """Returns the exit code of an error that has a message for the user; None of any other."""
+    from evo.models.client import EndpointDown, EndpointError
+    from evo.sandbox import SandboxError
+
+    if isinstance(error, EndpointDown | SandboxError):  # no fault of the arguments
+        return FAILURE
+    if isinstance(error, ValueError | TypeError | OSError | OverflowError | EndpointError):
+        return MISTAKE
+    return None
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from cyclopts import Parameter
 
 from evo.cli.options import Flag, LogPaths, Output
 from evo.cli.tables import FAILURE, number, table, writable
-from evo.logs.journal import ENDINGS
 
 if TYPE_CHECKING:
     from evo.runs.progress import Tally
@@ -90,6 +89,7 @@ def stats(logs: LogPaths) -> int:
 
 def find_logs(paths: Sequence[str]) -> list[str]:
     """Returns the logs that paths mean: logs themselves, and those in folders, or below them."""
+    from evo.logs.journal import ENDINGS
     from evo.studies.allocation.journal import ALLOCATION
     from evo.studies.selection.base import AGENT
     from evo.studies.sweep.events import EVENTS

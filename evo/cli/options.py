@@ -1,46 +1,54 @@
-"""Commands made from functions: a parameter is an option, its docstring the help.
+"""Commands made from functions and from the options of `evo.runs.options`.
 
-A command is a function that shows a result. `made_from` gives it the parameters of the function
-that makes the result, so that names, defaults, limits and help stand once, where the work is done.
+A command is a function whose parameters are options; `takes` adds those that the runs of its kind
+have, so that names, types, defaults and descriptions exist once. Importing this module loads
+nothing but the command line's library, so that help is quick.
 """
-
-from __future__ import annotations
 
 import functools
 import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from types import UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
-    Union,
-    get_args,
-    get_origin,
+    TypedDict,
+    TypeVar,
     get_type_hints,
 )
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from evo.runs.configuration import seeds_of
-from evo.runs.options import descriptions
+from evo.runs.options import (
+    DraftOptions,
+    EvaluationOptions,
+    GoalOptions,
+    ModelOptions,
+    Option,
+    PromptOptions,
+    SeedOptions,
+    SizeOptions,
+    TimeoutOptions,
+    WorkOptions,
+    entries,
+)
 
 if TYPE_CHECKING:
     from cyclopts import Token
 
-Command = Callable[..., int]
+Command = TypeVar("Command", bound=Callable[..., int])
 """Shows what was made, and returns the exit code."""
 
 
-def one(convert: Callable[[str], Any], *names: str, metavar: str) -> Any:
+def one(convert: Callable[[str], object], *names: str, metavar: str) -> object:
     """Returns the type of an option with one value, parsed by a function of a text."""
 
-    def read(_: object, tokens: Sequence[Token]) -> Any:
+    def read(_: object, tokens: "Sequence[Token]") -> Any:
         return convert(tokens[0].value)
 
     return Annotated[Any, Parameter(name=names or None, converter=read, metavar=metavar)]
@@ -49,7 +57,7 @@ def one(convert: Callable[[str], Any], *names: str, metavar: str) -> Any:
 def many(convert: Callable[[list[str]], Any], *names: str, metavar: str) -> Any:
     """Returns the type of an option that may be given several times, parsed as a whole."""
 
-    def read(_: object, tokens: Sequence[Token]) -> Any:
+    def read(_: object, tokens: "Sequence[Token]") -> Any:
         return convert([token.value for token in tokens])
 
     found = Parameter(name=names or None, converter=read, metavar=metavar, negative=())
@@ -147,34 +155,37 @@ def limits(texts: Sequence[str]) -> dict[str, float]:
     return pairs(texts, "UNIT=NUMBER such as calls=512", float)
 
 
+def seed_list(text: str) -> tuple[int, ...]:
+    """Parses seeds such as `7`, `40:50` or `1,5,40:50`."""
+    from evo.runs.configuration import seeds_of
+
+    return seeds_of(text)
+
+
 if TYPE_CHECKING:
-    Making = functools.partial[Any]
     Arms = list[str | dict[str, Any]] | None
     Varied = dict[str, list[Any]] | None
     Port = int
-    SearchFields = dict[str, Any] | None
     Seed = int | None
     Count = int | None
     Needed = float
     Number = float | None
     Costs = dict[str, float] | None
     Parameters = dict[str, float] | None
-    Limits = dict[str, float] | None
+    Assignments = dict[str, Any] | None
+    Budget = dict[str, float] | None
     Seeds = tuple[int, ...] | None
-    Instances = int | slice | None
 else:
-    Making = functools.partial
     Arms = many(lambda texts: [arm(text) for text in texts], "--arm", metavar="NAME=VALUE,...")
     Varied = many(fields, "--vary", metavar="NAME=VALUE,...")
     Port = Seed = one(functools.partial(whole, low=0), metavar="NUMBER")
     Count = one(functools.partial(whole, low=1), metavar="NUMBER")
     Needed = Number = one(finite, metavar="NUMBER")
     Costs = many(numbers, metavar="WHAT=NUMBER")
-    Limits = many(limits, metavar="UNIT=NUMBER")
+    Budget = many(limits, metavar="UNIT=NUMBER")
     Parameters = many(numbers, "--set", metavar="NAME=NUMBER")
-    SearchFields = many(assignments, metavar="NAME=VALUE")
-    Seeds = one(seeds_of, metavar="SEEDS")
-    Instances = one(instance_range, metavar="COUNT")
+    Assignments = many(assignments, metavar="NAME=VALUE")
+    Seeds = one(seed_list, metavar="SEEDS")
 
 Flag = Annotated[bool, Parameter(negative=())]
 """A switch that is off unless it is given."""
@@ -185,141 +196,202 @@ LogPaths = Annotated[list[str], Parameter(name="LOG", negative=())]
 Output = Annotated[Path | None, Parameter(name=("-o", "--output"))]
 """A file to write."""
 
-TYPES: dict[str, Any] = {
-    "budget": Limits,
-    "cache": Path | None,
-    "critic": str | None,
-    "model": str | None,
-    "parameters": Parameters,
-    "seeds": Seeds,
-    "task": str,
-}
-"""Of parameters whose text on the command line is not their Python type, by name."""
 
-NAMES = {
+class TaskOptions(TypedDict, total=False):
+    """Parts of a task."""
+
+    program: Annotated[str | None, Option("Initial program, for a task folder without one.")]
+    evaluator: Annotated[str | None, Option("Evaluator, for a task folder without one.")]
+    instances: Annotated[
+        str | None, Option("Instances of the task's data set: the first so many, or FIRST:END.")
+    ]
+
+
+class InstanceOptions(TypedDict, total=False):
+    """Parts of a task whose program is given."""
+
+    evaluator: Annotated[str | None, Option("Evaluator, for a task folder without one.")]
+    instances: Annotated[
+        str | None, Option("Instances of the task's data set: the first so many, or FIRST:END.")
+    ]
+
+
+class SearchSetOptions(TypedDict, total=False):
+    """Fields of a search."""
+
+    search_set: Annotated[
+        Mapping[str, object] | None,
+        Option("A field of the search, such as size=40; may be given several times."),
+    ]
+
+
+class ShellOptions(TypedDict, total=False):
+    """How a session works, in words of the command line."""
+
+    quiet: Annotated[bool, Option("Show no progress bar.", False)]
+    backend: Annotated[
+        Literal["local", "dask"],
+        Option(
+            "Where programs are evaluated: here, or on the workers of a Dask scheduler.", "local"
+        ),
+    ]
+
+
+TITLES: dict[type, str] = {
+    GoalOptions: "Goal",
+    SizeOptions: "Goal",
+    SeedOptions: "Goal",
+    TaskOptions: "Task",
+    InstanceOptions: "Task",
+    ModelOptions: "Model",
+    PromptOptions: "Search and prompt",
+    SearchSetOptions: "Search and prompt",
+    DraftOptions: "Several replies, data sets",
+    EvaluationOptions: "Evaluation and noise",
+    TimeoutOptions: "Endpoint and machine",
+    WorkOptions: "Endpoint and machine",
+    ShellOptions: "Endpoint and machine",
+}
+"""Groups of options in the complete help."""
+
+COMMON = Group("Options", sort_key=0)
+"""The group of the options that the short help shows."""
+
+PYTHON_ONLY = {"settings", "progress", "on_event", "limits", "protocol", "condition"}
+"""Options of functions that the command line has not."""
+
+FLAGS = {
     "children": ("-N", "--children"),
     "generations": ("-T", "--generations"),
+    "quiet": ("-q", "--quiet"),
     "requests_per_minute": ("--rpm",),
     "tokens_per_minute": ("--tpm",),
+    "drafts": ("--replies-per-child",),
+    "batches": ("--first-batch",),
+    "draws": ("--evaluations-per-program",),
+    "confirm": ("--confirm-draws",),
+    "spending": ("--share-alpha",),
+    "cap": ("--generations-per-arm",),
 }
-"""Options that are not called as their parameters are."""
+"""Flags of options that are not called as in Python."""
+
+RENAMED = {
+    f"--{name}": FLAGS[name][0]
+    for name in ("drafts", "batches", "draws", "confirm", "spending", "cap")
+}
+"""Earlier flags, which still work but are not shown."""
+
+TYPES: dict[str, object] = {
+    "backend": Literal["local", "dask"],
+    "cache": Path | None,
+    "instances": one(instance_range, metavar="COUNT"),
+    "search_set": many(assignments, metavar="NAME=VALUE"),
+}
+"""Types on the command line that do not follow from those in Python."""
 
 
-def made_from(
-    source: Callable[..., Any], *, without: Sequence[str] = ()
-) -> Callable[[Command], Command]:
-    """Returns a decorator that gives a command the parameters of a function besides its own.
+def current(arguments: Sequence[str]) -> list[str]:
+    """Returns arguments with earlier flags replaced by those of today."""
+    found = []
+    for argument in arguments:
+        flag, sign, value = argument.partition("=")
+        found.append(RENAMED.get(flag, flag) + sign + value)
+    return found
 
-    The command is called with the function, its arguments filled in, and its own arguments. Where
-    the command line says things in other words than Python, `of_task` and `of_session` translate.
+
+def takes(*kinds: type, shown: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Returns a decorator that gives a command the options of its `**options`.
+
+    Args:
+        kinds: Classes of options, whose entries become options of the command.
+        shown: The names of those that the short help shows, in order; own ones are always shown.
     """
-    takes = inspect.signature(source).parameters.keys()
-    spoken: list[Callable[..., dict[str, Any]]] = []
-    if "task" in takes and "task" not in without:
-        spoken.append(of_task)
-    if "search" in takes and "search" not in without:
-        spoken.append(of_search)
-    if "progress" in takes:
-        spoken.append(of_session)
+    listed = {entry.name: entry for kind in kinds for entry in entries(kind)}
+    listed = {name: listed[name] for name in [*shown, *listed] if name not in PYTHON_ONLY}
 
-    def decorate(show: Command) -> Command:
-        own = list(inspect.signature(show).parameters)[1:]
-        left_out = {*without, "settings", "limits", "progress", "on_event"}
-        every: dict[str, inspect.Parameter] = {}
-        for function in (source, *spoken, show):
-            helps = descriptions(function)
-            for name, parameter in inspect.signature(function).parameters.items():
-                if name in left_out if function is source else function is show and name not in own:
-                    continue
-                kind = TYPES.get(name) if function is source else None
-                kind = kind or _hint(function, parameter)
-                about = Parameter(help=helps.get(name, ""))
-                every[name] = parameter.replace(annotation=Annotated[kind, about])
-        if of_task in spoken:  # the task stands first
-            every = {"task": every["task"], **every}
-        ordered = sorted(every.values(), key=lambda parameter: parameter.kind)
-        signature = inspect.Signature(ordered)
+    def decorate(function: Command) -> Command:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=entry.option.default)
+            for name, entry in listed.items()
+            if name not in signature.parameters
+        ]
+        every = [*more[: len(shown)], *own, *more[len(shown) :]]
+        types = get_type_hints(function, include_extras=True)
+        helps = _descriptions(function)
+        made = []
+        for parameter in sorted(every, key=lambda each: each.kind):
+            name = parameter.name
+            if parameter in own:
+                type_, about = types[name], Parameter(help=helps.get(name, ""))
+            else:
+                type_ = TYPES.get(name) or _type_on_the_line(str(listed[name].annotation))
+                about = Parameter(
+                    name=FLAGS.get(name),
+                    help=listed[name].option.help,
+                    group=COMMON if name in shown else _group_of(name),
+                )
+            made.append(parameter.replace(annotation=Annotated[type_, about]))
+        whole_signature = signature.replace(parameters=made)
 
-        def command(*values: Any, **options: Any) -> int:
-            bound = dict(signature.bind(*values, **options).arguments)
-            mine = {name: bound.pop(name) for name in own if name in bound}
-            if mine.get("task") is not None:
-                bound["task"] = mine["task"]
-            for words in spoken:
-                names = inspect.signature(words).parameters.keys() & bound.keys()
-                if words is of_session or "task" in names or (names and words is of_search):
-                    bound |= words(**{name: bound.pop(name) for name in names})
-            return show(functools.partial(source, **bound), **mine)
+        @functools.wraps(function)
+        def command(*values: object, **options: object) -> int:
+            given = dict(whole_signature.bind(*values, **options).arguments)
+            return function(**_in_python(given, {*listed} - signature.parameters.keys()))
 
-        command.__signature__ = signature  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in ordered}
-        command.__doc__, command.__name__ = (show.__doc__ or "").split("\n\n")[0], show.__name__
-        return command
+        command.__signature__ = whole_signature  # type: ignore[attr-defined]
+        command.__annotations__ = {each.name: each.annotation for each in made}
+        command.__doc__ = (function.__doc__ or "").partition("\n\n")[0]
+        return command  # type: ignore[return-value]  # called by the command line alone
 
     return decorate
 
 
-def _hint(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Returns the type of an option: whole and finite numbers, and a text for what is path-like."""
-    hint, names = parameter.annotation, NAMES.get(parameter.name, ())
-    if isinstance(hint, str):
-        known = inspect.unwrap(function).__globals__
-        holder = type("_", (), {"__annotations__": {"_": hint}})
-        hint = get_type_hints(holder, known, include_extras=True)["_"]
-    if "PathLike" in str(hint):
-        return str | None
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if int in kinds:
-        return one(whole, *names, metavar="NUMBER")
-    return one(finite, *names, metavar="NUMBER") if float in kinds else hint
+def _group_of(name: str) -> Group:
+    return _group(next(t for kind, t in TITLES.items() if name in kind.__annotations__))
 
 
-def of_task(
-    task: str,
-    *,
-    program: str | None = None,
-    evaluator: str | None = None,
-    instances: Instances = None,
-) -> dict[str, Any]:
-    """Returns the task that a command line names.
-
-    Args:
-        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
-        program: Initial program of a folder.
-        evaluator: Evaluator of a folder.
-        instances: Of the task's data set: the first so many, or FIRST:END such as 40:60.
-    """
-    from evo.tasks.task import load_task
-
-    return {"task": load_task(task, program=program, evaluator=evaluator, instances=instances)}
+@functools.cache
+def _group(title: str) -> Group:
+    return Group(title, sort_key=[*TITLES.values()].index(title) + 1)
 
 
-def of_search(*, search: str = "greedy", search_set: SearchFields = None) -> dict[str, Any]:
-    """Returns the search that a command line names.
+def _type_on_the_line(annotation: str) -> object:
+    """Returns the type of an option on the command line: a number, a switch, or else a text."""
+    kinds = set(re.findall(r"\w+", annotation))
+    if "bool" in kinds:
+        return Flag
+    if "int" in kinds:
+        return one(whole, metavar="NUMBER")
+    return one(finite, metavar="NUMBER") if "float" in kinds else str | None
 
-    Args:
-        search: Which programs the children rewrite: greedy, best_of_n, population, islands.
-        search_set: A field of the search, such as size=40; may be given several times.
-    """
-    return {"search": {"name": search, **(search_set or {})}}
+
+def _descriptions(function: Callable[..., object]) -> dict[str, str]:
+    """Returns the descriptions of a docstring's arguments by name."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    block = re.search(r"^Args:\n((?:    .*\n?)+)", text, re.MULTILINE)
+    entry = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)
+    found = entry.findall(block[1] if block else "")
+    return {name: " ".join(text.split()) for name, text in found}
 
 
-def of_session(
-    *,
-    quiet: Annotated[bool, Parameter(name=("-q", "--quiet"), negative=())] = False,
-    backend: Literal["local", "dask"] = "local",
-    scheduler: str | None = None,
-) -> dict[str, Any]:
-    """Returns how a session works, as a command line says.
+def _in_python(given: dict[str, Any], listed: Collection[str]) -> dict[str, Any]:
+    """Returns the arguments that a function takes for what a command line gives."""
+    names = [name for name in TaskOptions.__annotations__ if name in listed]
+    if names and isinstance(given.get("task"), str):
+        from evo.tasks.task import load_task
 
-    Args:
-        quiet: No progress bar.
-        backend: Where programs are evaluated: here, or on the workers of a Dask scheduler.
-        scheduler: Address of Dask's, such as tcp://host:8786.
-    """
-    if (backend == "dask") != (scheduler is not None):
-        raise ValueError(
-            "--backend dask and --scheduler ADDRESS go together, such as "
-            "--backend dask --scheduler tcp://host:8786"
-        )
-    return {"progress": not quiet, "scheduler": scheduler}
+        parts = {name: given.pop(name) for name in names if name in given}
+        given["task"] = load_task(given["task"], **parts)
+    if "search" in listed and given.keys() & {"search", "search_set"}:
+        fields = given.pop("search_set", None) or {}
+        given["search"] = {"name": given.get("search", "greedy"), **fields}
+    if "quiet" in listed:
+        if (given.pop("backend", "local") == "dask") != ("scheduler" in given):
+            raise ValueError(
+                "--backend dask and --scheduler ADDRESS go together, such as "
+                "--backend dask --scheduler tcp://host:8786"
+            )
+        given["progress"] = not given.pop("quiet", False)
+    return given

@@ -4,85 +4,118 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Unpack
 
-from evo.cli.estimates import outlook, too_few
+from cyclopts import Parameter
+
 from evo.cli.options import (
+    FLAGS,
+    Budget,
+    Count,
     Flag,
+    InstanceOptions,
     LogPaths,
-    Making,
+    Number,
     Output,
+    SearchSetOptions,
     Seed,
     Seeds,
-    made_from,
+    ShellOptions,
+    TaskOptions,
+    takes,
 )
 from evo.cli.tables import FAILURE, number, print_logs, print_not_begun, read_text, table
-from evo.runs.fork import plan_fork
-from evo.runs.playback import rescore as rescore_log
-from evo.runs.verbs import evaluate as evaluate_program
-from evo.runs.verbs import plan_grid, plan_many, plan_run, powers_of_two, resume_many
+from evo.runs.options import (
+    EvaluateOptions,
+    ForkOptions,
+    GoalOptions,
+    GridOptions,
+    ResumeOptions,
+    SessionOptions,
+    StudyOptions,
+    SweepOptions,
+)
 
 if TYPE_CHECKING:
     from evo.logs.log import Log
 
 
-@made_from(plan_many)
+class SeriesOptions(GoalOptions, StudyOptions, total=False):
+    """What runs with different seeds have in common."""
+
+
+@takes(
+    *(TaskOptions, SeriesOptions, SearchSetOptions, ShellOptions),
+    shown=("generations", "children", "model", "search", "target", "quiet"),
+)
 def run(
-    make: Making,
     task: str | None = None,
     *,
     seeds: Seeds = None,
     seed: Seed = None,
+    budget: Budget = None,
     log: Path | None = None,
+    log_dir: str | None = None,
+    resume: Flag = False,
     protocol: str | None = None,
+    **options: Unpack[SeriesOptions],
 ) -> int:
-    """Runs searches, one per seed, and logs them; or what is missing of a protocol.
+    """Runs searches, one per seed, and logs them; or those that a protocol still lacks.
 
     Args:
-        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder.
-        seeds: Such as 40:50, which is 40 ... 49.
-        seed: One seed; 0 by default.
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
+        seeds: Seeds of several runs, such as 40:50 for 40 ... 49.
+        seed: Seed of one run (default: 0).
+        budget: Limit of all runs together, such as calls=512, tokens=1e6 or dollars=2.
         log: Path of the log of one run.
-        protocol: File, or name of a shipped one, that says what is run; beside it only --log-dir
-            and how to work.
+        log_dir: Folder for the logs (default: logs/local).
+        resume: Continue the logs of equal configuration in the folder.
+        protocol: File or name of a protocol to run; no other options but --log-dir and those of
+            the endpoint and machine go with it.
     """
+    from evo.cli.estimates import outlook
+    from evo.runs.verbs import plan_many, plan_run
+
     if protocol is not None:
-        if not (task is None and seeds is None and seed is None and log is None):
+        if task is not None or seeds is not None or seed is not None or log is not None:
             raise ValueError("--protocol says the task, the seeds and the logs: give none of them")
-        return _run_protocol(protocol, make.keywords)
+        return _run_protocol(protocol, log_dir, options)
     if task is None:
         raise ValueError("expected a TASK, or --protocol FILE (see `evo run --help`)")
     if seeds is not None and seed is not None:
         raise ValueError("--seed is one seed, --seeds are several: give one of them")
-    given = dict(make.keywords)
-    several = seeds or given.pop("resume", False) or given.pop("log_dir", None) is not None
-    if log is not None and several:
+    if log is not None and (seeds or resume or log_dir is not None):
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
     if log is None:
-        plan = make(seeds=seeds or [seed or 0])
-        print(outlook(plan.runs, given.get("budget"), in_turn=True), flush=True)
+        plan = plan_many(
+            task,
+            seeds=seeds or [seed or 0],
+            log_dir=log_dir,
+            resume=resume,
+            budget=budget,
+            **options,
+        )
+        print(outlook(plan.runs, budget, in_turn=True), flush=True)
         print_logs(plan.do())
     else:
-        alone = plan_run(seed=seed or 0, log=log, **given)
-        print(outlook(alone.runs, given.get("budget")), flush=True)
+        alone = plan_run(task, seed=seed or 0, log=log, budget=budget, **options)
+        print(outlook(alone.runs, budget), flush=True)
         print_logs([alone.do()])
     return 0
 
 
-def _run_protocol(name: str, given: Mapping[str, Any]) -> int:
-    """Says what a protocol costs, then makes what is missing of it."""
-    from evo.runs.configuration import Settings
+def _run_protocol(name: str, folder: str | None, given: SeriesOptions) -> int:
+    """Prints what a protocol costs, then makes the runs that are missing."""
+    from evo.runs.options import options_in
     from evo.studies.protocol import load_protocol, logs_of, run_protocol, state_cost
 
     known = load_protocol(name)
-    fields = {key: value for key, value in given.items() if key in Settings.__dataclass_fields__}
-    folder = given.get("log_dir")
-    if other := given.keys() - fields.keys() - {"log_dir"}:
+    settings = options_in(SessionOptions, given)
+    if other := given.keys() - settings.keys():
         raise ValueError(f"--{min(other)}: the protocol {known.name!r} says what is run")
     print(state_cost(known, logs_of(known, folder)), flush=True)
-    print_logs(run_protocol(known, log_dir=folder, **fields))
+    print_logs(run_protocol(known, log_dir=folder, **settings))
     return 0
 
 
@@ -104,49 +137,110 @@ def protocol(file: str, *, status: Flag = False, log_dir: Path | None = None) ->
     return 0
 
 
-@made_from(resume_many, without=["paths", "search"])
-def resume(make: Making, logs: LogPaths) -> int:
-    """Goes on with logs: finishes killed runs, or extends finished ones; or with sweeps.
+@takes(ResumeOptions, ShellOptions, shown=("generations", "target", "quiet"))
+def resume(
+    logs: LogPaths,
+    *,
+    model: str | None = None,
+    budget: Budget = None,
+    **options: Unpack[ResumeOptions],
+) -> int:
+    """Continues killed runs, extends finished ones (-T), or continues sweeps.
 
     Args:
         logs: Logs, or folders of sweeps alone.
+        model: Name of the model to call (default: the logged name).
+        budget: Limit of what all logs hold and what is added, such as calls=512.
     """
     from evo.cli.studies import go_on
+    from evo.runs.options import options_in
+    from evo.runs.verbs import resume_many
     from evo.studies.sweep.design import is_sweep
 
     sweeps = [path for path in logs if is_sweep(path)]
     if not sweeps:
-        print_logs(make(logs))
+        print_logs(resume_many(logs, model=model, budget=budget, **options))
         return 0
-    given = {name: value for name, value in make.keywords.items() if value is not None}
-    if len(sweeps) < len(logs) or "generations" in given:
+    settings = options_in(SessionOptions, options)
+    if len(sweeps) < len(logs) or model is not None or len(settings) < len(options):
         raise ValueError("expected logs, or folders of sweeps alone and without -T")
-    return go_on(sweeps, given)
+    return go_on(sweeps, budget, options_in(SweepOptions, settings))
 
 
-@made_from(plan_fork, without=["log", "task"])
-def fork(make: Making, log: str, *, at: int, task: str | None = None) -> int:
-    """Goes on from one state of a logged run several times over, as it was made or otherwise.
+@takes(
+    *(ForkOptions, SearchSetOptions, ShellOptions),
+    shown=("generations", "model", "search", "quiet"),
+)
+def fork(
+    log: str,
+    *,
+    at: int,
+    copies: Count = 1,
+    task: str | None = None,
+    budget: Budget = None,
+    log_dir: str | None = None,
+    resume: Flag = False,
+    **options: Unpack[ForkOptions],
+) -> int:
+    """Continues from one state of a logged run, once or several times, unchanged or changed.
 
     Args:
-        log: A run's log with its programs.
+        log: Log of a run, with its programs.
         at: The last generation that is shared; 0 shares the initial program alone.
-        task: Of a log that was imported: name or folder; its programs are evaluated on it.
+        copies: Number of forks; copy 0 keeps the seed of the run.
+        task: Name or folder of the task, for a log that was imported.
+        budget: Limit of all copies together, such as calls=512.
+        log_dir: Folder for the forks (default: one beside the log, such as run-40-forks).
+        resume: Continue equal forks in the folder.
     """
-    plan = make(log, at=at, task=task)
-    print(outlook(plan.runs, make.keywords.get("budget"), in_turn=True), flush=True)
+    from evo.cli.estimates import outlook
+    from evo.runs.fork import plan_fork
+
+    plan = plan_fork(
+        log,
+        at=at,
+        copies=copies or 1,
+        task=task,
+        log_dir=log_dir,
+        resume=resume,
+        budget=budget,
+        **options,
+    )
+    print(outlook(plan.runs, budget, in_turn=True), flush=True)
     print_logs(plan.do())
     return 0
 
 
-@made_from(plan_grid)
-def grid(make: Making) -> int:
-    """Makes the runs behind a full T x N sweep."""
-    given = make.keywords
-    calls, budget = given.get("calls", 512), given.get("budget")
-    seeds, plan = given.get("seeds") or range(40, 50), make()
+@takes(
+    *(TaskOptions, GridOptions, SearchSetOptions, ShellOptions),
+    shown=("model", "search", "quiet"),
+)
+def grid(
+    task: str,
+    *,
+    calls: Count = None,
+    seeds: Seeds = None,
+    budget: Budget = None,
+    log_dir: str | None = None,
+    **options: Unpack[GridOptions],
+) -> int:
+    """Makes runs of every split of C calls into T generations of N children.
+
+    Args:
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
+        calls: C, calls of each run (default: 512).
+        seeds: Seeds of the runs (default: 40:50, which is 40 ... 49).
+        budget: Limit of all runs together, such as calls=4096.
+        log_dir: Folder for the logs (default: logs/local/grid-TASK).
+    """
+    from evo.cli.estimates import outlook, too_few
+    from evo.runs.verbs import plan_grid, powers_of_two
+
+    calls, chosen = calls or 512, seeds or range(40, 50)
+    plan = plan_grid(task, calls=calls, seeds=chosen, log_dir=log_dir, budget=budget, **options)
     print(outlook(plan.runs, budget, in_turn=True))
-    if note := too_few(len(seeds), sum(n * (calls // n) for n in powers_of_two(calls)), budget):
+    calls_a_seed = sum(n * (calls // n) for n in powers_of_two(calls))
+    if note := too_few(len(chosen), calls_a_seed, budget):
         print(note, flush=True)
     by_children: dict[int, list[Log]] = {}
     logs = plan.do()
@@ -163,40 +257,79 @@ def grid(make: Making) -> int:
     return 0
 
 
-@made_from(evaluate_program, without=["program"])
-def evaluate(make: Making, *, program: Path | None = None, prompt: Flag = False) -> int:
-    """Shows what a task makes of a program.
+@takes(InstanceOptions, EvaluateOptions, ShellOptions)
+def evaluate(
+    task: str,
+    *,
+    program: Path | None = None,
+    timeout: Number = None,
+    model: str = "offline",
+    critic: str | None = None,
+    prompt: Flag = False,
+    **options: Unpack[EvaluateOptions],
+) -> int:
+    """Evaluates a program on a task.
 
     Args:
-        program: File with the program; by default the task's initial one.
-        prompt: Show the messages that ask for its rewrite, too.
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
+        program: File with the program (default: the task's initial program).
+        timeout: Seconds that the evaluation may take (default: the task's limit).
+        model: Model that answers where a text is evaluated on a data set.
+        critic: Critic of tasks that ask for one (default: the task's own).
+        prompt: Show the messages that ask for a rewrite of the program, too.
     """
     from evo.prompt import build_messages
+    from evo.runs.verbs import evaluate as evaluate_program
+    from evo.tasks.task import load_task
 
-    task = make.keywords["task"]
-    text = task.initial_program if program is None else read_text(program)
-    found = make(program=text)
-    print(f"{task.name}: {found.status}, fitness {number(found.fitness, '.10g', 'none')}")
+    loaded = load_task(task)
+    text = loaded.initial_program if program is None else read_text(program)
+    found = evaluate_program(loaded, text, timeout=timeout, model=model, critic=critic, **options)
+    print(f"{loaded.name}: {found.status}, fitness {number(found.fitness, '.10g', 'none')}")
     rows = [(name, f"{value:.10g}") for name, value in found.metrics.items()]
     rows.append(("seconds", number(found.seconds, ".3f", "unknown")))
     print(table(rows, ("metric", "value")))
     if found.error:
         print(found.error)
     if prompt:
-        for message in build_messages(task.record, text, found.fitness):
+        for message in build_messages(loaded.record, text, found.fitness):
             print(f"\n--- {message['role']}\n{message['content']}")
     return 0 if found.status == "ok" else FAILURE
 
 
-@made_from(rescore_log, without=["path", "log"])
-def rescore(make: Making, logs: LogPaths, *, output: Output = None) -> int:
-    """Evaluates logged programs again, jailed, and writes new logs.
+def rescore(
+    logs: LogPaths,
+    *,
+    metric: str | None = None,
+    evaluation_timeout: Number = None,
+    draws: Annotated[Count, Parameter(name=FLAGS["draws"])] = None,
+    workers: Count = None,
+    output: Output = None,
+) -> int:
+    """Evaluates the programs of logs again, jailed, and writes new logs.
 
     Args:
         logs: Logs with programs.
-        output: Path of the new log, of one log.
+        metric: Metric to take as the fitness, such as strict_fitness (default: the fitness).
+        evaluation_timeout: Seconds per evaluation (default: as in the log).
+        draws: Evaluations of each program, whose mean is its fitness (default: as in the log).
+        workers: Evaluations at a time (default: one per core).
+        output: Path of the new log of a single log (default: beside it, .rescored.jsonl).
     """
+    from evo.runs.playback import rescore as rescore_log
+
     if output and len(logs) > 1:
         raise ValueError("--output: goes with one log")
-    print_logs([make(path, log=output) for path in logs])
+    made = [
+        rescore_log(
+            path,
+            metric=metric,
+            evaluation_timeout=evaluation_timeout,
+            draws=draws,
+            workers=workers,
+            log=output,
+        )
+        for path in logs
+    ]
+    print_logs(made)
     return 0

@@ -8,10 +8,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from cyclopts import Parameter
 
-from evo.cli.options import Count, Limits, Port
+from evo.cli.options import Budget, Count, Port
 from evo.cli.tables import FAILURE
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def serve(
     model: str = "offline",
     host: str = "127.0.0.1",
     port: Port = 8000,
-    budget: Limits = None,
+    budget: Budget = None,
     requests_per_minute: Annotated[Count, Parameter(name="--rpm")] = None,
     tokens_per_minute: Annotated[Count, Parameter(name="--tpm")] = None,
     log: Path | None = None,
@@ -49,6 +48,8 @@ def serve(
         faults: The offline model's, such as rate_limit:0.1,server_error:0.05.
         latency: The offline model's lognormal seconds, MEDIAN,SIGMA such as 2,1.
     """
+    import msgspec
+
     from evo.gate.gate import Gate
     from evo.gate.server import OfflineServer
     from evo.models.offline import OFFLINE_MODELS

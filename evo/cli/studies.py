@@ -7,47 +7,101 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from cyclopts import Parameter
 
-from evo.cli.estimates import outlook, outlook_of_sweep
-from evo.cli.options import Arms, Count, Flag, Making, Number, Parameters, Varied, made_from
+from evo.cli.options import (
+    FLAGS,
+    Arms,
+    Assignments,
+    Budget,
+    Count,
+    Flag,
+    Needed,
+    Number,
+    Parameters,
+    SearchSetOptions,
+    Seed,
+    Seeds,
+    ShellOptions,
+    TaskOptions,
+    Varied,
+    takes,
+)
 from evo.cli.tables import FAILURE, read_text, table
-from evo.studies.allocation.driver import plan_allocation
-from evo.studies.selection.driver import plan_selection
-from evo.studies.sweep.design import read_design
-from evo.studies.sweep.driver import plan_sweep
+from evo.runs.options import AllocationOptions, SizeOptions, StudyOptions, SweepOptions
 
 if TYPE_CHECKING:
+    from evo.logs.log import Log
     from evo.logs.stopping import Wish
     from evo.studies.sweep.summary import Sweep
 
 
-@made_from(plan_allocation, without=["arms"])
+@takes(
+    *(TaskOptions, SizeOptions, AllocationOptions, SearchSetOptions, ShellOptions),
+    shown=("model", "search", "quiet"),
+)
 def allocate(
-    make: Making,
+    task: str,
     *,
     policy: str,
     parameters: Parameters = None,
     arms: Count = None,
     own_arms: Arms = None,
+    rounds: Count = 64,
+    children: Annotated[Count, Parameter(name=FLAGS["children"])] = 16,
+    seed: Seed = 0,
+    arm_seed: Seed = 40,
+    cap: Annotated[Count, Parameter(name=FLAGS["cap"])] = None,
+    reward: str | None = None,
+    budget: Budget = None,
+    in_flight: Count = 1,
+    log_dir: str | None = None,
+    **options: Unpack[AllocationOptions],
 ) -> int:
-    """Lets a policy spend rounds over parallel runs.
+    """Lets a policy choose, round by round, which of several runs advances.
 
     Args:
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
         policy: ucb1, thompson, exp3p, ...
-        parameters: Of the policy, such as c=0.1.
-        arms: K, parallel runs; 10 by default.
-        own_arms: Instead of --arms, once per arm: what differs for it, such as
-            model=gpt-4o,temperature=0.2,children=8; or a log to go on from.
+        parameters: A parameter of the policy, such as c=0.1; may be given several times.
+        arms: K, number of runs (default: 10).
+        own_arms: What differs for an arm, such as model=gpt-4o,temperature=0.2,children=8, or a log
+            to continue from; once per arm, in place of --arms.
+        rounds: Number of rounds at most; each advances one run by one generation.
+        children: Number of children per generation N.
+        seed: Seed of the policy.
+        arm_seed: Seed of the first run; the next ones follow.
+        cap: Generations of one run at most.
+        reward: What the policy is rewarded for: best_fitness, improvement, improved, rank
+            (default: best_fitness where the task's fitness lies in [0, 1], else rank).
+        budget: Limit of all runs together, such as calls=512.
+        in_flight: Rounds at a time.
+        log_dir: Folder for the logs (default: a new one in logs/local).
     """
+    from evo.cli.estimates import outlook
     from evo.policies import find_policy
+    from evo.studies.allocation.driver import plan_allocation
 
     if own_arms and arms is not None:
         raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
-    plan = make(policy=find_policy(policy, **(parameters or {})), arms=own_arms or arms or 10)
-    print(outlook(plan.runs, make.keywords.get("budget")), flush=True)
+    plan = plan_allocation(
+        task,
+        find_policy(policy, **(parameters or {})),
+        arms=own_arms or arms or 10,
+        rounds=rounds or 0,
+        children=children or 0,
+        seed=seed or 0,
+        arm_seed=arm_seed or 0,
+        cap=cap,
+        reward=reward,
+        budget=budget,
+        in_flight=in_flight or 0,
+        log_dir=log_dir,
+        **options,
+    )
+    print(outlook(plan.runs, budget), flush=True)
     allocation = plan.do()
     pulls = allocation.pulls.tolist()
     rows = []
@@ -60,26 +114,50 @@ def allocate(
     return 0
 
 
-OF_FILE = ("space", "strategy", "base", "task", "generations", "arms", "rounds", "children")
-
-
-@made_from(plan_sweep, without=OF_FILE)
-def sweep(make: Making, file: str) -> int:
-    """Tries many configurations on the same seeds.
+@takes(
+    *(SweepOptions, SearchSetOptions, ShellOptions),
+    shown=("model", "search", "quiet"),
+)
+def sweep(
+    file: str,
+    *,
+    trials: Count = None,
+    seeds: Seeds = None,
+    seed: Seed = None,
+    budget: Budget = None,
+    log_dir: str | None = None,
+    **options: Unpack[SweepOptions],
+) -> int:
+    """Tries many configurations on the same seeds, as a file describes.
 
     Args:
-        file: sweep.toml, or the folder of a sweep to go on with.
+        file: File such as sweep.toml, or the folder of a sweep to continue.
+        trials: Number of configurations (default: that of the file).
+        seeds: Seeds of the runs of each configuration (default: those of the file).
+        seed: Seed of the strategy (default: that of the file).
+        budget: Limit of all runs together, such as calls=512 (default: that of the file).
+        log_dir: Folder for the logs (default: logs/local/sweep-NAME).
     """
-    given = {name: value for name, value in make.keywords.items() if value is not None}
-    return go_on([file], given)
+    own = {"trials": trials, "seeds": seeds, "seed": seed, "log_dir": log_dir}
+    given = {name: value for name, value in own.items() if value is not None}
+    return go_on([file], budget, options, **given)
 
 
-def go_on(sweeps: Sequence[str], options: Mapping[str, Any]) -> int:
-    """Begins sweeps, or goes on with them by their folders, and returns the exit code."""
+def go_on(
+    sweeps: Sequence[str],
+    budget: Mapping[str, float] | None,
+    options: SweepOptions,
+    **given: Any,
+) -> int:
+    """Starts sweeps, or continues them by their folders, and returns the exit code."""
+    from evo.cli.estimates import outlook_of_sweep
+    from evo.studies.sweep.design import read_design
+    from evo.studies.sweep.driver import plan_sweep
+
     codes = []
     for each in sweeps:
-        plan = plan_sweep(each, **options)
-        print(outlook_of_sweep(read_design(plan.paths[0]), options.get("budget")), flush=True)
+        plan = plan_sweep(each, budget=budget, **given, **options)
+        print(outlook_of_sweep(read_design(plan.paths[0]), budget), flush=True)
         codes.append(print_sweep(plan.do()))
     return max(codes)
 
@@ -103,46 +181,89 @@ def print_sweep(done: Sweep) -> int:
     return FAILURE if done.summary.failed else 0
 
 
-IN_PYTHON = ("choices", "evaluate", "data", "cost_weight", "samples", "bounds", "orders", "base")
-
-
-@made_from(plan_selection, without=[*IN_PYTHON, "c"])
+@takes(
+    *(TaskOptions, StudyOptions, SearchSetOptions, ShellOptions),
+    shown=("children", "model", "search", "quiet"),
+)
 def select(
-    make: Making,
+    task: str | None = None,
     *,
     vary: Varied = None,
     problems: Flag = False,
     texts: Annotated[list[Path] | None, Parameter(name="--text")] = None,
+    selector: str = "arm_elimination",
+    parameters: Annotated[Assignments, Parameter(name="--set")] = None,
+    seeds: Seeds = None,
+    delta: Needed = 0.05,
+    batch: Count = None,
     low: Number = None,
     high: Number = None,
+    failure_value: Number = None,
+    interval: Literal["anytime", "compat"] = "anytime",
+    budget: Budget = None,
+    seed: Seed = 0,
+    log_dir: str | None = None,
+    generations: Annotated[Count, Parameter(name=FLAGS["generations"])] = None,
+    **options: Unpack[StudyOptions],
 ) -> int:
     """Finds which configuration is best, in few runs, at a stated confidence.
 
     Args:
+        task: Name (cp, mmd, ht, ...; see `evo tasks`) or folder of the task.
         vary: Values of a field, such as children=4,16; several fields make a grid.
-        problems: A sample is a problem of the task's data set, not a run: -T, -N, --seeds are idle.
-        texts: With --problems: a text to try, or a log whose best text is taken.
-        low: Least fitness there is; with --high, where the task does not say.
-        high: Largest, for clipping.
+        problems: Sample problems of the task's data set in place of runs; -T, -N and --seeds have
+            no effect then.
+        texts: A text to try, or a log whose best text is taken; with --problems.
+        selector: Rule that drops configurations.
+        parameters: A parameter of the selector, such as threshold=0.9.
+        seeds: Seeds of the runs of each configuration (default: 40:60, which is 40 ... 59).
+        delta: Probability with which the winner may be wrong.
+        batch: Samples of a configuration per round at least (default: 1 run, or 10 problems).
+        low: Least possible fitness; with --high, where the task does not state its range.
+        high: Largest possible fitness; fitness outside the range is clipped.
+        failure_value: What a sample without a fitness counts (default: the least fitness).
+        interval: anytime, or compat, whose errors are far more frequent.
+        budget: Limit of all runs together, such as calls=512 or samples=100.
+        seed: Seed of the selector.
+        log_dir: Folder for the logs (default: a new one in logs/local).
+        generations: Number of generations T (default: 8).
     """
+    from evo.cli.estimates import outlook
+    from evo.studies.selection.driver import plan_selection
+
     if (low is None) != (high is None):
         raise ValueError("--low and --high go together: the least and the largest fitness there is")
     bounds = None if low is None or high is None else (low, high)
-    varied = dict(vary or {})
+    varied: dict[str, Any] = dict(vary or {})
     if texts and not problems:
         raise ValueError("--text: what a run evolves is the task's own; texts need --problems")
     if texts:
         varied["text"] = [_text(path) for path in texts]
     if not varied:
         raise ValueError("expected --vary FIELD=VALUE,... or, with --problems, --text FILE")
-    if problems:
-        for name in ("generations", "children", "seeds"):
-            make.keywords.pop(name, None)
     what = "problems" if problems else "runs"
-    given = {name: value for name, value in make.keywords.items() if name not in varied}
-    samples: Literal["problems", "seeds"] = "problems" if problems else "seeds"
-    plan = plan_selection(varied, samples=samples, bounds=bounds, **given)
-    print(outlook(plan.runs, given.get("budget")), flush=True)
+    own: dict[str, object]
+    own = {"parameters": parameters, "batch": batch, "failure_value": failure_value}
+    if problems:
+        options.pop("children", None)
+    else:
+        own |= {"generations": generations, "seeds": seeds}
+    given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    given = {n: value for n, value in {**given, **options}.items() if n not in varied}
+    plan = plan_selection(
+        varied,
+        task=task,
+        samples="problems" if problems else "seeds",
+        selector=selector,
+        delta=delta,
+        bounds=bounds,
+        interval=interval,
+        budget=budget,
+        seed=seed or 0,
+        log_dir=log_dir,
+        **given,
+    )
+    print(outlook(plan.runs, budget), flush=True)
     found = plan.do()
     rows = []
     for k in found.frame().index:
@@ -164,7 +285,7 @@ def select(
     return 0
 
 
-def _text(path: Path) -> Any:
+def _text(path: Path) -> str | Log:
     """Returns a text, or the log that holds it."""
     from evo.logs.log import read_log
 

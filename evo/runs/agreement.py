@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 from evo import parallel
 from evo.logs.records import Model
 from evo.models.critics import Critic, NoScore
-from evo.runs.configuration import Settings, make_header, split_settings
+from evo.runs.configuration import make_header, settings_of
 from evo.runs.instances import InstanceEvaluator
-from evo.runs.options import takes_options
+from evo.runs.options import SessionOptions, check_names, lists_options
 from evo.runs.resources import open_resources
 from evo.tasks.task import Task, load_task, read_instances
 
@@ -58,14 +58,14 @@ class Agreement:
         )
 
 
-@takes_options(sources=[Settings])
+@lists_options(SessionOptions)
 def check_critic(
     critic: Critic | str | Model,
     task: str | os.PathLike[str] | Task = "word_problems",
     *,
     model: str | Model = "offline-2",
     text: str | None = None,
-    **options: Any,
+    **options: Unpack[SessionOptions],
 ) -> Agreement:
     """Scores replies on a task that knows which are right, and says how far the critic agrees.
 
@@ -74,13 +74,14 @@ def check_critic(
         task: A text on a data set with an evaluator; a reply is right from a score of 0.5 on.
         model: Whose replies are scored: one to each instance.
         text: What the model is told; None: the task's initial text.
-        **options: See `Settings`.
+        **options: Listed below.
 
     Raises:
         ValueError: The task has no right answers, or the model cannot be a critic.
         EndpointError: An endpoint does not answer, or refuses.
     """
-    settings, _ = split_settings(options)
+    check_names(SessionOptions, options)
+    settings = settings_of(options)
     loaded = load_task(task)
     if not loaded.record.asks_model or loaded.record.score == "critic":
         raise ValueError(

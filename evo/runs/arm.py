@@ -31,7 +31,6 @@ from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.accept import Confirm, accept_better
 from evo.runs.ask import Asks, Drafts, OneCall
-from evo.runs.configuration import Event, EventKind
 from evo.runs.evaluate import (
     Draws,
     Evaluate,
@@ -45,6 +44,7 @@ from evo.runs.loop import Steps, advance
 from evo.runs.planning import Planner
 from evo.runs.race import Race
 from evo.runs.resources import Resources
+from evo.runs.settings import Event, EventKind
 from evo.runs.state import State, lines_of
 from evo.runs.workers import Stopped, Workers
 from evo.sandbox import EvaluatorClosed, SandboxError

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import msgspec
 
@@ -17,71 +17,89 @@ from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Fork, Header, Made, Segment
 from evo.models.registry import own_models
-from evo.runs.configuration import (
-    Goal,
-    Settings,
-    at_least,
-    make_header,
-    make_header_again,
-    split_goal,
-    split_settings,
+from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
+from evo.runs.handle import Plan
+from evo.runs.options import (
+    ChangeOptions,
+    ConfigurationOptions,
+    ForkOptions,
+    check_names,
+    lists_options,
+    options_in,
 )
-from evo.runs.handle import Plan, verb
-from evo.runs.options import takes_options
 from evo.runs.playback import evaluated_again
 from evo.runs.session import Job
+from evo.runs.settings import Settings, at_least
 from evo.runs.verbs import found_job, plan_jobs
 from evo.tasks.task import Task
 
 Place = str | os.PathLike[str]
 
-KEPT: tuple[str, ...] = (
-    *("children", "seed", "limits", "evaluation_timeout", "min_improvement"),
-    *("draws", "confirm", "spending", "protocol", "condition"),
-)
-"""Options of `make_header` in which a fork is as the run that it leaves."""
+
+@lists_options(ForkOptions, optional=["generations", *ChangeOptions.__annotations__])
+def fork(
+    log: Place,
+    *,
+    at: int,
+    copies: int = 1,
+    task: Place | Task | None = None,
+    log_dir: Place | None = None,
+    resume: bool = False,
+    budget: Mapping[str, float] | None = None,
+    **options: Unpack[ForkOptions],
+) -> Logs:
+    """Continues from one state of a logged run, once or several times, unchanged or changed.
+
+    A fork's log holds the shared generations, marked as inherited: they cost it nothing. Copy 0
+    keeps the run's seed, so that with nothing changed it is the run's own continuation. Copy k has
+    a seed of its own that depends on the run's, `at` and k alone, so that copies k pair across
+    conditions. Options that identify a run and are not given stay as in the log.
+
+    Args:
+        log: A run's log with its programs, or a path of one.
+        at: The last generation that is shared; 0 shares the initial program alone.
+        copies: Number of copies of the state, at least 1.
+        task: Of a log that was imported: its programs are evaluated on this task.
+        log_dir: Folder for the forks' logs (default: a folder of their own beside the log, named
+            after it: run-40-forks for run-40.jsonl).
+        resume: Continue equal forks in the folder, and start only those that are missing.
+        budget: Limits by unit of all copies together, as for `run_many`.
+        **options: Listed below; `generations` counts the shared ones, too (default: the log's).
+
+    Raises:
+        LogError: The log is damaged, compact, or shorter than the fork.
+    """
+    return plan_fork(
+        log,
+        at=at,
+        copies=copies,
+        task=task,
+        log_dir=log_dir,
+        resume=resume,
+        budget=budget,
+        **options,
+    ).do()
 
 
-@takes_options(*KEPT, sources=[Goal, make_header, Settings], kept=make_header)
 def plan_fork(
     log: Place,
     *,
     at: int,
     copies: int = 1,
-    generations: int | None = None,
     task: Place | Task | None = None,
     log_dir: Place | None = None,
     resume: bool = False,
     budget: Mapping[str, float] | None = None,
-    **options: Any,
+    **options: Unpack[ForkOptions],
 ) -> Plan[Logs]:
-    """Goes on from one state of a logged run several times over, as it was made or otherwise.
-
-    A fork's log holds the shared generations, marked as inherited: they cost it nothing. Copy 0
-    keeps the run's seed, so that with nothing changed it is the run's own continuation. Copy k has
-    a seed of its own that depends on the run's, `at` and k alone, so that copies k pair across
-    conditions. What is None of the options that identify a run stays as the log says.
-
-    Args:
-        log: A run's log with its programs, or a path of one.
-        at: The last generation that is shared; 0 shares the initial program alone.
-        copies: Of the state, at least 1.
-        generations: T in all, the shared generations included; None: the goal of the log.
-        task: Of a log that was imported: its programs are evaluated on it.
-        log_dir: Folder for the forks' logs (default: a folder of their own beside the log, named
-            after it: run-40-forks for run-40.jsonl).
-        resume: Go on with equal forks in the folder, make only what is missing.
-        budget: Limits by unit of all copies together, as for `run_many`.
-        **options: See `Goal`, `make_header` and `Settings`.
-
-    Raises:
-        LogError: The log is damaged, compact, or shorter than the fork.
-    """
-    stated, options = split_goal({**options, "generations": generations})
-    settings, changes = split_settings(options)
-    changes = {name: value for name, value in changes.items() if value is not None}
-    if kept := changes.keys() & set(KEPT):
+    """Checks the arguments of `fork` and returns the plan to do it."""
+    known = ConfigurationOptions.__annotations__.keys() - ChangeOptions.__annotations__
+    if kept := options.keys() & known:
         raise TypeError(f"{min(kept)!r} is that of the log in a fork and cannot change")
+    check_names(ForkOptions, options)
+    stated, settings = goal_of(options), settings_of(options)
+    given = {name: value for name, value in options.items() if value is not None}
+    changes = options_in(ChangeOptions, given)
     parent, copies = read_log(log), at_least("copies", copies, 1)
     at = at_least("at", at, 0)
     if parent.header.compact:
@@ -96,7 +114,7 @@ def plan_fork(
         if task is not None:
             raise ValueError("task: the log has its own; a fork keeps it")
         lines = lines_through(parent, at, parent.children)
-        header = changed(parent.header.under(at + 1), parent, changes)
+        header = changed(parent.header.under(at + 1), parent, **changes)
     else:
         if task is None or "model" not in changes:
             raise ValueError(
@@ -106,7 +124,7 @@ def plan_fork(
         seed, children = max(parent.header.seed, 0), parent.header.children
         header = make_header(task, children=children, seed=seed, **changes)
         lines = _evaluated(parent, header, at, settings)
-    goal = stated if generations is not None else replace(stated, generations=parent.goal)
+    goal = stated if "generations" in given else replace(stated, generations=parent.goal)
     if goal.generations <= at:
         raise ValueError(
             f"generations (T): expected more than the {at} that are shared, got {goal.generations}"
@@ -120,9 +138,6 @@ def plan_fork(
         job = found_job(own, goal, folder, resume=resume)
         jobs.append(Job(job.path, own, goal, named="model" in changes, inherited=inherited))
     return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks")
-
-
-fork = verb("fork", plan_fork, Plan.do)
 
 
 def copies_of(
@@ -160,13 +175,12 @@ def fork_seed(seed: int, at: int, copy: int) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def changed(header: Header, parent: Log, changes: Mapping[str, Any]) -> Header:
-    """Returns what the generations after the fork are made under."""
-    told = {name: value for name, value in changes.items() if name != "model"}
-    if "model" in changes and header.task.asks_model:
+def changed(header: Header, parent: Log, **changes: Unpack[ConfigurationOptions]) -> Header:
+    """Returns the configuration of the generations after the fork."""
+    model = changes.pop("model", None)
+    if model is not None and header.task.asks_model:
         raise ValueError("model: it scores the texts of this task, too, so a fork keeps it")
-    header = own_models(header, parent.path, changes.get("model"))
-    return make_header_again(header, **told)
+    return make_header_again(own_models(header, parent.path, model), **changes)
 
 
 def _evaluated(parent: Log, header: Header, at: int, settings: Settings) -> list[Made]:

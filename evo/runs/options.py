@@ -1,72 +1,352 @@
-"""One list of options: what identifies a run, how far it goes, how a session works."""
+"""The options of runs: each one's name, type, default and description, once.
 
-from __future__ import annotations
+The classes are typed dictionaries, so that editors and type checkers know the options behind
+`**options: Unpack[RunOptions]`. Signatures and docstrings (`lists_options`) and the command line
+(`evo.cli.options`) are made from the same entries. Importing this module loads nothing else of the
+package, so that help is quick.
+"""
 
 import inspect
-import re
-import typing
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ForwardRef,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+)
 
-from evo.runs.configuration import Settings, make_header
+if TYPE_CHECKING:
+    from evo.logs.records import CriticRecord, Limits, Model
+    from evo.models.critics import Critic
+    from evo.runs.settings import Event, Settings
+    from evo.searches import Search
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Function = TypeVar("Function", bound=Callable[..., object])
+Options = TypeVar("Options", bound=Mapping[str, object])
 
 
-WHOLE = "A whole Settings value instead of its fields as keywords."
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option beside its name and type.
 
-
-def takes_options(
-    *without: str,
-    sources: Sequence[Callable[..., Any]] = (make_header, Settings),
-    kept: Callable[..., Any] | None = None,
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a function's signature and docstring show the options behind its last `**options`.
-
-    Their `sources` are the arguments of `make_header`, and the fields of `Settings`, or a whole one
-    instead; those of the source that is `kept` are None unless given.
+    Attributes:
+        help: A description that suits a docstring as well as the command line.
+        default: The value where none is given.
     """
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    help: str
+    default: object = None
+
+
+class GoalOptions(TypedDict, total=False):
+    """When a run ends; none of it identifies the run."""
+
+    generations: Annotated[int, Option("Number of generations T.", 8)]
+    target: Annotated[float | None, Option("Stop once the best fitness reaches this value.")]
+    patience: Annotated[
+        int | None, Option("Stop after this many generations in a row without an improvement.")
+    ]
+
+
+class ModelOptions(TypedDict, total=False):
+    """The model and its sampling parameters."""
+
+    model: Annotated[
+        "str | Model",
+        Option("Name of a model in the registry; `evo models` lists them.", "offline"),
+    ]
+    temperature: Annotated[float | None, Option("Sampling temperature (default: the model's own).")]
+    top_p: Annotated[
+        float | None, Option("Nucleus sampling mass in (0, 1] (default: the model's own).")
+    ]
+    max_tokens: Annotated[
+        int | None, Option("Completion tokens per reply at most (default: the model's own).")
+    ]
+
+
+class PromptOptions(TypedDict, total=False):
+    """The search, and what its prompts contain."""
+
+    search: Annotated[
+        "str | Mapping[str, object] | Search",
+        Option(
+            "Rule that chooses which programs the children rewrite: greedy, best_of_n, population, "
+            "islands, or one of `evo.SEARCHES`.",
+            "greedy",
+        ),
+    ]
+    statement: Annotated[
+        str | None, Option("Text for the prompt in place of the task's own statement.")
+    ]
+    feedback: Annotated[
+        bool,
+        Option("Show recent failures and the parent's public metrics in the prompt.", False),
+    ]
+    inspirations: Annotated[
+        int, Option("Number of the best other programs that the prompt shows.", 0)
+    ]
+
+
+class DraftOptions(TypedDict, total=False):
+    """Several replies per child, and how many instances of a data set are tried."""
+
+    drafts: Annotated[
+        int,
+        Option("Replies requested for each child; the critic chooses one to evaluate.", 1),
+    ]
+    critic: Annotated[
+        "str | Model | Critic | CriticRecord | None",
+        Option(
+            "The critic, or its model: it chooses among the drafts, and scores the replies of "
+            "tasks that ask for one."
+        ),
+    ]
+    batches: Annotated[
+        int,
+        Option(
+            "Of a task with a data set: evaluate each generation on this many instances first, "
+            "then on twice as many, and so on, and drop children that can no longer catch up "
+            "(default: 0, all children on all instances at once).",
+            0,
+        ),
+    ]
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """How a program is evaluated, and when it replaces its parent."""
+
+    evaluation_timeout: Annotated[
+        float | None, Option("Seconds per evaluation (default: the task's limit).")
+    ]
+    min_improvement: Annotated[
+        float,
+        Option("A child replaces its parent only if it is better by more than this.", 1e-9),
+    ]
+    draws: Annotated[
+        int,
+        Option("Evaluations of each program, whose mean is its fitness; for noisy tasks.", 1),
+    ]
+    confirm: Annotated[
+        int,
+        Option(
+            "Fresh evaluations of a child and of its parent before the child replaces it, "
+            "compared by a paired test at 5 % (greedy search only; at least 2; default: 0, no "
+            "test).",
+            0,
+        ),
+    ]
+    spending: Annotated[
+        bool, Option("Let all those tests of a run share one error level of 5 %.", False)
+    ]
+
+
+class SizeOptions(TypedDict, total=False):
+    """How many children a generation has."""
+
+    children: Annotated[int, Option("Number of children per generation N.", 16)]
+
+
+class SeedOptions(TypedDict, total=False):
+    """The seed of one run."""
+
+    seed: Annotated[int, Option("Seed of the run.", 0)]
+
+
+class ProtocolOptions(TypedDict, total=False):
+    """What identifies a run beside the options that a study varies."""
+
+    limits: Annotated[
+        "Limits | None", Option("All limits of an evaluation (default: the task's own).")
+    ]
+    protocol: Annotated[str, Option("SHA-256 (hex) of the protocol that the run belongs to.", "")]
+    condition: Annotated[str, Option("Name of the run's condition in that protocol.", "")]
+
+
+class ChangeOptions(ModelOptions, PromptOptions, DraftOptions, total=False):
+    """What identifies a run and may differ in a fork of it."""
+
+
+class VariedOptions(ChangeOptions, EvaluationOptions, SizeOptions, total=False):
+    """What identifies a run and may differ between the runs of a study."""
+
+
+class GridConfiguration(ChangeOptions, EvaluationOptions, ProtocolOptions, total=False):
+    """What the runs of a grid have in common."""
+
+
+class SeriesOptions(GridConfiguration, SizeOptions, total=False):
+    """What runs with different seeds have in common."""
+
+
+class ConfigurationOptions(SeriesOptions, SeedOptions, total=False):
+    """Everything that identifies a run: all that its children depend on."""
+
+
+class WorkOptions(TypedDict, total=False):
+    """How a session works, apart from its timeout and its callback."""
+
+    max_concurrent: Annotated[
+        int | None,
+        Option("Calls in flight at most; 1 works in order (default: the preset's, else 20)."),
+    ]
+    retries: Annotated[int, Option("How often to retry a failed request.", 5)]
+    workers: Annotated[
+        int | None, Option("Evaluations at a time (default: one per core or cluster thread).")
+    ]
+    scheduler: Annotated[
+        str | None,
+        Option("Address of a Dask scheduler whose workers evaluate, such as tcp://host:8786."),
+    ]
+    cache: Annotated[Path | None, Option("File of cached replies that several runs can share.")]
+    progress: Annotated[bool, Option("Show a progress bar.", True)]
+    preset: Annotated[
+        str | None,
+        Option("Defaults of concurrency and request limits: conservative, balanced or aggressive."),
+    ]
+    requests_per_minute: Annotated[
+        int | None,
+        Option("Requests per endpoint and minute at most (default: the preset's, else no limit)."),
+    ]
+    tokens_per_minute: Annotated[
+        int | None, Option("Tokens per endpoint and minute at most (default: no limit).")
+    ]
+
+
+class EventOptions(TypedDict, total=False):
+    """What is called for every event of a session."""
+
+    on_event: Annotated[
+        "Callable[[Event], object] | None",
+        Option("Callback for every `Event` once it is logged; an exception in it ends the run."),
+    ]
+
+
+class TimeoutOptions(TypedDict, total=False):
+    """How long a request may take."""
+
+    timeout: Annotated[float, Option("Seconds that one request may take.", 600.0)]
+
+
+class FieldOptions(WorkOptions, TimeoutOptions, EventOptions, total=False):
+    """The fields of `Settings`: how a session works; nothing that a child depends on."""
+
+
+class WholeOptions(TypedDict, total=False):
+    """Those fields as one value."""
+
+    settings: Annotated[
+        "Settings | None", Option("A `Settings` value in place of its fields as options.")
+    ]
+
+
+class EvaluateOptions(WorkOptions, EventOptions, WholeOptions, total=False):
+    """How a session evaluates programs."""
+
+
+class SessionOptions(FieldOptions, WholeOptions, total=False):
+    """How a session works, as fields of `Settings` or as one value."""
+
+
+class RunOptions(GoalOptions, ConfigurationOptions, SessionOptions, total=False):
+    """The options of one run."""
+
+
+class ManyOptions(GoalOptions, SeriesOptions, SessionOptions, total=False):
+    """The options of several runs that differ in their seeds."""
+
+
+class GridOptions(GridConfiguration, SessionOptions, total=False):
+    """The options of a grid of runs."""
+
+
+class ForkOptions(GoalOptions, ChangeOptions, SessionOptions, total=False):
+    """The options of a fork."""
+
+
+class ResumeOptions(GoalOptions, SessionOptions, total=False):
+    """The options of a run that goes on."""
+
+
+class StudyOptions(VariedOptions, SessionOptions, total=False):
+    """The options that all runs of a study share."""
+
+
+class SweepOptions(VariedOptions, WorkOptions, TimeoutOptions, WholeOptions, total=False):
+    """The options that all runs of a sweep share; a sweep has events of its own."""
+
+
+class AllocationOptions(
+    ChangeOptions, EvaluationOptions, ProtocolOptions, SessionOptions, total=False
+):
+    """The options that all arms of an allocation share."""
+
+
+class Entry(NamedTuple):
+    """An option as listed: its name, its type as an annotation, and its description."""
+
+    name: str
+    annotation: object
+    option: Option
+
+
+def entries(kind: type) -> Iterator[Entry]:
+    """Yields the options of one of the classes above, inherited ones first."""
+    for name, annotated in kind.__annotations__.items():
+        annotation, option = get_args(annotated)
+        if isinstance(annotation, ForwardRef):
+            annotation = annotation.__forward_arg__
+        yield Entry(name, annotation, option)
+
+
+def lists_options(kind: type, *, optional: Collection[str] = ()) -> Callable[[Function], Function]:
+    """Returns a decorator that lists options in a function's signature and docstring.
+
+    Args:
+        kind: The class of the function's `**options`.
+        optional: Names whose default is None, since the function finds another value then.
+    """
+
+    def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        given = {p.name for p in own} | {"task", *without}
         more = [
-            p.replace(default=None, annotation=p.annotation | None) if source is kept else p
-            for source in sources
-            for p in _options(source)
-            if p.name not in given
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None if name in optional else option.default,
+                annotation=annotation,
+            )
+            for name, annotation, option in entries(kind)
         ]
-        if Settings in sources:
-            kind = inspect.Parameter.KEYWORD_ONLY
-            settings = inspect.Parameter("settings", kind, default=None, annotation=Settings | None)
-            more = [settings, *more]
-        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
-        before = {k: v for k, v in function.__annotations__.items() if k != "options"}
-        function.__annotations__ = before | {p.name: p.annotation for p in more}
-        said = {"settings": WHOLE}
-        for source in sources:
-            said |= descriptions(source)
-        lines = "".join(f"    {p.name}: {said[p.name]}\n" for p in more)
-        text = inspect.cleandoc(function.__doc__ or "")  # as Python 3.13 stores every docstring
-        function.__doc__ = re.sub(r"^    \*\*options: .*(?:\n|$)", lines, text, flags=re.MULTILINE)
+        listed = "\n".join(f"    {name}: {option.help}" for name, _, option in entries(kind))
+        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{listed}\n"
+        whole = signature.replace(parameters=[*own, *more])
+        function.__signature__ = whole  # type: ignore[attr-defined]
         return function
 
     return decorate
 
 
-def _options(source: Callable[..., Any]) -> list[inspect.Parameter]:
-    hints = typing.get_type_hints(source)
-    return [
-        each.replace(kind=each.KEYWORD_ONLY, annotation=hints[each.name])
-        for each in inspect.signature(source).parameters.values()
-    ]
+def options_in(kind: type[Options], options: Mapping[str, object]) -> Options:
+    """Returns those of some options that belong to a class of options."""
+    names = kind.__annotations__
+    return cast(Options, {name: value for name, value in options.items() if name in names})
 
 
-def descriptions(source: Callable[..., Any]) -> dict[str, str]:
-    """Returns what a docstring says of each option, by name."""
-    text = inspect.cleandoc(source.__doc__ or "")
-    block = re.search(r"^(?:Args|Attributes):\n((?:    .*\n?)+)", text, re.MULTILINE)
-    entry = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)
-    return {name: " ".join(said.split()) for name, said in entry.findall(block[1] if block else "")}
+def completed(kind: type[Options], options: Options) -> Options:
+    """Returns options with the default of each one that is not given."""
+    return cast(Options, {e.name: e.option.default for e in entries(kind)} | dict(options))
+
+
+def check_names(kind: type, options: Mapping[str, object]) -> None:
+    """Raises TypeError if an option does not belong to a class of options."""
+    for name in options:
+        if name not in kind.__annotations__:
+            known = ", ".join(sorted(kind.__annotations__))
+            raise TypeError(f"unknown argument {name!r} (known: {known})")

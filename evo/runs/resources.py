@@ -14,9 +14,9 @@ from evo.logs.records import CriticCall, CriticRecord, Header
 from evo.models.client import Caller, EndpointMissing, EndpointRefused
 from evo.models.critics import Known, Scorer, open_caller
 from evo.models.limits import Slots
-from evo.runs.configuration import Event, Settings
 from evo.runs.handle import GRACE, Control
 from evo.runs.progress import Tally
+from evo.runs.settings import Event, Settings
 
 if TYPE_CHECKING:
     from evo.sandbox import Evaluator

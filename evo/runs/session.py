@@ -22,10 +22,11 @@ from evo.logs.stopping import heed_stop
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm
 from evo.runs.budget import Ledger, Turns, Worst
-from evo.runs.configuration import Goal, differences, software_versions
+from evo.runs.configuration import differences, software_versions
 from evo.runs.handle import read_begun
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
+from evo.runs.settings import Goal
 from evo.runs.state import State, state_of
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed, SandboxError

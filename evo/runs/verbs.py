@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from evo.logs.caps import with_seconds
 from evo.logs.journal import LogError, check_free
@@ -17,23 +17,33 @@ from evo.models.registry import own_models
 from evo.runs.budget import BudgetError, Ledger, check_budget
 from evo.runs.configuration import (
     LOCAL,
-    Goal,
-    Settings,
-    at_least,
     default_path,
     find_run,
+    goal_of,
     keep_promises,
     make_header,
-    only_settings,
     seeds_of,
-    split_goal,
-    split_settings,
+    settings_of,
 )
-from evo.runs.handle import Control, Handle, Plan, begin, verb
+from evo.runs.handle import Control, Handle, Plan, begin
 from evo.runs.instances import InstanceEvaluator
-from evo.runs.options import takes_options
+from evo.runs.options import (
+    ConfigurationOptions,
+    EvaluateOptions,
+    GoalOptions,
+    GridConfiguration,
+    GridOptions,
+    ManyOptions,
+    ResumeOptions,
+    RunOptions,
+    SeriesOptions,
+    check_names,
+    lists_options,
+    options_in,
+)
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring
+from evo.runs.settings import Goal, Settings, at_least
 from evo.searches import Search
 from evo.searches.registry import known_search
 from evo.tasks.task import Task, load_task
@@ -41,22 +51,23 @@ from evo.tasks.task import Task, load_task
 Place = str | os.PathLike[str]
 
 
-@takes_options(sources=[Goal, make_header, Settings])
-def plan_run(
+@lists_options(RunOptions)
+def run(
     task: Place | Task,
     *,
     log: Place | None = None,
     budget: Mapping[str, float] | None = None,
-    **options: Any,
-) -> Plan[Log]:
+    **options: Unpack[RunOptions],
+) -> Log:
     """Runs one search and returns its log.
 
     Args:
         task: Name, alias, folder or Task.
-        log: A path that does not exist yet; None: a new one under logs/local.
-        budget: Limits by unit, such as {"calls": 512}: calls, tokens, flops, dollars, seconds. No
-            generation begins once what is spent, generation 0 included, has reached one of them.
-        **options: See `Goal`, `make_header` and `Settings`.
+        log: A path that does not exist yet (default: a new one under logs/local).
+        budget: Limits by unit, such as {"calls": 512}: calls, tokens, flops, dollars, seconds. The
+            run stops before the first generation that would start with a limit already reached;
+            generation 0 counts.
+        **options: Listed below.
 
     Raises:
         ValueError: A mistake in the arguments.
@@ -64,13 +75,24 @@ def plan_run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    goal, options = split_goal(options)
-    settings, configuration = split_settings(options)
-    header = make_header(task, **configuration)
+    return plan_run(task, log=log, budget=budget, **options).do()
+
+
+def plan_run(
+    task: Place | Task,
+    *,
+    log: Place | None = None,
+    budget: Mapping[str, float] | None = None,
+    **options: Unpack[RunOptions],
+) -> Plan[Log]:
+    """Checks the arguments of `run` and returns the plan to do it."""
+    check_names(RunOptions, options)
+    header = make_header(task, **options_in(ConfigurationOptions, options))
     path = Path(log) if log is not None else default_path(header)
     check_free(path)
+    job = Job(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
-    plan = plan_jobs([Job(path, header, goal)], settings, budget, label)
+    plan = plan_jobs([job], settings_of(options), budget, label)
 
     def work(control: Control) -> Log:
         for made in plan.work(control):
@@ -80,7 +102,33 @@ def plan_run(
     return Plan([path], work, runs=plan.runs)
 
 
-@takes_options("seed", sources=[Goal, make_header, Settings])
+@lists_options(ManyOptions)
+def run_many(
+    task: Place | Task,
+    *,
+    seeds: Iterable[int],
+    log_dir: Place | None = None,
+    resume: bool = False,
+    budget: Mapping[str, float] | None = None,
+    **options: Unpack[ManyOptions],
+) -> Logs:
+    """Runs one search per seed, several at a time, and returns their logs by seed as given.
+
+    Args:
+        task: Name, alias, folder or Task.
+        seeds: Seeds of the runs, all different.
+        log_dir: Folder for the logs (default: logs/local).
+        resume: Continue the logs of equal configuration in the folder, and start only the runs
+            that are missing.
+        budget: Limits by unit, as for `run`, of all runs together. The outcome is as if the runs
+            were made one after another; a run for which nothing is left is not started.
+        **options: Listed below.
+    """
+    return plan_many(
+        task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **options
+    ).do()
+
+
 def plan_many(
     task: Place | Task,
     *,
@@ -88,32 +136,45 @@ def plan_many(
     log_dir: Place | None = None,
     resume: bool = False,
     budget: Mapping[str, float] | None = None,
-    **options: Any,
+    **options: Unpack[ManyOptions],
 ) -> Plan[Logs]:
-    """Runs one search per seed, several at a time, and returns their logs by seed as given.
+    """Checks the arguments of `run_many` and returns the plan to do it."""
+    if "seed" in options:
+        raise TypeError("seed: give seeds=[...] to run_many")
+    check_names(ManyOptions, options)
+    seeds, goal, loaded = seeds_of(seeds), goal_of(options), load_task(task)
+    configuration = options_in(SeriesOptions, options)
+    headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
+    jobs = [found_job(header, goal, log_dir, resume=resume) for header in headers]
+    return plan_jobs(jobs, settings_of(options), budget, f"{loaded.name}, {len(jobs)} runs")
+
+
+@lists_options(GridOptions)
+def run_grid(
+    task: Place | Task,
+    *,
+    calls: int = 512,
+    seeds: Iterable[int] = range(40, 50),
+    log_dir: Place | None = None,
+    budget: Mapping[str, float] | None = None,
+    **options: Unpack[GridOptions],
+) -> Logs:
+    """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth C / N.
+
+    By the prefix property these runs hold every split of every smaller C. Runs that the folder
+    holds already are continued, so a grid that was killed repeats no call.
 
     Args:
         task: Name, alias, folder or Task.
+        calls: C, calls of children of each run; best a power of 2.
         seeds: Seeds of the runs, all different.
-        log_dir: Folder of the logs; None: logs/local.
-        resume: Go on with the logs of equal configuration in the folder, make only what is
-            missing.
-        budget: Limits by unit, as for `run`, of all runs together: what comes out is as if they
-            were made one after another, and a run for which nothing is left is not begun.
-        **options: See `Goal`, `make_header` and `Settings`.
+        log_dir: Folder for the logs (default: logs/local/grid-TASK).
+        budget: Limits by unit of all runs together, as for `run_many`.
+        **options: Listed below.
     """
-    goal, options = split_goal(options)
-    settings, configuration = split_settings(options)
-    seeds = seeds_of(seeds)
-    if "seed" in configuration:
-        raise TypeError("seed: give seeds=[...] to run_many")
-    loaded = load_task(task)
-    headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
-    jobs = [found_job(header, goal, log_dir, resume=resume) for header in headers]
-    return plan_jobs(jobs, settings, budget, f"{loaded.name}, {len(jobs)} runs")
+    return plan_grid(task, calls=calls, seeds=seeds, log_dir=log_dir, budget=budget, **options).do()
 
 
-@takes_options("seed", "children")
 def plan_grid(
     task: Place | Task,
     *,
@@ -121,22 +182,12 @@ def plan_grid(
     seeds: Iterable[int] = range(40, 50),
     log_dir: Place | None = None,
     budget: Mapping[str, float] | None = None,
-    **options: Any,
+    **options: Unpack[GridOptions],
 ) -> Plan[Logs]:
-    """Makes the runs behind a full T x N sweep: N = 1, 2, 4, ... to depth C / N.
-
-    By the prefix property these runs hold every split of every smaller C. Runs that the folder
-    holds already are gone on with, so a killed grid repeats no call.
-
-    Args:
-        task: Name, alias, folder or Task.
-        calls: C, calls of children of each run; best a power of 2.
-        seeds: Seeds of the runs, all different.
-        log_dir: Folder of the logs; None: logs/local/grid-TASK.
-        budget: Limits by unit of all runs together, as for `run_many`.
-        **options: See `make_header` and `Settings`.
-    """
-    settings, configuration = split_settings(options)
+    """Checks the arguments of `run_grid` and returns the plan to do it."""
+    if "children" in options:
+        raise TypeError("children: a grid has N = 1, 2, 4, ...; give calls instead")
+    check_names(GridOptions, options)
     if isinstance(budget, int):
         raise BudgetError(
             f"budget: expected limits by unit of all runs together, such as {{'calls': 20_000}}, "
@@ -145,17 +196,11 @@ def plan_grid(
     calls = at_least("calls (C)", calls, 1)
     loaded, seeds = load_task(task), seeds_of(seeds)
     folder = LOCAL / f"grid-{loaded.name}" if log_dir is None else Path(log_dir)
-    if "children" in configuration:
-        raise TypeError("children: a grid has N = 1, 2, 4, ...; give calls instead")
+    configuration = options_in(GridConfiguration, options)
     cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
     jobs = [found_job(h, Goal(calls // h.children), folder, resume=True) for h in headers]
-    return plan_jobs(jobs, settings, budget, f"{loaded.name} grid, {len(jobs)} runs")
-
-
-run = verb("run", plan_run, Plan.do)
-run_many = verb("run_many", plan_many, Plan.do)
-run_grid = verb("run_grid", plan_grid, Plan.do)
+    return plan_jobs(jobs, settings_of(options), budget, f"{loaded.name} grid, {len(jobs)} runs")
 
 
 def powers_of_two(budget: int) -> list[int]:
@@ -163,7 +208,7 @@ def powers_of_two(budget: int) -> list[int]:
     return [1 << k for k in range(budget.bit_length())]
 
 
-@takes_options(sources=[plan_run])
+@lists_options(RunOptions)
 def start(
     task: Place | Task,
     *,
@@ -171,72 +216,100 @@ def start(
     log: Place | None = None,
     log_dir: Place | None = None,
     resume: bool = False,
-    **options: Any,
-) -> Handle[Any]:
+    budget: Mapping[str, float] | None = None,
+    **options: Unpack[RunOptions],
+) -> Handle[Log] | Handle[Logs]:
     """Starts `run`, or `run_many` if seeds are given, in the background.
 
     A mistake in the arguments is raised here, before anything starts.
 
     Args:
         task: Name, alias, folder or Task.
-        seeds: Seeds of several runs; None: one run.
+        seeds: Seeds of several runs (default: one run).
         log: Path of the log of one run, as for `run`.
-        log_dir: Folder of the logs of several, as for `run_many`.
-        resume: Go on with what the folder holds, likewise.
-        **options: See `run`.
+        log_dir: Folder for the logs of several runs, as for `run_many`.
+        resume: Continue the logs in the folder, likewise.
+        budget: Limits by unit, as for `run` and `run_many`.
+        **options: Listed below.
     """
     if seeds is None:
-        return begin(plan_run(task, log=log, **options))
-    return begin(plan_many(task, seeds=seeds, log_dir=log_dir, resume=resume, **options))
+        return begin(plan_run(task, log=log, budget=budget, **options))
+    if "seed" in options:
+        raise TypeError("seed: several runs have seeds=[...] instead")
+    check_names(RunOptions, options)
+    shared = options_in(ManyOptions, options)
+    plan = plan_many(task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **shared)
+    return begin(plan)
 
 
-@takes_options(sources=[Goal, Settings])
-def plan_resume(
+@lists_options(ResumeOptions, optional=["generations"])
+def resume_many(
     paths: Iterable[Place],
     *,
-    generations: int | None = None,
     model: str | Model | None = None,
     search: Search | None = None,
     budget: Mapping[str, float] | None = None,
-    **options: Any,
-) -> Plan[Logs]:
-    """Goes on with several logs; see `resume`.
+    **options: Unpack[ResumeOptions],
+) -> Logs:
+    """Continues several logs, as `resume` does one.
+
+    Where no goal is given (`generations`, `target`, `patience`), that of the last session holds.
 
     Args:
         paths: Logs that are not compact.
-        generations: T, the new goal; None: the goal of the last session, target and patience
-            included.
-        model: Whom to call: a name in the registry, or a Model; None: that of the logged name.
-        search: The log's search, where it is one of your own that `evo.SEARCHES` does not name.
+        model: The model to call: a name in the registry, or a Model (default: the logged name).
+        search: The log's search, if it is one of your own that `evo.SEARCHES` does not name.
         budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
-        **options: See `Goal` and `Settings`.
+        **options: Listed below.
     """
-    options["generations"] = generations
-    settings = only_settings(split_goal(options)[1])
+    return plan_resume(paths, model=model, search=search, budget=budget, **options).do()
+
+
+def plan_resume(
+    paths: Iterable[Place],
+    *,
+    model: str | Model | None = None,
+    search: Search | None = None,
+    budget: Mapping[str, float] | None = None,
+    **options: Unpack[ResumeOptions],
+) -> Plan[Logs]:
+    """Checks the arguments of `resume_many` and returns the plan to do it."""
+    for name in options:
+        if name in ConfigurationOptions.__annotations__:
+            raise TypeError(f"{name!r} is part of the run's identity and cannot change")
+    check_names(ResumeOptions, options)
     jobs = [_resume_job(path, options, model, search) for path in paths]
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
-    return plan_jobs(jobs, settings, budget, f"{label}{len(jobs)} runs")
+    return plan_jobs(jobs, settings_of(options), budget, f"{label}{len(jobs)} runs")
 
 
-resume_many = verb("resume_many", plan_resume, Plan.do)
+@lists_options(ResumeOptions, optional=["generations"])
+def resume(
+    path: Place,
+    *,
+    model: str | Model | None = None,
+    search: Search | None = None,
+    budget: Mapping[str, float] | None = None,
+    **options: Unpack[ResumeOptions],
+) -> Log:
+    """Continues a log: completes a killed run, or extends a finished one.
 
-
-@takes_options("paths", sources=[plan_resume])
-def resume(path: Place, **options: Any) -> Log:
-    """Goes on with a log: completes a killed run, or extends a finished one.
-
-    Its calls go where the registry points for the model of that name. Where the log says anything
-    else of endpoint, key, id or extra fields, nothing is called unless `model` is given.
+    Its calls go where the registry points for the model of that name. If the log names any other
+    endpoint, key, id or extra fields, nothing is called unless `model` is given. Where no goal is
+    given (`generations`, `target`, `patience`), that of the last session holds.
 
     Args:
         path: A log that is not compact.
-        **options: See `resume_many` and `Settings`.
+        model: The model to call: a name in the registry, or a Model (default: the logged name).
+        search: The log's search, if it is one of your own that `evo.SEARCHES` does not name.
+        budget: Limits by unit of all that the log holds and what is added, as for `run`.
+        **options: Listed below.
 
     Raises:
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
-    return plan_resume([path], **options).do()[0]
+    return plan_resume([path], model=model, search=search, budget=budget, **options).do()[0]
 
 
 def plan_jobs(
@@ -267,7 +340,7 @@ def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool)
 
 
 def _resume_job(
-    path: Place, options: Mapping[str, Any], model: str | Model | None, search: Search | None
+    path: Place, options: GoalOptions, model: str | Model | None, search: Search | None
 ) -> Job:
     """Returns what is left to do for a log, after checking that it can go on, and where."""
     log = read_log(path)
@@ -278,7 +351,7 @@ def _resume_job(
     require_whole(log)
     last = log.sessions[-1] if log.sessions else None
     before = Goal(log.goal, last.target, last.patience) if last else Goal(log.goal)
-    goal, _ = split_goal(options, before)
+    goal = goal_of(options, before)
     if goal.generations == 0:
         raise ValueError(f"{path}: states no goal; give one, generations (-T)")
     if goal.generations < (done := len(log.generations)):
@@ -289,25 +362,25 @@ def _resume_job(
     return Job(Path(path), header, goal, named=model is not None)
 
 
-@takes_options(sources=[Settings])
+@lists_options(EvaluateOptions)
 def evaluate(
-    task: str | os.PathLike[str] | Task,
+    task: Place | Task,
     program: str,
     *,
     timeout: float | None = None,
     model: str | Model = "offline",
     critic: str | Model | Critic | None = None,
-    **options: Any,
+    **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
     """Evaluates one program in the sandbox.
 
     Args:
         task: Name, alias, folder or Task.
         program: Source text, or the text that evolves.
-        timeout: Seconds; None: the task's limit.
-        model: Name in the registry, or a Model: what is asked if a text is evaluated on a data set.
-        critic: What scores the replies on a task that says so; None: the task's.
-        **options: See `Settings`.
+        timeout: Seconds that the evaluation may take (default: the task's limit).
+        model: Name in the registry, or a Model; it answers if a text is evaluated on a data set.
+        critic: What scores the replies of tasks that ask for a critic (default: the task's own).
+        **options: Listed below.
 
     Raises:
         EndpointError: The model does not answer, or refuses.
@@ -316,7 +389,8 @@ def evaluate(
 
     if not isinstance(program, str):
         raise TypeError(f"program: expected source text, got {program!r}")
-    settings = only_settings(options)
+    check_names(EvaluateOptions, options)
+    settings = settings_of(options)
     loaded = load_task(task)
     limits = with_seconds(loaded.limits, timeout)
     if not loaded.record.instances_file:

@@ -15,7 +15,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, cast
 
 import msgspec
 
@@ -26,11 +26,13 @@ from evo.logs.records import Header
 from evo.plugins import meant
 from evo.policies import POLICIES
 from evo.policies.rewards import find_reward
-from evo.runs.configuration import LOCAL, Goal, differences, make_header, only_settings, seeds_of
+from evo.runs.configuration import LOCAL, differences, make_header, seeds_of, settings_of
 from evo.runs.fork import changed, copies_of
 from evo.runs.handle import Control, read_begun
+from evo.runs.options import GridConfiguration, SessionOptions, check_names
 from evo.runs.resources import open_resources
 from evo.runs.session import Job, bring
+from evo.runs.settings import Goal
 from evo.tasks.task import load_task
 
 SHIPPED = Path(__file__).with_name("protocols")
@@ -264,7 +266,7 @@ def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path
     left = _begun(path)
     if left is None or len(left.generations) < condition.at:
         return []
-    own = changed(left.header.under(condition.at + 1), left, _options(protocol, condition))
+    own = changed(left.header.under(condition.at + 1), left, **_options(protocol, condition))
     lines = lines_through(left, condition.at, left.children)
     headers, inherited = copies_of(left, own, lines, condition.at, condition.copies)
     goal = Goal(condition.generations)
@@ -275,9 +277,9 @@ def _forks(protocol: Protocol, condition: Condition, header: Header, place: Path
     ]
 
 
-def _options(protocol: Protocol, condition: Condition) -> dict[str, Any]:
+def _options(protocol: Protocol, condition: Condition) -> GridConfiguration:
     stated = {"protocol": protocol.digest, "condition": condition.name}
-    return {**protocol.options, **condition.options, **stated}
+    return cast(GridConfiguration, {**protocol.options, **condition.options, **stated})
 
 
 def _header(protocol: Protocol, condition: Condition) -> Header:
@@ -299,7 +301,7 @@ def run_protocol(
     *,
     log_dir: str | os.PathLike[str] | None = None,
     at_once: int | None = None,
-    **options: Any,
+    **options: Unpack[SessionOptions],
 ) -> Logs:
     """Makes the runs of a protocol that are missing, and goes on with those that were begun.
 
@@ -314,7 +316,8 @@ def run_protocol(
         LogError: A log in the folder is damaged or busy.
     """
     protocol = file if isinstance(file, Protocol) else load_protocol(file)
-    settings = only_settings(options)
+    check_names(SessionOptions, options)
+    settings = settings_of(options)
     jobs = jobs_of(protocol, log_dir)
     if not jobs:
         raise ProtocolError(f"{protocol.name}: the runs that its forks leave are not there yet")

@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from evo.cli.entry import dispatch
 
 COMMANDS = {
-    "report": "replay.cli.commands:report",
-    "site": "replay.cli.commands:make_site",
-    "plan": "replay.cli.commands:plan",
-    "import": "replay.cli.commands:import_runs",
-    "export": "replay.cli.commands:export_runs",
+    "Look": {
+        "report": "replay.cli.commands:report",
+        "site": "replay.cli.commands:make_site",
+        "plan": "replay.cli.commands:plan",
+    },
+    "Exchange": {
+        "import": "replay.cli.commands:import_runs",
+        "export": "replay.cli.commands:export_runs",
+    },
 }
-"""Where each command stands."""
+"""Where each command stands, by group."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

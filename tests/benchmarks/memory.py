@@ -20,8 +20,9 @@ import numpy as np
 
 import evo
 from evo.logs.journal import raw_pieces
-from evo.runs.configuration import Goal, Settings, make_header
+from evo.runs.configuration import make_header
 from evo.runs.session import Job
+from evo.runs.settings import Goal, Settings
 from evo.runs.verbs import plan_jobs
 
 PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"

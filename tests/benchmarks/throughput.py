@@ -26,10 +26,11 @@ from evo.gate.server import Latency
 from evo.logs.records import Evaluation
 from evo.models.client import ModelClient
 from evo.models.limits import Slots
-from evo.runs.configuration import Goal, Settings, make_header
+from evo.runs.configuration import make_header
 from evo.runs.handle import Control
 from evo.runs.resources import Resources
 from evo.runs.session import Job, bring
+from evo.runs.settings import Goal, Settings
 
 Latencies = dict[tuple[int, int], list[float]]
 """Seconds by (arm, generation)."""

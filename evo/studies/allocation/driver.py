@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
@@ -26,10 +26,17 @@ from evo.plugins import name_in
 from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import Ledger, check_budget
-from evo.runs.configuration import LOCAL, Settings, at_least, make_header, split_settings
+from evo.runs.configuration import LOCAL, make_header, settings_of
 from evo.runs.handle import Control, Plan, begin, verb
-from evo.runs.options import takes_options
+from evo.runs.options import (
+    AllocationOptions,
+    ConfigurationOptions,
+    check_names,
+    lists_options,
+    options_in,
+)
 from evo.runs.resources import Resources, open_resources
+from evo.runs.settings import at_least
 from evo.sandbox import EvaluatorClosed
 from evo.searches.registry import known_search
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
@@ -83,7 +90,7 @@ class Allocation:
         )
 
 
-@takes_options()
+@lists_options(AllocationOptions)
 def plan_allocation(
     task: str | os.PathLike[str] | Task,
     policy: str | PolicyClass,
@@ -98,7 +105,7 @@ def plan_allocation(
     budget: Mapping[str, float] | None = None,
     in_flight: int = 1,
     log_dir: str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[AllocationOptions],
 ) -> Plan[Allocation]:
     """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
 
@@ -125,14 +132,15 @@ def plan_allocation(
             rewards are in. An arm has one in flight at most, and under a budget no more are than
             leave room for each other, counted in calls; in other units they take turns.
         log_dir: Folder of the arms' logs and allocation.jsonl; None: a new one in logs/local.
-        **options: See `make_header` and `Settings`.
+        **options: Listed below.
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another allocation.
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the allocation can go on later.
     """
-    settings, configuration = split_settings(options)
+    check_names(AllocationOptions, options)
+    settings, configuration = settings_of(options), options_in(ConfigurationOptions, options)
     build, loaded = find_policy(policy), load_task(task)
     arm_seed = at_least("arm_seed", arm_seed, 0)
     sources = _arm_sources(loaded, arms, arm_seed, {"children": children, **configuration})
@@ -266,7 +274,7 @@ def _arm_sources(
             of_arm = load_task(fields.pop("task", task))
             if _judged(of_arm.record) != _judged(task.record):
                 raise ValueError(f"arm {k}: its task may differ from {task.name} in the statement")
-            split_settings({"settings": Settings(), **fields})
+            check_names(ConfigurationOptions, fields)
             sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
         else:
             sources.append(make_header(task, seed=arm, **common))

@@ -19,9 +19,9 @@ import numpy as np
 from evo.logs.log import Log
 from evo.logs.records import Header
 from evo.runs.budget import UNITS, Ledger
-from evo.runs.configuration import Settings
 from evo.runs.handle import Control
 from evo.runs.resources import Resources, open_resources
+from evo.runs.settings import Settings
 from evo.studies.selection.base import Terms
 from evo.studies.selection.race import Taken, rewards_of
 from evo.studies.sweep.fields import POOL, Configuration, Values, configure

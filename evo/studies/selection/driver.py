@@ -13,7 +13,7 @@ import os
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import msgspec
 import numpy as np
@@ -23,9 +23,10 @@ from evo.policies import Draws
 from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
-from evo.runs.configuration import LOCAL, Settings, at_least, split_settings
+from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Plan, begin, refuse_other, verb
-from evo.runs.options import takes_options
+from evo.runs.options import StudyOptions, VariedOptions, check_names, lists_options, options_in
+from evo.runs.settings import Settings, at_least
 from evo.studies.selection import (
     Kind,
     SelectorClass,
@@ -48,7 +49,7 @@ SEEDS = "40:60"  # where nothing says otherwise
 LABEL = 60  # characters of a value, which may be a whole text
 
 
-@takes_options("limits", "protocol", "condition")
+@lists_options(StudyOptions)
 def plan_selection(
     choices: Sequence[Values] | Values,
     *,
@@ -72,7 +73,7 @@ def plan_selection(
     log_dir: str | os.PathLike[str] | None = None,
     generations: int | None = None,
     base: Values | None = None,
-    **options: Any,
+    **options: Unpack[StudyOptions],
 ) -> Plan[Selection]:
     """Finds which choice does best on average, in few samples.
 
@@ -116,18 +117,19 @@ def plan_selection(
         log_dir: Folder of the logs and selection.json; None: a new one in logs/local.
         generations: T, where the choices do not say; None: 8.
         base: Further fields that all configurations share, such as {"limits.seconds": 5}.
-        **options: See `make_header` and `Settings`.
+        **options: Listed below.
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another selection.
         LogError: A log is damaged or busy.
         EndpointDown: The endpoint does not answer; the selection can go on later.
     """
-    settings, shared = split_settings(options)
+    check_names(StudyOptions, options)
+    settings = settings_of(options)
     found: Choices
     seed = at_least("seed", seed, 0)
     depth = {} if generations is None else {"generations": generations}
-    shared = {**depth, **(base or {}), **shared}
+    shared = {**depth, **(base or {}), **options_in(VariedOptions, options)}
     if evaluate is not None or data is not None:
         if own := [*([] if task is None else ["task"]), *shared]:
             raise TypeError(f"{own[0]}: evaluate and data take choices alone")

@@ -13,8 +13,9 @@ import msgspec
 
 from evo.logs.journal import LogError, check_folder, write_new
 from evo.logs.records import Limits, Record, TaskRecord
-from evo.runs.configuration import at_least, seeds_of
+from evo.runs.configuration import seeds_of
 from evo.runs.handle import refuse_other
+from evo.runs.settings import at_least
 from evo.searches.registry import fields_of, is_search
 from evo.studies.sweep.fields import Configuration, configure
 from evo.studies.sweep.space import Space, SpaceError, check_field, parse_space

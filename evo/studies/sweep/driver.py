@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
@@ -18,11 +18,12 @@ from evo.models.registry import own_models
 from evo.runs.arm import Arm
 from evo.runs.budget import UNITS, Ledger, check_budget
 from evo.runs.concurrency import find_preset
-from evo.runs.configuration import LOCAL, Goal, Settings, split_settings
+from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Plan, begin, verb
-from evo.runs.options import takes_options
+from evo.runs.options import SweepOptions, VariedOptions, check_names, lists_options, options_in
 from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Job, bring
+from evo.runs.settings import Goal, Settings
 from evo.studies.allocation.driver import describe, play
 from evo.studies.sweep.design import (
     RUNS,
@@ -257,7 +258,7 @@ def _in_batches(
     return strategy if batch is None else {**options, "batch": batch}
 
 
-@takes_options("limits", "protocol", "condition")
+@lists_options(SweepOptions)
 def plan_sweep(
     space: Mapping[str, Any] | str | os.PathLike[str],
     *,
@@ -273,7 +274,7 @@ def plan_sweep(
     generations: int | None = None,
     arms: int | None = None,
     rounds: int | None = None,
-    **options: Any,
+    **options: Unpack[SweepOptions],
 ) -> Plan[Sweep]:
     """Runs many configurations, each on the same seeds, and logs all.
 
@@ -302,14 +303,15 @@ def plan_sweep(
         generations: T, where the space does not say; None: 8.
         arms: K of allocations, where the space does not say; None: 10.
         rounds: Pulls of allocations, likewise; None: 64.
-        **options: See `make_header` and `Settings`.
+        **options: Listed below.
 
     Raises:
         ValueError: A mistake in the arguments, or the folder holds another sweep.
         LogBusyError: Another process works on it.
         EndpointDown: The endpoint does not answer; the sweep can go on later.
     """
-    settings, fields = split_settings(options)
+    check_names(SweepOptions, options)
+    settings, fields = settings_of(options), dict[str, Any](options_in(VariedOptions, options))
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
     fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_args
@@ -15,7 +14,9 @@ from evo.logs.records import Header, Limits, Model
 from evo.models.registry import find_model
 from evo.policies import PolicyClass, find_policy
 from evo.policies.rewards import find_reward
-from evo.runs.configuration import at_least, identity, make_header
+from evo.runs.configuration import identity, make_header
+from evo.runs.options import VariedOptions, entries
+from evo.runs.settings import at_least
 from evo.tasks.task import Task, load_task
 
 Values = Mapping[str, Any]
@@ -33,16 +34,12 @@ R = TypeVar("R", bound=msgspec.Struct)
 def known_fields() -> dict[str, bool]:
     """Returns every field that can be swept, and whether it takes whole numbers.
 
-    `task`, `generations` and the arguments of `make_header` but the seed and the protocol;
+    `task`, `generations` and `VariedOptions`;
     `sampling.temperature` and so on mean the same as `temperature`; `limits.seconds` and
     `model.extra_body` reach into an evaluation's limits and into the model. Where there is a
     `policy`, a name or {"name": ..., and its parameters}, it spends `rounds` over `arms`.
     """
-    types = {
-        n: p.annotation for n, p in inspect.signature(make_header, eval_str=True).parameters.items()
-    }
-    for name in ("seed", "limits", "protocol", "condition"):
-        del types[name]
+    types = {"task": str} | {name: kind for name, kind, _ in entries(VariedOptions)}
     types |= {f"sampling.{name}": types[name] for name in ("temperature", "top_p", "max_tokens")}
     types |= {f"limits.{field.name}": field.type for field in msgspec.structs.fields(Limits)}
     types |= {"generations": int, "model.extra_body": dict, **POOL}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evo.plugins import with_parameters
-from evo.runs.configuration import at_least
+from evo.runs.settings import at_least
 from evo.studies.sweep.space import Dimension, Space
 
 if TYPE_CHECKING:

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -5,7 +7,7 @@ import pytest
 
 import evo
 from evo.cli.entry import dispatch, main
-from evo.cli.options import instance_range
+from evo.cli.options import RENAMED, current, instance_range
 from evo.runs.configuration import seeds_of
 
 
@@ -176,7 +178,7 @@ def test_ctrl_c_while_a_command_is_loaded_is_one_line(
 ) -> None:
     (tmp_path / "interrupted_import.py").write_text("raise KeyboardInterrupt")
     monkeypatch.syspath_prepend(tmp_path)
-    assert dispatch("evo", "", {"run": "interrupted_import:run"}, ["run"], {}) == 130
+    assert dispatch("evo", "", {"Search": {"run": "interrupted_import:run"}}, ["run"], {}) == 130
     assert one_line(capsys) == "evo: stopped"
 
 
@@ -253,3 +255,73 @@ def test_a_program_from_any_file_is_a_text_of_bounded_size(
     program = evo.load_task("mmd").initial_program
     marked.write_text(program, encoding="utf-8-sig")
     assert call("evaluate", "mmd", "--program", str(marked)) == 0
+
+
+def help_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert call(*arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = help_of(capsys, "--help").splitlines()
+    titles = [line for line in lines if line.endswith(":")]
+    assert titles == ["Search:", "Look:", "Compare:", "Control:", "Serve:", "Help:"]
+    assert any(line.split()[:1] == ["run"] for line in lines)
+
+
+def test_short_help_shows_what_everybody_needs_and_the_complete_one_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    few, every = help_of(capsys, "run", "--help"), help_of(capsys, "run", "--help-all")
+    assert 10 <= few.count("\n  -") <= 16
+    assert every.count("\n  -") > 30
+    assert "--share-alpha" in every
+    assert "--share-alpha" not in few
+    assert "--help-all" in few
+    for word in ("None", "Settings", "logs/local)"):
+        assert (word in every) == (word == "logs/local)")
+
+
+@pytest.mark.parametrize(("earlier", "flag"), RENAMED.items())
+def test_earlier_flags_work_and_are_not_shown(
+    earlier: str, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "allocate" if earlier == "--cap" else "run"
+    text = help_of(capsys, command, "--help-all")
+    assert flag in text
+    assert f"{earlier} " not in text
+    assert current([command, earlier, f"{earlier}=2"]) == [command, flag, f"{flag}=2"]
+
+
+def test_a_run_is_the_same_by_earlier_and_by_plain_flags(tmp_path: Path) -> None:
+    headers = []
+    for number, flags in enumerate(
+        [
+            ["--draws", "2", "--confirm=3", "--spending"],
+            ["--evaluations-per-program", "2", "--confirm-draws=3", "--share-alpha"],
+        ]
+    ):
+        path = tmp_path / f"{number}.jsonl"
+        assert call("run", "cp", "-T", "1", "-N", "1", "--log", str(path), "-q", *flags) == 0
+        headers.append(evo.read_log(path).header)
+    assert headers[0] == headers[1]
+    assert (headers[0].draws, headers[0].confirm, headers[0].spending) == (2, 3, True)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["allocate", "--help-all"]])
+def test_help_loads_nothing_but_the_command_lines_library(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom evo.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert not loaded & {
+        "numpy",
+        "msgspec",
+        "openai",
+        "joblib",
+        "evo.logs.records",
+        "evo.runs.verbs",
+    }

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evo
-from evo.runs.configuration import Settings
+from evo.runs.settings import Settings
 
 
 @given(st.integers(1, 500), st.integers(1, 500))

@@ -14,9 +14,9 @@ import replay
 from evo.cli.entry import main
 from evo.logs.journal import LogError, encode_line
 from evo.logs.maintenance import lines_through
-from evo.runs.configuration import Goal
 from evo.runs.fork import fork_seed
 from evo.runs.session import Job
+from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log
 from evo.runs.verbs import plan_jobs
 from replay.logs.frames import ReplayWarning
@@ -174,7 +174,7 @@ def test_the_command_forks(run: evo.Log, tmp_path: Path) -> None:
     path = shutil.copy(run.path, tmp_path / "run.jsonl")
     given = ["--at", "4", "--copies", "2", "--search", "best_of_n", "-q"]
     assert main(["fork", str(path), *given]) == 0
-    forks = sorted(tmp_path.glob("*copy*.jsonl"))
+    forks = sorted((tmp_path / "run-forks").glob("*.jsonl"))
     assert len(forks) == 2
     assert {evo.read_log(each).header.search.name for each in forks} == {"best_of_n"}  # type: ignore[union-attr]
     assert main(["rerun", *map(str, forks)]) == 0

@@ -2,27 +2,84 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import typing
 
-from evo.runs.options import takes_options
+import pytest
+
+import evo
+from evo.runs.configuration import make_header
+from evo.runs.options import (
+    ConfigurationOptions,
+    FieldOptions,
+    GoalOptions,
+    RunOptions,
+    entries,
+    lists_options,
+)
+from evo.runs.settings import Goal, Settings
+
+VERBS = ["run", "run_many", "run_grid", "start", "resume", "resume_many", "fork", "evaluate"]
 
 
 def documented(**options):
     """Does something.
 
     Args:
-        **options: See `Settings`.
+        **options: Listed below.
     """
 
 
 def test_a_docstring_lists_every_option_with_or_without_its_indentation():
-    """Python 3.13 strips the indentation of docstrings, earlier ones keep it."""
+    """Python 3.13 strips the indentation of docstrings, earlier versions keep it."""
     texts = []
     for text in (documented.__doc__, inspect.cleandoc(documented.__doc__)):
 
         def function(**options): ...
 
         function.__doc__ = text
-        texts.append(inspect.getdoc(takes_options()(function)))
+        texts.append(inspect.getdoc(lists_options(RunOptions)(function)))
     assert texts[0] == texts[1]
-    assert "    max_tokens: Completion tokens at most." in texts[1].splitlines()
+    assert "    generations: Number of generations T." in texts[1].splitlines()
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_shows_its_options_and_what_it_returns(name):
+    verb = getattr(evo, name)
+    signature = inspect.signature(verb)
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds
+    assert "max_concurrent" in signature.parameters
+    assert "Plan" not in str(signature.return_annotation)
+    for option in set(signature.parameters) - {"options"}:
+        assert f"    {option}: " in inspect.getdoc(verb), option
+
+
+def test_run_returns_a_log_and_has_the_defaults_of_its_options():
+    signature = inspect.signature(evo.run)
+    assert signature.return_annotation == "Log"
+    assert typing.get_type_hints(evo.run)["return"] is evo.Log
+    defaults = {name: each.default for name, each in signature.parameters.items()}
+    assert defaults["generations"] == 8
+    assert defaults["children"] == 16
+    assert defaults["model"] == "offline"
+
+
+def test_the_goal_and_the_settings_have_the_fields_and_defaults_of_their_options():
+    for kind, options in ((Goal, GoalOptions), (Settings, FieldOptions)):
+        fields = {field.name: field.default for field in dataclasses.fields(kind)}
+        assert fields == {entry.name: entry.option.default for entry in entries(options)}
+
+
+def test_a_header_states_the_defaults_of_its_options():
+    plain = make_header("mmd")
+    spelled = {entry.name: entry.option.default for entry in entries(ConfigurationOptions)}
+    assert make_header("mmd", **spelled) == plain
+
+
+def test_an_unknown_option_is_named_with_those_that_exist():
+    for verb, arguments in ((evo.run, ["mmd"]), (evo.fork, ["log.jsonl"])):
+        more = {"at": 1} if verb is evo.fork else {}
+        with pytest.raises(TypeError, match=r"unknown argument 'colour'.*known.*temperature"):
+            verb(*arguments, colour=1, **more)

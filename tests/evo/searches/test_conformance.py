@@ -11,10 +11,11 @@ from tree import Tree
 
 import evo
 from evo.cli.entry import main
-from evo.runs.configuration import Goal, make_header
+from evo.runs.configuration import make_header
 from evo.runs.handle import Control
 from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Job, bring
+from evo.runs.settings import Goal
 from evo.searches import SEARCHES, BestOfN, Greedy, Islands, Population, Request, Search
 
 SEARCHED: dict[str, Search] = {

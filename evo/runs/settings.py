@@ -1,0 +1,136 @@
+"""How a session works on a run, how far the run goes, and the events it reports."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, SupportsIndex
+
+from evo.logs.records import Child, End, EndReason, Evaluation, Generation, Header
+from evo.runs.concurrency import find_preset
+
+MOST_CONCURRENT, MOST_WORKERS, MOST_RETRIES = 10_000, 1_000, 1_000
+MOST_SECONDS = 1_000_000
+"""No attempt is waited for longer, seconds: some twelve days."""
+
+
+def at_least(name: str, value: SupportsIndex, low: int, *, most: int | None = None) -> int:
+    """Returns a whole number, NumPy's included, as an int; raises if it is out of range."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError(f"{name}: expected a whole number, got {value!r}")
+    if (number := operator.index(value)) < low:
+        raise ValueError(f"{name}: expected at least {low}, got {number}")
+    if most is not None and number > most:
+        raise ValueError(f"{name}: expected at most {most:,}, got {number}")
+    return number
+
+
+EventKind = Literal["start", "child", "generation", "end"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What `on_event` is told, once it is in the log.
+
+        def on_event(event):
+            if event.kind == "generation":
+                wandb.log({f"{event.path.stem}/best": event.best_fitness}, step=event.generation)
+
+    Attributes:
+        kind: A run began or goes on, a child or a generation is complete, or its session ended.
+        path: The run's log.
+        header: Its configuration.
+        generation: Complete generations.
+        best_fitness: Best so far; None while nothing is ok.
+        record: The initial program's evaluation, or the `Child`, `Generation` or `End` logged.
+    """
+
+    kind: EventKind
+    path: Path
+    header: Header
+    generation: int
+    best_fitness: float | None
+    record: Evaluation | Child | Generation | End
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a session works; unlike the header, nothing that a child depends on.
+
+    Attributes:
+        max_concurrent: Calls in flight at most, 1 works in order; None: the preset's, else 20.
+        timeout: Seconds that one attempt may take.
+        retries: Attempts beyond the first.
+        workers: Evaluations at a time; None: one per core, or on a cluster one per thread of its
+            workers.
+        scheduler: Address of a Dask scheduler whose workers evaluate, such as `tcp://host:8786`;
+            None: this machine, or the cluster of `joblib.parallel_config(backend="dask")`.
+        cache: File of replies shared by runs, see `evo.models.cache`; None: every call is made.
+        progress: Show a progress bar.
+        preset: Name out of `evo.runs.concurrency.PRESETS`: stands in for what is None here.
+        requests_per_minute: Of each endpoint, in any sliding minute; None: the preset's, else no
+            limit.
+        tokens_per_minute: Of prompts and replies, likewise; None: no limit.
+        on_event: Told of every `Event`, one at a time, from the thread that made it; what it raises
+            ends the session, resumably.
+    """
+
+    max_concurrent: int = None  # type: ignore[assignment]  # a number once it is made
+    timeout: float = 600.0
+    retries: int = 5
+    workers: int | None = None
+    scheduler: str | None = None
+    cache: Path | None = None
+    progress: bool = True
+    preset: str | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    on_event: Callable[[Event], object] | None = None
+
+    def __post_init__(self) -> None:
+        preset = None if self.preset is None else find_preset(self.preset)
+        if self.max_concurrent is None:
+            object.__setattr__(self, "max_concurrent", preset.max_concurrent if preset else 20)
+        if self.requests_per_minute is None and preset:
+            object.__setattr__(self, "requests_per_minute", preset.requests_per_minute)
+        limits = {"max_concurrent": MOST_CONCURRENT, "retries": MOST_RETRIES}
+        limits |= {"workers": MOST_WORKERS}
+        for name in ("requests_per_minute", "tokens_per_minute", *limits):
+            if (value := getattr(self, name)) is not None:
+                at_least(name, value, int(name != "retries"), most=limits.get(name))
+        if not 0 < self.timeout <= MOST_SECONDS:
+            raise ValueError(
+                f"timeout: expected seconds above 0, at most {MOST_SECONDS:,}, got {self.timeout!r}"
+            )
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where a run ends, none of which identifies it.
+
+    Attributes:
+        generations: T, at least 1.
+        target: Fitness at which it ends; None: none.
+        patience: Generations in a row without an improvement after which it ends; None: never.
+    """
+
+    generations: int = 8
+    target: float | None = None
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        at_least("generations (T)", self.generations, 0)
+        if self.patience is not None:
+            at_least("patience", self.patience, 1)
+        if self.target is not None and not -float("inf") < self.target < float("inf"):
+            raise ValueError(f"target: expected a finite fitness, got {self.target!r}")
+
+    def reached(self, done: int, best: float | None, barren: int) -> EndReason | None:
+        """Returns why a run ends after so many generations, so many barren; None: it goes on."""
+        if self.target is not None and best is not None and best >= self.target:
+            return "target"
+        if done >= self.generations:
+            return "completed"
+        return "patience" if self.patience is not None and barren >= self.patience else None
