@@ -7,6 +7,8 @@
 | `evo.policies` | a policy class |
 | `evo.searches` | a search class |
 | `replay.importers` | a function from a path to a list of imported runs |
+| `replay.figures` | a figure of a group of runs, see `replay.plots.FIGURES` |
+| `replay.sections` | a table of a group of runs, see `replay.reports.SECTIONS` |
 """
 
 from __future__ import annotations

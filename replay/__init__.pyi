@@ -4,6 +4,7 @@ from . import claims as claims
 from . import explorers as explorers
 from . import importers as importers
 from . import plots as plots
+from . import reports as reports
 from .claims.judging import judge as judge
 from .claims.paper import ledger as ledger
 from .claims.protocols import best_of as best_of

@@ -61,7 +61,7 @@ def test_it_is_short(path: Path) -> None:
 
 
 ROOMS = {"evo", "evo.parallel", "evo.policies", "evo.rewards", "evo.searches", "replay"}
-ROOMS |= {"replay.claims", "replay.explorers", "replay.importers", "replay.plots"}
+ROOMS |= {"replay.claims", "replay.explorers", "replay.importers", "replay.plots", "replay.reports"}
 ROOMS |= {"evo.studies.protocol"}
 
 

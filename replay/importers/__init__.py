@@ -6,7 +6,9 @@
     keep(read("openevolve_output"), "logs/local", full=True, task="my_task")
 
 A folder of many runs is read as all of them. `replay.load` reads what was written like any other
-log. What has no importer comes through a table, see `replay.importers.table`.
+log. What has no importer comes through a table, see `replay.importers.table`, or through an
+importer of your own: a function that reads a path with `assemble`, `born` and `judged`, and one
+that recognises it, known to everything here by `register(name, read, recognise)`.
 """
 
 from __future__ import annotations
@@ -24,9 +26,38 @@ from evo.plugins import plugged_in
 from evo.studies.allocation.journal import ALLOCATION, AllocationHeader, ArmRecord, Asked, Told
 from evo.tasks.task import load_task
 from replay.importers import codeevolve, openevolve, paper, shinkaevolve, table
-from replay.importers.foreign import Imported as Imported
-from replay.importers.foreign import LogFormatError as LogFormatError
-from replay.importers.foreign import write as write
+from replay.importers.foreign import (
+    Imported,
+    LogFormatError,
+    answered,
+    assemble,
+    born,
+    failed,
+    judged,
+    parse_file,
+    parse_lines,
+    write,
+)
+
+__all__ = [
+    "IMPORTERS",
+    "Imported",
+    "LogFormatError",
+    "answered",
+    "assemble",
+    "born",
+    "detect",
+    "failed",
+    "judged",
+    "keep",
+    "kind",
+    "load",
+    "parse_file",
+    "parse_lines",
+    "read",
+    "register",
+    "write",
+]
 
 OWN = "evo"
 """What `load` calls the logs of this package."""
@@ -49,6 +80,30 @@ _RECOGNISED: dict[str, Callable[[Path], bool]] = {
     "openevolve": openevolve.recognises,
     "table": table.recognises,
 }
+_SHIPPED = frozenset(IMPORTERS)
+
+
+def register(
+    name: str, read: Callable[[Path], list[Imported]], recognise: Callable[[Path], bool]
+) -> None:
+    """Makes a format known to `read`, `load`, `detect`, the picker and `replay import auto`.
+
+    Args:
+        name: Of the format; a name registered before is replaced.
+        read: Returns the runs at a path, made by `assemble`; raises LogFormatError if it cannot.
+        recognise: Says whether a file or folder is in this format; it is asked before the shipped
+            formats are, about every path, so it should read little and never raise.
+
+    Raises:
+        ValueError: The name is empty or that of a shipped format.
+    """
+    if not name or name in _SHIPPED | {OWN}:
+        taken = ", ".join(sorted(_SHIPPED | {OWN}))
+        raise ValueError(f"name: expected one that is none of {taken}, got {name!r}")
+    IMPORTERS[name] = read
+    others = {known: ask for known, ask in _RECOGNISED.items() if known != name}
+    _RECOGNISED.clear()
+    _RECOGNISED.update({name: recognise, **others})
 
 
 def _found(path: Path, format: str | None) -> Iterator[tuple[str, Path]]:  # noqa: A002

@@ -3,7 +3,8 @@
 Two shapes, `lines` and `estimates`, serve any table; the others draw what this package computes.
 Each figure says what its intervals are and on how many runs it rests. It draws on `ax`, or on a
 figure of its own, in one of the themes of `replay.plots.style`, and returns the Axes. `facets`
-draws the same for several names side by side.
+draws the same for several names side by side. `FIGURES` lists those that reports, sites and
+`overview` show; a figure of your own that is added there joins them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from replay.plots.policies import (
     threshold_times,
     verdicts,
 )
+from replay.plots.registry import FIGURES, best_so_far, overview
 from replay.plots.runs import COSTS, Cost, construction, pulls, trajectories, worth
 from replay.plots.shapes import estimates, facets, lines
 from replay.plots.style import FITNESS, Theme, subplots
@@ -39,9 +41,11 @@ from replay.plots.sweeps import (
 
 __all__ = [
     "COSTS",
+    "FIGURES",
     "FITNESS",
     "Cost",
     "Theme",
+    "best_so_far",
     "construction",
     "cost_and_fitness",
     "depth_breadth_slice",
@@ -53,6 +57,7 @@ __all__ = [
     "lines",
     "main_effects",
     "odds",
+    "overview",
     "parallel_coordinates",
     "planner_card",
     "policy_curves",

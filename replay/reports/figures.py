@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evo.logs.log import read_log
 from replay import plots
+from replay.plots.registry import HEIGHT, draw, figures
 from replay.plots.style import THEMES, TITLE_SIZE, Theme, sentence
 from replay.reports.report import Group
 from replay.simulation.arms import IDENTICAL
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from replay.simulation.contest import Contest
 
 WIDTH, WIDE = 9.0, 14.0  # inches: trajectories alone, and with something beside them
-HEIGHT, HEADING = 4.6, 0.35  # inches of a row of figures, and of a line of text
+HEADING = 0.35  # inches of a line of text
+PICTURE = "best construction"
 PER_POLICY = 0.25  # inches that each policy beyond the sixth adds to a row
 
 
@@ -70,10 +72,12 @@ def draw_page(
 
     layout: list[Any] = []
     heights: list[float] = []
+    known = figures()
     for number, panel in enumerate(panels):
-        beside = "picture" if panel.construction else "runs"
-        layout.append([f"{number} runs", f"{number} {beside}"])
-        heights.append(HEIGHT)
+        names = [f"{number} {name}" for name in _names(known, panel)]
+        for left, right in zip(names[::2], [*names[1::2], names[-1]], strict=False):
+            layout.append([left, right])
+            heights.append(HEIGHT)
         for k, (_, contest) in enumerate(panel.contests):
             lines = contest.finals["policy"].nunique()
             name = f"{number} contest {k}"
@@ -83,19 +87,21 @@ def draw_page(
                 layout.append([f"{name} {left}", f"{name} {right}"])
                 heights.append(HEIGHT + PER_POLICY * max(0, lines - 6))
     compared = any(panel.contests for panel in panels)
-    wide = compared or any(panel.construction for panel in panels)
+    wide = compared or any(left != right for left, right in layout)
+    even = compared or len(known) > 1
     figure = Figure(
         figsize=(width or (WIDE if wide else WIDTH), sum(heights)),
         dpi=100,
         layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
     )
     axes: dict[str, Axes] = figure.subplot_mosaic(
-        layout, height_ratios=heights, width_ratios=[1, 1] if compared else [2, 1]
+        layout, height_ratios=heights, width_ratios=[1, 1] if even else [2, 1]
     )
     for number, panel in enumerate(panels):
-        _draw_runs(panel.group, axes[f"{number} runs"], theme)
+        for name, draws in known.items():
+            draw(draws, panel.group.tables.generations, axes[f"{number} {name}"], theme)
         if panel.construction:
-            _draw_construction(panel.construction, axes[f"{number} picture"], theme)
+            _draw_construction(panel.construction, axes[f"{number} {PICTURE}"], theme)
         for k, (title, contest) in enumerate(panel.contests):
             parts = {
                 part: axes[f"{number} contest {k} {part}"]
@@ -105,11 +111,10 @@ def draw_page(
     return figure
 
 
-def _draw_runs(group: Group, ax: Axes, theme: Theme) -> None:
-    """Trajectories over generations; over calls where generations differ in size."""
-    frame = group.tables.generations.sort_values("children", kind="stable")
-    x: plots.Cost = "generation" if frame["children"].nunique() == 1 else "calls"
-    plots.trajectories(frame, x=x, ax=ax, theme=theme)
+def _names(known: Iterable[str], panel: Panel) -> list[str]:
+    """What a panel shows, in order: the best construction stands beside the first figure."""
+    first, *others = known
+    return [first, *([PICTURE] if panel.construction else []), *others]
 
 
 def _draw_construction(construction: Construction, ax: Axes, theme: Theme) -> None:

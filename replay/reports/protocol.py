@@ -66,7 +66,7 @@ def write_findings(
         "<h2>Exploratory: not claimed before</h2>",
         "<p class='muted'>What follows was not stated in the protocol, or described there only: "
         "it suggests, it confirms nothing.</p>",
-        _picture(paths) if paths else "<p>No run has a complete generation yet.</p>",
+        _pictures(paths) if paths else "<p>No run has a complete generation yet.</p>",
         FORMATS["html"](tables[1:]) if len(tables) > 1 else "",
         f"<footer>{clean(FAILURES)}.</footer></main>",
     ]
@@ -180,10 +180,11 @@ def _sections(
             f"{shown[0]['children']} rewrites of the initial program, of all runs begun; "
             "the range is that of resampled whole runs, its coverage was not measured"
         )
-        limits = ("value", "low", "high", "runs")
         cells = {
             f"best of {row['n']}": [
-                Cell("fitness", *(row[key] for key in limits), "fitness", LEVEL)
+                Cell(
+                    "fitness", row["value"], row["low"], row["high"], row["runs"], "fitness", LEVEL
+                )
             ]
             for row in shown
         }
@@ -194,10 +195,18 @@ def _sections(
             yield replace(section, title=f"Exploratory: {section.title.lower()}")
 
 
-def _picture(paths: Sequence[Path]) -> str:
-    """Best fitness so far by calls, condition by condition."""
-    from replay.plots import trajectories
+def _pictures(paths: Sequence[Path]) -> str:
+    """Best fitness so far by calls, condition by condition, and what else `FIGURES` holds."""
+    from replay.plots import best_so_far, trajectories
+    from replay.plots.registry import draw, figures
 
+    frame = load(paths, progress=False)
     figure, [ax] = subplots(width=10.0, height=4.4)
-    trajectories(load(paths, progress=False), x="calls", by="condition", ax=ax)
-    return f"<figure>{in_both_themes(figure)}</figure>"
+    trajectories(frame, x="calls", by="condition", ax=ax)
+    made = [figure]
+    for each in figures().values():
+        if each is not best_so_far:  # drawn above, by condition
+            figure, [ax] = subplots(width=10.0, height=4.4)
+            draw(each, frame, ax, "light")
+            made.append(figure)
+    return "".join(f"<figure>{in_both_themes(figure)}</figure>" for figure in made)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.records import STATUSES
+from evo.plugins import plugged_in
 from replay.logs.costs import REPORTED
 from replay.logs.frames import FAILURES
 from replay.logs.tables import Tables
@@ -84,24 +85,54 @@ def groups(tables: Tables) -> list[Group]:
 
 
 def sections(group: Group, *, tau: float | None = None) -> list[Section]:
-    """Tables of a group's runs; of `tau` the time to reach it."""
-    unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
-    summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
-    tested = (group.tables.runs["n_tests"] > 0).any()
+    """Tables of a group's runs, those of `SECTIONS` that apply; of `tau` the time to reach it."""
+    known = {**SECTIONS, **plugged_in("replay.sections")}
+    made = (make(group, tau) for make in known.values())
+    return [section for section in made if section is not None]
+
+
+def by_size(
+    group: Group, title: str, cells: Callable[[Group], list[Cell]], notes: Iterable[str] = ()
+) -> Section:
+    """Returns a table with a row for each N, whose cells come from the runs of that N."""
+    rows = {str(children): cells(part) for children, part in group.sizes()}
+    return group.section(title, "N", stack(rows), notes)
+
+
+def fitness_section(group: Group, tau: float | None) -> Section:
+    """Initial and final fitness, and when `tau` was reached."""
+    return by_size(group, "Fitness", lambda part: _fitness(part, tau), _notes(group))
+
+
+def status_section(group: Group, tau: float | None) -> Section:
+    """What became of the children."""
     partial = int((group.tables.children["status"] == "partial").sum())
     said = f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
-    dropped = [said] if partial else []
-    made: list[tuple[str, Callable[[Group], list[Cell]], Iterable[str]]] = [
-        ("Fitness", lambda part: _fitness(part, tau), _notes(group)),
-        ("Children by status", _statuses, (SHARES, FAILURES, *dropped)),
-        *([("Gain on fresh draws", _confirmed, (FRESH,))] if tested else []),
-        ("Cost", _costs, (summed,)),
-    ]
-    parts = dict(group.sizes())
-    return [
-        group.section(title, "N", stack({str(n): cells(parts[n]) for n in parts}), notes)
-        for title, cells, notes in made
-    ]
+    notes = (SHARES, FAILURES, *([said] if partial else []))
+    return by_size(group, "Children by status", _statuses, notes)
+
+
+def fresh_section(group: Group, tau: float | None) -> Section | None:
+    """What is left of the gain on fresh draws, where rivals were tried on some."""
+    tested = (group.tables.runs["n_tests"] > 0).any()
+    return by_size(group, "Gain on fresh draws", _confirmed, (FRESH,)) if tested else None
+
+
+def cost_section(group: Group, tau: float | None) -> Section:
+    """Calls, tokens, FLOPs, dollars and seconds."""
+    unknown = "; FLOPs and dollars take an attempt without usage for max_tokens of output"
+    summed = f"sums over the runs; tokens as far as reported{unknown if group.is_llm else ''}"
+    return by_size(group, "Cost", _costs, (summed,))
+
+
+SECTIONS: dict[str, Callable[[Group, float | None], Section | None]] = {
+    "fitness": fitness_section,
+    "children by status": status_section,
+    "gain on fresh draws": fresh_section,
+    "cost": cost_section,
+}
+"""Name -> table of a group of runs, given tau or None; None: it does not apply. One that is added
+here joins `replay report`, `replay site` and the page of a protocol."""
 
 
 def _confirmed(group: Group) -> list[Cell]:

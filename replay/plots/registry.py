@@ -1,0 +1,74 @@
+"""The figures that reports, sites and notebooks show of a group of runs, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from evo.plugins import plugged_in
+from replay.plots import style
+from replay.plots.runs import trajectories
+from replay.plots.style import Theme
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HEIGHT = 4.6  # inches of a row of figures
+
+
+class GroupFigure(Protocol):
+    """Draws runs of one task and model, rows of `replay.load`, on axes and returns them.
+
+    A ValueError stands in the place of the figure, as a sentence.
+    """
+
+    def __call__(self, frame: pd.DataFrame, *, ax: Axes, theme: Theme) -> Axes:
+        """Draws the figure."""
+
+
+def best_so_far(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+    """Draw trajectories over generations, or over calls where generations differ in size."""
+    frame = frame.sort_values("children", kind="stable")
+    by_generation = frame["children"].nunique() == 1
+    return trajectories(frame, x="generation" if by_generation else "calls", ax=ax, theme=theme)
+
+
+FIGURES: dict[str, GroupFigure] = {"best so far": best_so_far}
+"""Name -> figure of a group of runs. One that is added here joins `replay report`, `replay site`,
+the page of a protocol, and `overview` in a notebook."""
+
+
+def figures() -> dict[str, GroupFigure]:
+    """Returns every figure by name: those of `FIGURES`, and of packages that add some."""
+    return {**FIGURES, **plugged_in("replay.figures")}
+
+
+def draw(figure: GroupFigure, frame: pd.DataFrame, ax: Axes, theme: Theme) -> None:
+    """Draws a figure on axes, or the sentence that says why it cannot be drawn."""
+    import textwrap
+
+    try:
+        figure(frame, ax=ax, theme=theme)
+    except ValueError as error:
+        ax.clear()
+        style.sentence(ax, theme, textwrap.fill(str(error)[:300], 50))
+
+
+def overview(frame: pd.DataFrame, *, theme: Theme = "light", width: float = 12.0) -> Figure:
+    """Draw every figure of `FIGURES` of the same runs side by side, at most two in a row.
+
+    Args:
+        frame: Rows of `replay.load`, of one task and model.
+        theme: Inks.
+        width: Of the figure, inches.
+    """
+    known = figures()
+    across = min(2, len(known))
+    rows = -(-len(known) // across)
+    figure, axes = style.subplots(rows, across, width=width, height=HEIGHT)
+    for ax in axes[len(known) :]:
+        ax.remove()
+    for each, ax in zip(known.values(), axes, strict=False):
+        draw(each, frame, ax, theme)
+    return figure

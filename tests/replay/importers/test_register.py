@@ -1,0 +1,76 @@
+"""A format of one's own, with islands, is read and recognised like the shipped ones."""
+
+import json
+
+import pytest
+
+import evo
+from evo.logs.records import Model
+from replay import importers
+from replay.cli.entry import main
+from replay.importers import assemble, born, judged, parse_file
+
+
+def recognise(path):
+    return path.is_file() and path.name.endswith(".islands.json")
+
+
+def read(path):
+    rows = parse_file(path, list[dict[str, float]])
+    generations = [
+        [
+            born(number, judged(row["score"]), island=int(row["island"]), index=int(row["island"]))
+            for row in rows
+            if row["step"] == number
+        ]
+        for number in range(1, 1 + max(int(row["step"]) for row in rows))
+    ]
+    return [
+        assemble(
+            path, "mine", name=path.name.partition(".")[0], children=generations, initial=None,
+            lost=["usage"], model=Model(name="theirs"), n=2,
+        )
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def own(monkeypatch):
+    monkeypatch.setattr(importers, "IMPORTERS", dict(importers.IMPORTERS))
+    monkeypatch.setattr(importers, "_RECOGNISED", dict(importers._RECOGNISED))
+    importers.register("mine", read, recognise)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "theirs").mkdir()
+    for name in "ab":
+        rows = [
+            {"step": step, "island": island, "score": step / 10 + island / 100}
+            for step in range(1, 5)
+            for island in range(2)
+        ]
+        (tmp_path / "theirs" / f"{name}.islands.json").write_text(json.dumps(rows))
+    return tmp_path / "theirs"
+
+
+@pytest.mark.usefixtures("own")
+def test_it_is_recognised_wherever_the_shipped_formats_are(folder, tmp_path, capsys):
+    path = folder / "a.islands.json"
+    assert importers.detect(path) == importers.kind(path) == "mine"
+    frame = importers.load(folder)
+    assert frame["run"].nunique() == 2
+    assert frame.groupby("run")["best_fitness"].last().tolist() == pytest.approx([0.41, 0.41])
+    output = tmp_path / "out"
+    assert main(["import", "auto", str(folder), "-o", str(output)]) == 0
+    for name in "ab":
+        log = evo.read_log(output / f"{name}.islands.jsonl")
+        assert [child.island for child in log.outcomes] == [0, 1] * 4
+
+
+@pytest.mark.usefixtures("own")
+def test_a_format_can_be_registered_again_but_not_in_place_of_a_shipped_one():
+    importers.register("mine", read, recognise)
+    assert list(importers._RECOGNISED).count("mine") == 1
+    for taken in ("openevolve", "evo", ""):
+        with pytest.raises(ValueError, match="name: expected one that is none of"):
+            importers.register(taken, read, recognise)

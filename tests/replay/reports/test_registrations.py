@@ -1,0 +1,90 @@
+"""A figure or a table of one's own joins every report by one registration."""
+
+import base64
+import re
+from pathlib import Path
+
+import pytest
+from samples import write_sample
+
+import replay
+from replay import plots
+from replay.cli.entry import main
+from replay.plots import FIGURES
+from replay.plots.style import label_axes, prepare
+from replay.reports import SECTIONS, estimate, stack
+
+CORPUS = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "local-tsp"
+
+
+def tokens_by_generation(frame, *, ax, theme):
+    ax = prepare(ax, theme)
+    ax.plot(frame.groupby("generation")["completion_tokens"].mean())
+    label_axes(ax, theme, x="generation", y="completion tokens")
+    ax.set_title("Tokens by generation", loc="left")
+    return ax
+
+
+def tokens_of_runs(group, tau):
+    if tau is not None and tau > 1:
+        return None
+    found = replay.interval(group.tables.runs["completion_tokens"].to_numpy(float))
+    cells = {"all runs": [estimate("tokens of a run", found, "count")]}
+    return group.section("Completion tokens", "runs", stack(cells), ["means over runs"])
+
+
+def labels_of(page):
+    """What the pictures of a page are called, where a browser finds it."""
+    found = re.findall(r'"label": "([^"]*)"', page)
+    return "; ".join(base64.b64decode(each).decode() for each in found)
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setitem(FIGURES, "tokens", tokens_by_generation)
+    monkeypatch.setitem(SECTIONS, "tokens", tokens_of_runs)
+
+
+@pytest.fixture
+def logs(tmp_path):
+    for seed in range(6):
+        write_sample(tmp_path / "logs" / f"{seed}.jsonl", seed=seed)
+    return tmp_path / "logs"
+
+
+@pytest.mark.usefixtures("registered")
+def test_they_join_the_report_the_site_and_a_notebook(logs, tmp_path, capsys):
+    page = tmp_path / "page.svg"
+    assert main(["report", str(logs), "-o", str(page)]) == 0
+    assert "Completion tokens" in capsys.readouterr().out
+    site = replay.site(logs, tmp_path / "site").read_text()
+    assert "Completion tokens" in site
+    assert "Tokens by generation" in labels_of(site)
+    figure = plots.overview(replay.load(logs))
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert len(titles) == len(FIGURES)
+    assert "Tokens by generation" in titles
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_table_that_does_not_apply_is_left_out(logs, tmp_path, capsys):
+    assert main(["report", str(logs), "-o", str(tmp_path / "page.png"), "--tau", "2"]) == 0
+    assert "Completion tokens" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("registered")
+def test_they_join_the_page_of_a_protocol(tmp_path):
+    from replay.reports.protocol import write_findings
+
+    tables = write_findings("local-tsp", CORPUS, tmp_path / "page.html")
+    assert "Exploratory: completion tokens" in [table.title for table in tables]
+    assert "Tokens by generation" in labels_of((tmp_path / "page.html").read_text())
+
+
+def test_a_figure_that_cannot_be_drawn_says_why(logs, monkeypatch):
+    def nothing(frame, *, ax, theme):
+        raise ValueError("these runs have no dollars")
+
+    monkeypatch.setitem(FIGURES, "dollars", nothing)
+    figure = plots.overview(replay.load(logs))
+    assert "these runs have no dollars" in [t.get_text() for ax in figure.axes for t in ax.texts]
