@@ -1,9 +1,11 @@
 """Public names, each once: loaded where they are first used (`lazy_loader`)."""
 
+from . import filters as filters
 from . import parallel as parallel
 from . import policies as policies
 from . import rewards as rewards
 from . import searches as searches
+from .filters import FILTERS as FILTERS
 from .logs.journal import LogError as LogError
 from .logs.log import Log as Log
 from .logs.log import read_log as read_log

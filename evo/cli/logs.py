@@ -52,6 +52,8 @@ def show(logs: LogPaths) -> int:
         heads = ("generation", "best fitness", "improved", "ok", "failed", "repeats", "seconds")
         print(table(rows, heads))
         print(", ".join(f"{n} {status}" for status, n in sorted(log.status_counts.items())))
+        for name, count in sorted(log.rejections.items()):
+            print(f"{count} rejected by the filter {name}")
     return 0
 
 

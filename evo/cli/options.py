@@ -27,6 +27,7 @@ from cyclopts import Group, Parameter
 from evo.runs.options import (
     DraftOptions,
     EvaluationOptions,
+    FilterOptions,
     GoalOptions,
     ModelOptions,
     Option,
@@ -246,6 +247,7 @@ TITLES: dict[type, str] = {
     ModelOptions: "Model",
     PromptOptions: "Search and prompt",
     SearchSetOptions: "Search and prompt",
+    FilterOptions: "Search and prompt",
     DraftOptions: "Several replies, data sets",
     EvaluationOptions: "Evaluation and noise",
     TimeoutOptions: "Endpoint and machine",
@@ -267,6 +269,7 @@ FLAGS = {
     "requests_per_minute": ("--rpm",),
     "tokens_per_minute": ("--tpm",),
     "drafts": ("--replies-per-child",),
+    "filters": ("--filter",),
     "batches": ("--first-batch",),
     "draws": ("--evaluations-per-program",),
     "confirm": ("--confirm-draws",),
@@ -284,6 +287,7 @@ RENAMED = {
 TYPES: dict[str, object] = {
     "backend": Literal["local", "dask"],
     "cache": Path | None,
+    "filters": list[str] | None,
     "instances": one(instance_range, metavar="COUNT"),
     "search_set": many(assignments, metavar="NAME=VALUE"),
 }

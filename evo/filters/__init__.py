@@ -1,5 +1,8 @@
 """Filters: what refuses a program before it is evaluated. One file each."""
 
 from evo.filters.base import Filter
+from evo.filters.near_duplicates import NearDuplicates
+from evo.filters.registry import FILTERS
+from evo.filters.same_program import SameProgram
 
-__all__ = ["Filter"]
+__all__ = ["FILTERS", "Filter", "NearDuplicates", "SameProgram"]

@@ -287,6 +287,12 @@ class Log:
         """Number of children by status."""
         return dict(Counter(outcome.evaluation.status or "unknown" for outcome in self.outcomes))
 
+    @property
+    def rejections(self) -> dict[str, int]:
+        """Number of children that each filter refused, by its name."""
+        refused = [each for each in self.outcomes if each.evaluation.status == "rejected"]
+        return dict(Counter((each.evaluation.error or "").partition(":")[0] for each in refused))
+
     def __repr__(self) -> str:
         return f"<Log {self.path}: {summarise(self)}>"
 

@@ -187,15 +187,23 @@ class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True
     version: Int = 1
 
 
-class SearchRecord(
+class ValueRecord(
     Record, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, gc=True
 ):
-    """A search as a header keeps it; `source` is the hash (hex) of its source."""
+    """A frozen value as a header keeps it; `source` is the hash (hex) of a user's own source."""
 
     name: str
     version: Int = 1
     fields: dict[str, Any] = {}
     source: str = ""
+
+
+class SearchRecord(ValueRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A search as a header keeps it."""
+
+
+class FilterRecord(ValueRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A filter as a header keeps it."""
 
 
 class Segment(Record, frozen=True, kw_only=True):
@@ -225,6 +233,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
     Attributes:
         search: Which programs children rewrite; None: greedy.
+        filters: What refuses programs without an evaluation, in the order in which it is asked.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
@@ -242,6 +251,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     limits: Limits = Limits()
     prompt_version: Int = 1
     search: SearchRecord | None = None
+    filters: tuple[FilterRecord, ...] = ()
     statement: str | None = None
     feedback: bool = False
     inspirations: Int = 0

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from evo.filters.registry import filters_of
 from evo.logs.journal import LogError, Writer
 from evo.logs.log import Log
 from evo.logs.records import (
@@ -218,6 +219,7 @@ class Arm:
             ask=race.ask if race else ask,
             evaluate=self._evaluate,
             accept=Confirm(self.draws, self.log) if header.confirm else accept_better,
+            filters=filters_of(header),
             race=race.race if race else None,
         )
 

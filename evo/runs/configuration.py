@@ -10,12 +10,15 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import SupportsIndex, Unpack
 
 import msgspec
 
+from evo.filters.registry import KIND as FILTER_KIND
+from evo.filters.registry import filters_of, records_of
 from evo.logs.caps import above, cap, with_seconds
 from evo.logs.journal import LogError, file_name
 from evo.logs.log import read_log
@@ -38,6 +41,7 @@ from evo.runs.options import (
     options_in,
 )
 from evo.runs.settings import Goal, Settings, at_least
+from evo.searches.registry import KIND as SEARCH_KIND
 from evo.searches.registry import record_of, search_of
 from evo.tasks.task import Task, load_task
 
@@ -104,6 +108,7 @@ def make_header(
         limits=limits,
         prompt_version=TOLD_VERSION if feedback or inspirations or search else PROMPT_VERSION,
         search=search,
+        filters=records_of(given["filters"]),
         statement=given["statement"],
         feedback=feedback,
         inspirations=inspirations,
@@ -140,7 +145,8 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
         entry.name: getattr(header, entry.name, None) for entry in entries(ConfigurationOptions)
     }
     known |= msgspec.structs.asdict(header.sampling)
-    known |= {"search": search_of(header.search), "evaluation_timeout": None}
+    known |= {"search": search_of(header.search), "filters": filters_of(header)}
+    known |= {"evaluation_timeout": None}
     return make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
 
 
@@ -163,14 +169,12 @@ def seeds_of(seeds: Iterable[SupportsIndex] | str) -> tuple[int, ...]:
 
 
 def goal_of(options: GoalOptions, before: Goal | None = None) -> Goal:
-    """Returns the goal that options state; where they state nothing, the one before if any."""
-    generations = options.get("generations")
-    target, patience = options.get("target"), options.get("patience")
-    if before is not None and generations is None and target is None and patience is None:
-        return before
-    if generations is None:
-        generations = (before or Goal()).generations
-    return Goal(at_least("generations (T)", generations, 1), target, patience)
+    """Returns the goal that options state; what they do not state stays as it was before."""
+    stated = options_in(GoalOptions, options)
+    given = {name: value for name, value in stated.items() if value is not None}
+    if stated.get("generations") is not None:
+        given["generations"] = at_least("generations (T)", stated["generations"], 1)
+    return replace(before or Goal(), **given)  # type: ignore[arg-type]  # by name, as stated
 
 
 _promised: set[Path] = set()  # paths that runs of this process are about to begin
@@ -224,15 +228,22 @@ def find_run(header: Header, folder: str | os.PathLike[str] | None = None) -> Pa
 def identity(header: Header) -> Header:
     """Returns a header without what does not identify its run.
 
-    The software's versions, the number of the schema, and where the model is served and at what
-    price, may differ.
+    The software's versions, the number of the schema, where the model is served and at what price,
+    and the source of shipped searches and filters may differ.
     """
     elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
 
     def bare(model: Model) -> Model:
         return msgspec.structs.replace(model, **dict.fromkeys(elsewhere))
 
-    return _with_models(msgspec.structs.replace(header, schema=SCHEMA, versions={}), bare)
+    plain = msgspec.structs.replace(
+        header,
+        schema=SCHEMA,
+        versions={},
+        search=header.search and SEARCH_KIND.identity(header.search),
+        filters=tuple(FILTER_KIND.identity(each) for each in header.filters),
+    )
+    return _with_models(plain, bare)
 
 
 def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:
@@ -254,8 +265,17 @@ def differences(one: Header, other: Header) -> list[str]:
             name=was.name, id=was.id or was.name, extra_body=was.extra_body, version=was.version
         )
 
+    def same(name: str) -> bool:
+        mine, theirs = getattr(one, name), getattr(other, name)
+        # What was written as a tuple comes back from a log as a list.
+        return mine == theirs or _canonical(mine) == _canonical(theirs)
+
     one, other = (_with_models(identity(each), named) for each in (one, other))
-    return [f for f in one.__struct_fields__ if getattr(one, f) != getattr(other, f)]
+    return [name for name in one.__struct_fields__ if not same(name)]
+
+
+def _canonical(value: object) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 def settings_of(options: Mapping[str, object]) -> Settings:

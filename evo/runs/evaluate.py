@@ -7,6 +7,7 @@ see `evo.runs.accept`, and what is reported in the end rests on draws of its own
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 import threading
@@ -116,25 +117,29 @@ class Evaluate:
 
 
 def check_noise(draws: Draws, program: str, before: Evaluation) -> Evaluation | None:
-    """Evaluates a second draw of the initial program and warns if its fitness differs.
+    """Warns if the initial program's fitness differs between draws and nothing allows for it.
 
-    Returns that evaluation; None where none is needed: the run allows for noise, the first draw
-    failed, or an evaluation makes calls.
+    Returns the evaluation of a second draw, where one had to be made for this. None is made where
+    the run confirms, has several draws anyway, or an evaluation makes calls.
     """
     header = draws.header
     if header.task.asks_model or before.fitness is None or header.confirm:
         return None
-    second = draws.one(program, 1)
-    other = second.fitness
-    if other is None or abs(other - before.fitness) > TOLERANCE:
-        found = "fails" if other is None else f"is {other:.6g}"
+    second = draws.one(program, 1) if header.draws == 1 else None
+    if second is None:
+        spread = before.fitness_sd or 0.0
+        found = f"has a standard deviation of {spread:.3g} over {header.draws} draws"
+    else:
+        spread = math.inf if second.fitness is None else abs(second.fitness - before.fitness)
+        other = "fails" if second.fitness is None else f"is {second.fitness:.6g}"
+        found = f"is {before.fitness:.6g} in one draw and {other} in another"
+    if spread > TOLERANCE:
         warnings.warn(
-            f"{header.task.name}: the initial program's fitness is {before.fitness:.6g} "
-            f"in one draw and {found} in another: evaluations are noisy, and luck will be taken "
-            "for gain; give draws=4 and confirm=8 (--draws 4 --confirm 8)",
+            f"{header.task.name}: the initial program's fitness {found}: evaluations are noisy, "
+            "and luck will be taken for gain; give draws=4 and confirm=8 (--draws 4 --confirm 8)",
             stacklevel=2,
         )
-    return plain(second)
+    return None if second is None else plain(second)
 
 
 def final_report(draws: Draws, initial: str, best: str) -> dict[str, float]:

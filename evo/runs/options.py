@@ -7,7 +7,7 @@ package, so that help is quick.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import (
@@ -22,6 +22,7 @@ from typing import (
 )
 
 if TYPE_CHECKING:
+    from evo.filters.registry import GivenFilter
     from evo.logs.records import CriticRecord, Limits, Model
     from evo.models.critics import Critic
     from evo.runs.settings import Event, Settings
@@ -90,6 +91,20 @@ class PromptOptions(TypedDict, total=False):
     ]
     inspirations: Annotated[
         int, Option("Number of the best other programs that the prompt shows.", 0)
+    ]
+
+
+class FilterOptions(TypedDict, total=False):
+    """What refuses programs before they are evaluated."""
+
+    filters: Annotated[
+        "GivenFilter | Iterable[GivenFilter]",
+        Option(
+            "Filters that refuse programs before they are evaluated: names in `evo.FILTERS`, such "
+            "as near_duplicates, or filters themselves, in the order in which they are asked "
+            "(default: none).",
+            (),
+        ),
     ]
 
 
@@ -168,7 +183,7 @@ class ProtocolOptions(TypedDict, total=False):
     condition: Annotated[str, Option("Name of the run's condition in that protocol.", "")]
 
 
-class ChangeOptions(ModelOptions, PromptOptions, DraftOptions, total=False):
+class ChangeOptions(ModelOptions, PromptOptions, FilterOptions, DraftOptions, total=False):
     """What identifies a run and may differ in a fork of it."""
 
 

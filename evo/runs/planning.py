@@ -15,8 +15,9 @@ from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedbac
 from evo.runs.instances import text_key
 from evo.runs.state import Entry, State, state_of
 from evo.searches.base import Place
-from evo.searches.registry import UnknownSearch, search_of
+from evo.searches.registry import search_of
 from evo.tasks.task import read_instances
+from evo.values import UnknownValue
 
 Requests = Sequence[tuple[tuple[Place, ...], str]]
 """Parents and operator of each child."""
@@ -98,7 +99,7 @@ class Planner:
         else:
             try:
                 search = search_of(header.search)
-            except UnknownSearch:
+            except UnknownValue:
                 if self.played:
                     return None
                 raise

@@ -22,6 +22,7 @@ GREY = "#8C8C8C"
 LOOKS = {
     "no_reply": ("v", GREY),
     "no_program": ("P", PALETTE[5]),
+    "rejected": ("d", PALETTE[5]),
     "invalid": ("s", PALETTE[3]),
     "error": ("X", PALETTE[4]),
     "timeout": ("^", PALETTE[2]),

@@ -16,11 +16,12 @@ from evo.logs.records import Limits, Record, TaskRecord
 from evo.runs.configuration import seeds_of
 from evo.runs.handle import refuse_other
 from evo.runs.settings import at_least
-from evo.searches.registry import fields_of, is_search
+from evo.searches.registry import is_search
 from evo.studies.sweep.fields import Configuration, configure
 from evo.studies.sweep.space import Space, SpaceError, check_field, parse_space
 from evo.studies.sweep.strategies import RandomTrials, build_strategy
 from evo.tasks.task import Task, load_task
+from evo.values import fields_of
 
 DESIGN = "sweep.json"
 RUNS = "runs"

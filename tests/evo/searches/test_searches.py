@@ -20,7 +20,8 @@ from evo.searches import (
     find_search,
     genetic,
 )
-from evo.searches.registry import fields_of, record_of, search_of, source_hash
+from evo.searches.registry import record_of, search_of
+from evo.values import fields_of, source_hash
 
 ALL: dict[str, Search] = {
     "greedy": Greedy(),

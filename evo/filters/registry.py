@@ -1,0 +1,47 @@
+"""Filters by name, and what a log keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from evo.filters.base import Filter
+from evo.filters.near_duplicates import NearDuplicates
+from evo.filters.same_program import SameProgram
+from evo.logs.records import FilterRecord, Header
+from evo.values import Kind
+
+FILTERS: dict[str, Callable[..., Filter]] = {
+    "same_program": SameProgram,
+    "near_duplicates": NearDuplicates,
+}
+"""Filter classes by name; `FILTERS["mine"] = Mine` makes one's own known, here and to resume."""
+
+KIND: Kind[Filter] = Kind(
+    what="filter",
+    registry="evo.FILTERS",
+    known=FILTERS,
+    shipped=frozenset({SameProgram, NearDuplicates}),
+    methods=("check",),
+)
+"""How filters are found, made and recorded."""
+
+GivenFilter = str | Mapping[str, Any] | Filter
+"""A filter, its name, or a mapping of its name and fields."""
+
+
+def records_of(filters: GivenFilter | Iterable[GivenFilter]) -> tuple[FilterRecord, ...]:
+    """Returns what a header keeps of filters, in the order in which they are asked.
+
+    Raises:
+        ValueError: A name or a field is unknown.
+        TypeError: One is no frozen dataclass with `name` and `check`.
+    """
+    single = isinstance(filters, str | Mapping) or KIND.has(filters)
+    given = [filters] if single else list(filters)  # type: ignore[arg-type]
+    return tuple(KIND.record(KIND.find(each), FilterRecord) for each in given)
+
+
+def filters_of(header: Header) -> tuple[Filter, ...]:
+    """Returns the filters of a run, or raises ValueError where one is not known here."""
+    return tuple(KIND.of(record) for record in header.filters)

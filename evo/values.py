@@ -1,0 +1,208 @@
+"""Frozen values that a run is given by name: searches and filters, and what a log keeps of them.
+
+A log holds a value's name, version and fields, and of a user's own class a hash of its source. The
+value itself goes along with its record in memory and is made again from the record after reading.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import textwrap
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from evo.logs.records import ValueRecord
+from evo.plugins import meant, plugged_in
+
+T = TypeVar("T")
+R = TypeVar("R", bound=ValueRecord)
+
+_converting = threading.Lock()
+
+
+class UnknownValue(ValueError):  # noqa: N818
+    """A log was made with a value whose class is not known here."""
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T]):
+    """A kind of value, such as searches.
+
+    Attributes:
+        what: What messages call one.
+        registry: What messages call the table of classes.
+        known: Classes by name; users may add their own.
+        shipped: The classes of this package: their version stands for their code.
+        methods: What each value can do.
+        advice: How else than by its class an unknown value can be given, if it can.
+    """
+
+    what: str
+    registry: str
+    known: Mapping[str, Callable[..., T]]
+    shipped: frozenset[type]
+    methods: tuple[str, ...]
+    advice: str = ""
+
+    def find(self, given: object) -> T:
+        """Returns a value: the one given, or by name, or by a mapping of its name and fields.
+
+        Raises:
+            ValueError: The name or a field is unknown.
+            TypeError: It is no frozen dataclass with a name and the methods.
+        """
+        if isinstance(given, str):
+            given = {"name": given}
+        if isinstance(given, Mapping):
+            fields = dict(given)
+            name, known = fields.pop("name", None), self._classes()
+            if name not in known:
+                hint = meant(str(name), known)
+                raise ValueError(f"unknown {self.what} {name!r}: one of {', '.join(known)}{hint}")
+            return self._made(name, known[name], fields)
+        if not self.has(given):
+            raise TypeError(
+                f"expected the name of a {self.what}, or a value of a frozen dataclass with "
+                f"{', '.join(('name', *self.methods))}, got {given!r}"
+            )
+        return given  # type: ignore[return-value]  # it has all that makes one
+
+    def has(self, value: object) -> bool:
+        """Whether something is such a value, rather than the name of one."""
+        sound = all(callable(getattr(value, name, None)) for name in self.methods)
+        return sound and is_dataclass(value) and not isinstance(value, type)
+
+    def record(self, value: T, kind: type[R]) -> R:
+        """Returns what a header keeps of a value, which goes along with it."""
+        record = kind(
+            name=value.name,  # type: ignore[attr-defined]
+            version=getattr(value, "version", 1),
+            fields=fields_of(value),
+            source="" if type(value) in self.shipped else source_hash(value),
+        )
+        return self.attach(record, value)
+
+    def attach(self, record: R, value: T) -> R:
+        """Returns the record of a log with the value that goes on with it.
+
+        Raises:
+            ValueError: The value is another one than the record says.
+        """
+        own = str(getattr(value, "name", ""))
+        if (own, fields_of(value)) != (record.name, record.fields):
+            raise ValueError(
+                f"{self.what}: the log was made by {record.name!r} with {record.fields!r}, "
+                f"got {own!r} with {fields_of(value)!r}"
+            )
+        if not self._same_code(record, value):
+            warnings.warn(
+                f"the code of {self.what} {record.name!r} is not that which began the log: "
+                "generations from here on may come out otherwise",
+                stacklevel=4,
+            )
+        record = msgspec.structs.replace(record)
+        record.__dict__["value"] = value
+        return record
+
+    def identity(self, record: R) -> R:
+        """Returns what of a record identifies a run: a shipped class does so by its version."""
+        if self.known.get(record.name) in self.shipped:
+            return msgspec.structs.replace(record, source="")
+        return record
+
+    def of(self, record: ValueRecord) -> T:
+        """Returns the value of a record.
+
+        Raises:
+            UnknownValue: Its class is not known here.
+            ValueError: Its class does not have the recorded fields.
+        """
+        if "value" in record.__dict__:
+            found: T = record.__dict__["value"]
+            return found
+        known = self._classes()
+        if record.name not in known:
+            raise UnknownValue(
+                f"unknown {self.what} {record.name!r}: what made this log is not known here; "
+                f"{self.advice}register its class, {self.registry}[{record.name!r}] = ... "
+                f"(known: {', '.join(known)})"
+            )
+        found = self._made(record.name, known[record.name], record.fields)
+        record.__dict__.update(self.attach(record, found).__dict__)
+        return found
+
+    def _classes(self) -> dict[str, Callable[..., T]]:
+        return {**plugged_in(self.registry.lower()), **self.known}
+
+    def _made(self, name: str, made: Callable[..., T], fields: dict[str, Any]) -> T:
+        try:
+            with _converting:  # the first conversion to a type is not safe in several threads
+                found: T = msgspec.convert(fields, made)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise ValueError(f"{self.what} {name!r}: its fields do not fit: {error}") from None
+        if unknown := _unknown(fields, fields_of(found)):
+            known = ", ".join(fields_of(found))
+            raise ValueError(f"{self.what} {name!r}: unknown field {unknown!r}, known: {known}")
+        return found
+
+    def _same_code(self, record: ValueRecord, value: T) -> bool:
+        """Whether a value does what the one in a log's record did.
+
+        A shipped class is known by its version, which changes when its behaviour does; the hash of
+        its source, which older logs hold, would change with every edit.
+        """
+        if type(value) in self.shipped:
+            return record.version == getattr(value, "version", 1)
+        return not record.source or source_hash(value) in ("", record.source)
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """Returns a dataclass's fields as they come back from a log: tuples are lists there."""
+    fields = asdict(value)  # type: ignore[call-overload]
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(fields))
+    return found
+
+
+def source_hash(value: object) -> str:
+    """Returns SHA-256 (hex) of a value's code, apart from its comments, docstrings and layout.
+
+    That is its methods, inherited ones included, and constants; empty where the source is unknown.
+    """
+    parts: list[str] = []
+    for owner in type(value).__mro__[:-1]:
+        for name, each in sorted(vars(owner).items()):
+            function = getattr(each, "fget", getattr(each, "__func__", each))
+            function = inspect.unwrap(function) if callable(function) else function
+            if inspect.isfunction(function) and function.__code__.co_filename != "<string>":
+                try:
+                    parts.append(_code(inspect.getsource(function)))
+                except (OSError, SyntaxError):
+                    return ""
+            elif not name.startswith("_") and isinstance(each, str | int | float | tuple):
+                parts.append(f"{name} = {each!r}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _code(source: str) -> str:
+    tree = ast.parse(textwrap.dedent(source))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _unknown(given: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Returns a name that is given and not known, however deep; empty: there is none."""
+    for name, value in given.items():
+        if name not in known:
+            return name
+        if isinstance(value, Mapping) and (deeper := _unknown(value, known[name])):
+            return f"{name}.{deeper}"
+    return ""

@@ -1,0 +1,158 @@
+"""Filters: what is refused, what that costs, and what a log keeps of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evo_runs import same_run, write_task
+
+import evo
+from evo.filters import FILTERS, Filter, NearDuplicates, SameProgram
+from evo.filters.base import refusal
+from evo.filters.registry import filters_of, records_of
+from evo.runs.configuration import differences, find_run, make_header
+from evo.runs.state import costs_of_log
+from evo.searches import Member
+
+QUIET: dict[str, Any] = {"progress": False, "workers": 1}
+PROGRAM = "def value():\n    a = 1.5\n    b = 2.5\n    return a * b\n"
+JUDGE = "def score(value):\n    return {'fitness': 1 - abs(value - 5) / 5}\n"
+SHIPPED: dict[str, Filter] = {name: build() for name, build in FILTERS.items()}
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tasks") / "toy"
+    return write_task(folder, PROGRAM, JUDGE, "entry = ['value']\n")
+
+
+@dataclass(frozen=True)
+class Sized:
+    """Refuses what is long, or where the archive is small."""
+
+    most: int = 60
+    least: int = 0
+
+    name = "sized"
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        """Returns why."""
+        if len(archive) < self.least:
+            return f"{len(archive)} programs are known"
+        return f"{len(program)} characters" if len(program) > self.most else None
+
+
+def archive(*programs: str) -> list[Member]:
+    return [Member((1, index), 0.5, (), program) for index, program in enumerate(programs)]
+
+
+@pytest.mark.parametrize("each", SHIPPED.values(), ids=SHIPPED)
+def test_a_filter_refuses_what_the_archive_holds_and_nothing_else(each: Filter) -> None:
+    assert each.check(PROGRAM, []) is None
+    assert each.check(PROGRAM, archive("x = 1\n")) is None
+    assert "generation 1, child 1" in (each.check(PROGRAM, archive("x = 1\n", PROGRAM)) or "")
+    assert each.check(PROGRAM, archive(PROGRAM)) == each.check(PROGRAM, archive(PROGRAM))
+
+
+def test_only_near_duplicates_mind_a_changed_digit() -> None:
+    nearly = PROGRAM.replace("2.5", "2.6")
+    assert SameProgram().check(nearly, archive(PROGRAM)) is None
+    assert SameProgram().check(PROGRAM.replace("\n", "  \n"), archive(PROGRAM))
+    assert NearDuplicates().check(nearly, archive(PROGRAM))
+    assert NearDuplicates(ratio=1.0).check(nearly, archive(PROGRAM)) is None
+    with pytest.raises(ValueError, match="ratio: expected a number above 0"):
+        NearDuplicates(ratio=0)
+
+
+def test_the_first_filter_that_refuses_gives_the_reason() -> None:
+    filters = (SameProgram(), Sized(most=3))
+    assert refusal("x", filters=filters, archive=[]) is None
+    assert refusal("long", filters=filters, archive=[]) == "sized: 4 characters"
+    both = refusal("long", filters=filters, archive=archive("long"))
+    assert both == "same_program: generation 1, child 0 is the same"
+
+
+def test_refused_children_cost_their_call_and_are_never_parents(task: Path, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"generations": 3, "children": 6, "seed": 2, "search": "population"}
+    log = evo.run(
+        task,
+        filters=["same_program", NearDuplicates(0.95)],
+        log=tmp_path / "a.jsonl",
+        **how,
+        **QUIET,
+    )
+    refused = [child for child in log.children if child.evaluation.status == "rejected"]
+    assert refused
+    assert log.status_counts["rejected"] == len(refused)
+    assert sum(log.rejections.values()) == len(refused)
+    for child in refused:
+        assert child.program is not None
+        assert child.evaluation.fitness is None
+        assert child.evaluation.seconds == 0.0
+        assert (child.evaluation.error or "").startswith(("same_program: ", "near_duplicates: "))
+    parents = {place for child in log.children for place in child.parents}
+    assert not parents & {(child.generation, child.index) for child in refused}
+    assert [cost["calls"] for cost in costs_of_log(log)] == [0, 6, 6, 6]
+    assert not evo.verify(log.path).faults
+    assert evo.rerun(log).same
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    killed = tmp_path / "killed.jsonl"
+    killed.write_bytes(b"".join(lines[: len(lines) // 2]))
+    assert same_run(evo.resume(killed, generations=3, **QUIET), log)
+
+
+def test_a_filter_sees_complete_generations_only(task: Path, tmp_path: Path) -> None:
+    log = evo.run(task, filters=[Sized(most=10**6, least=2)], generations=2, children=4,
+                  log=tmp_path / "a.jsonl", **QUIET)  # fmt: skip
+    by_generation = [
+        [child.evaluation.status == "rejected" for child in log.children if child.generation == g]
+        for g in (1, 2)
+    ]
+    asked = [child.program is not None for child in log.children]
+    assert by_generation[0] == asked[:4]  # the initial program is all that is known
+    assert by_generation[1] == asked[4:]  # and refused ones are not
+
+
+def test_filters_are_part_of_what_identifies_a_run(task: Path, tmp_path: Path) -> None:
+    plain, filtered = make_header(task), make_header(task, filters="near_duplicates")
+    assert differences(plain, filtered) == ["filters"]
+    assert differences(filtered, make_header(task, filters=NearDuplicates())) == []
+    assert differences(filtered, make_header(task, filters=NearDuplicates(0.9))) == ["filters"]
+    given = {"name": "near_duplicates", "ratio": 0.9}
+    assert filters_of(make_header(task, filters=[given])) == (NearDuplicates(0.9),)
+    how: dict[str, Any] = {"generations": 1, "children": 2, "filters": SameProgram()}
+    log = evo.run_many(task, seeds=[3], log_dir=tmp_path, **how, **QUIET)[0]
+    again = make_header(task, seed=3, children=2, filters="same_program")
+    assert find_run(again, tmp_path) == log.path
+    forked = evo.fork(log, at=1, generations=2, log_dir=tmp_path / "forks", **QUIET)[0]
+    assert filters_of(forked.header) == (SameProgram(),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ("near_duplicate", ValueError, "unknown filter .* did you mean 'near_duplicates'"),
+        ({"name": "near_duplicates", "ratoi": 1}, ValueError, "unknown field 'ratoi'"),
+        ([NearDuplicates], TypeError, "expected the name of a filter"),
+        ([3], TypeError, "expected the name of a filter"),
+    ],
+)
+def test_mistakes_are_named(wrong: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        records_of(wrong)
+
+
+def test_a_filter_of_ones_own_resumes_once_it_is_registered(task: Path, tmp_path: Path) -> None:
+    log = evo.run(
+        task, filters=[Sized(most=62)], generations=1, children=3, log=tmp_path / "a.jsonl", **QUIET
+    )
+    assert log.header.filters[0].source
+    with pytest.raises(ValueError, match=r"unknown filter 'sized'.*evo\.FILTERS\['sized'\]"):
+        evo.resume(log.path, generations=2, **QUIET)
+    FILTERS["sized"] = Sized
+    try:
+        assert len(evo.resume(log.path, generations=2, **QUIET).generations) == 2
+    finally:
+        del FILTERS["sized"]
