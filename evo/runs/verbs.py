@@ -253,7 +253,7 @@ def resume_many(
 ) -> Logs:
     """Continues several logs, as `resume` does one.
 
-    Where no goal is given (`generations`, `target`, `patience`), that of the last session holds.
+    Of `generations`, `target` and `patience`, those that are not given stay as they were.
 
     Args:
         paths: Logs that are not compact.
