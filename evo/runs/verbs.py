@@ -295,8 +295,8 @@ def resume(
     """Continues a log: completes a killed run, or extends a finished one.
 
     Its calls go where the registry points for the model of that name. If the log names any other
-    endpoint, key, id or extra fields, nothing is called unless `model` is given. Where no goal is
-    given (`generations`, `target`, `patience`), that of the last session holds.
+    endpoint, key, id or extra fields, nothing is called unless `model` is given. Of `generations`,
+    `target` and `patience`, those that are not given stay as they were in the last session.
 
     Args:
         path: A log that is not compact.
