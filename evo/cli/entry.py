@@ -15,6 +15,7 @@ import cyclopts
 from evo.cli.help import HELP_ALL, Help, shorten
 from evo.cli.options import COMMON, current
 from evo.cli.tables import FAILURE, MISTAKE
+from evo.neighbours import require_ours
 
 COMMANDS = {
     "Search": {
@@ -67,6 +68,7 @@ GOES_ON = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
+    require_ours(sys.modules["evo"], "read_log")
     text = "LLM-guided evolutionary search with replayable logs."
     return dispatch("evo", text, COMMANDS, arguments, GOES_ON)
 

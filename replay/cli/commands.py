@@ -329,6 +329,18 @@ def export_runs(
     return 0
 
 
+def samples(folder: Path) -> int:
+    """Copies sample logs of a real LLM to a folder, to try the other commands on.
+
+    Args:
+        folder: Folder of the copies.
+    """
+    from replay.logs.samples import copy_samples
+
+    print(f"{len(copy_samples(folder))} logs in {folder}; try `replay report {folder}`")
+    return 0
+
+
 def drive(
     tool: Literal["openevolve", "shinka"],
     task: str,

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from evo.cli.entry import dispatch
+from evo.neighbours import require_ours
 
 COMMANDS = {
     "Look": {
@@ -14,6 +15,7 @@ COMMANDS = {
         "plan": "replay.cli.commands:plan",
     },
     "Exchange": {
+        "samples": "replay.cli.commands:samples",
         "import": "replay.cli.commands:import_runs",
         "export": "replay.cli.commands:export_runs",
     },
@@ -23,6 +25,7 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
+    require_ours(sys.modules["replay"], "simulate")
     text = "Read logs of evolutionary search, replay policies, report."
     return dispatch("replay", text, COMMANDS, arguments, {})
 

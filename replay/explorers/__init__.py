@@ -13,14 +13,24 @@ Nothing outside this package imports ipywidgets. Public names: `__init__.pyi`.
 """
 
 import importlib.util
+from typing import NoReturn
 
 import lazy_loader
 
-if importlib.util.find_spec("ipywidgets") is None:
+_loaded, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    """Returns a public name; without ipywidgets one that says how to install it when called."""
+    if name in __all__ and importlib.util.find_spec("ipywidgets") is None:
+        return _needs_ipywidgets
+    return _loaded(name)
+
+
+def _needs_ipywidgets(*_: object, **__: object) -> NoReturn:
+    """Not installed: explorers need ipywidgets (pip install 'evo-replay[notebook]')."""
     raise ModuleNotFoundError(
         "explorers need ipywidgets: pip install 'evo-replay[notebook]'; plain figures, "
         "replay.plots, and pages, replay.site, do without",
         name="ipywidgets",
     )
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -301,6 +301,6 @@ print(sorted(set(PICTURES) & set(sys.modules)) == sorted(PICTURES), "matplotlib"
 
 
 def test_without_ipywidgets_it_is_said_what_to_install() -> None:
-    code = "import sys; sys.modules['ipywidgets'] = None; import replay; replay.explore"
+    code = "import sys; sys.modules['ipywidgets'] = None; import replay; replay.explore(1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "pip install 'evo-replay[notebook]'" in done.stderr.splitlines()[-1]
