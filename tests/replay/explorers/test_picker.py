@@ -6,8 +6,6 @@ import evo
 import replay
 from replay import explorers, importers
 
-pytest.importorskip("ipywidgets")
-
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):

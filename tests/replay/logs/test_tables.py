@@ -405,6 +405,7 @@ def test_calls_of_a_critic_and_drafts_that_were_not_evaluated_cost(tmp_path):
     assert frame["dollars"].sum() == pytest.approx(cost.dollars)
     plain = replay.load(write_lines(tmp_path / "b.jsonl", lines))
     assert frame["dollars"].sum() > plain["dollars"].sum()
+    pytest.importorskip("ipywidgets", reason="explorers need the extra [notebook]")
     view = replay.follow(path, every=60)
     assert f"${cost.dollars:.4f}" in view.words
     view.close()
