@@ -1,0 +1,240 @@
+"""The rows that one log adds to each table: of a run, its generations, children, attempts."""
+
+from __future__ import annotations
+
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evo.logs.records import Header
+from replay.logs.costs import REPORTED, Calls, floats
+from replay.logs.decode import LeanRun
+from replay.logs.frames import GREEDY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+Rows = dict[str, Any]
+"""Columns by name: an array or a list of cells, or one value for the whole run."""
+
+_SUMMED = (
+    *("n_attempts", "n_without_usage", *REPORTED, "tokens", "flops", "dollars"),
+    *("call_seconds", "evaluation_seconds"),
+)
+
+
+def identity(calls: Calls) -> Rows:
+    """What every row says of its run."""
+    run, header, fork = calls.run, calls.run.header, calls.run.header.fork
+    return {
+        "run": run.name,
+        "task": header.task.name,
+        "model": header.model.name,
+        "seed": header.seed,
+        "children": header.children,
+        "search": search_of(header),
+        "header": run.key,
+        "forked_from": fork.through[:12] if fork else "",
+        "copy": fork.copy if fork else -1,
+        "root": calls.rescores or (fork.root[:12] if fork else run.key),
+        "rescored": calls.rescores is not None,
+        "mixed": np.nan if header.mixed is None else float(header.mixed),
+    }
+
+
+_GREEDY_TOOLS = ("evo", "self-evolving-allocation", "table")
+
+
+def search_of(header: Header) -> str:
+    """Name of a run's search; of another tool's run that of the tool."""
+    if header.search is None:
+        return GREEDY if header.source in _GREEDY_TOOLS else header.source
+    return header.search.name
+
+
+_EVALUATION = ("limits", "draws", "confirm")
+_SETTINGS = (
+    *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
+    *("drafts", "critic", "batches", "draws", "confirm", "spending"),
+)
+"""What identifies a run beside its task, model, N and seed."""
+
+
+def programs_of(header: Header) -> str:
+    """What says how a run's programs were made, and nothing of how they were evaluated."""
+    fork = (header.fork.through, header.fork.copy) if header.fork else None
+    search = (getattr(header, name) for name in _SETTINGS if name not in _EVALUATION)
+    return repr((header.task.hash, header.model.id, header.children, header.seed, fork, *search))
+
+
+def run_row(calls: Calls, spent: dict[str, Floats]) -> Rows:
+    """The row of a run; `spent` is of `Calls.spent`, here and below."""
+    run, header = calls.run, calls.run.header
+    settings = (header.task.hash, header.model.id, *(getattr(header, name) for name in _SETTINGS))
+    best = _best_by_generation(run)
+    fresh = [run.fresh.get(f"{end}_fitness", np.nan) for end in ("initial", "final")]
+    return {
+        **identity(calls),
+        "generations": np.array([len(run.generations)]),
+        "n_calls": np.array([int((~calls.inherited).sum())]),
+        **{name: np.array([_total(name, spent[name])]) for name in _SUMMED},
+        "is_llm": header.model.is_llm,
+        "compact": header.compact,
+        "tool": header.source,
+        "lost": [header.lost],
+        "configuration": [repr(settings)],
+        "n_tests": len(run.tests),
+        "n_accepted": sum(test.accepted for test in run.tests),
+        "false_acceptances": sum(test.alpha for test in run.tests),
+        "gain": best[-1] - best[0],
+        "fresh_gain": fresh[1] - fresh[0],
+        "source": str(run.path),
+    }
+
+
+def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
+    """A row for each child."""
+    run, found = calls.run, calls.run.children
+    judged = [child.evaluation for child in found]
+    fitness = floats(each.fitness for each in judged)
+    best = _best_by_generation(run)
+    generation = calls.generation[: len(found)]
+    before = best[np.clip(generation - 1, 0, len(best) - 1)]
+    return {
+        **identity(calls),
+        "generation": generation,
+        "index": np.array([child.index for child in found], dtype=np.int64),
+        "status": [each.status for each in judged],
+        "fitness": fitness,
+        "parent_fitness": _parent_fitness(run, fitness, before),
+        "best_fitness": before,
+        "improved": (fitness > before + run.header.min_improvement)
+        | (np.isnan(before) & ~np.isnan(fitness)),
+        "inherited": calls.inherited[: len(found)],
+        "parents": [child.parents for child in found],
+        "operator": [child.operator for child in found],
+        "draws": np.array([each.draws for each in judged], dtype=np.int64),
+        "fitness_sd": floats(each.fitness_sd for each in judged),
+        "finish_reason": [c.attempts[-1].finish_reason if c.attempts else None for c in found],
+        **{name: values[: len(found)] for name, values in spent.items()},
+        "objective": floats(each.metrics.get("objective") for each in judged),
+        "strict_fitness": floats(each.metrics.get("strict_fitness") for each in judged),
+        "source": str(run.path),
+    }
+
+
+def _best_by_generation(run: LeanRun) -> Floats:
+    first = run.initial.evaluation.fitness if run.initial else None
+    return floats([first, *(generation.best_fitness for generation in run.generations)])
+
+
+def _total(name: str, values: Floats) -> float:
+    """Sum over calls: NaN where one is unknown; of what endpoints report, where each is."""
+    if name in REPORTED and not np.isnan(values).all():
+        return float(np.nansum(values))
+    return float(values.sum())
+
+
+def _parent_fitness(run: LeanRun, fitness: Floats, before: Floats) -> Floats:
+    """Fitness of what each child rewrote: as its line says, under greedy the best so far."""
+    first = run.initial.evaluation.fitness if run.initial else None
+    known = {(0, 0): np.nan if first is None else first}
+    places = ((child.generation, child.index) for child in run.children)
+    known.update(zip(places, fitness.tolist(), strict=True))
+    rest = before if search_of(run.header) == GREEDY else np.full(len(fitness), np.nan)
+    stated = floats(
+        known.get(child.parents[0]) if child.parents else None for child in run.children
+    )
+    return np.where([bool(child.parents) for child in run.children], stated, rest)
+
+
+def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
+    """A row for each complete generation, generation 0 included."""
+    run, owner = calls.run, calls.generation
+    end = len(run.generations) + 1
+
+    def total(values: Any) -> Any:
+        """Sums over each generation's calls; 0 without any."""
+        return np.bincount(owner, values, minlength=end)[:end]
+
+    fitness = np.full(len(owner), np.nan)
+    fitness[: len(run.children)] = [child.evaluation.fitness for child in run.children]
+    ok = ~np.isnan(fitness) & (owner < end)
+    generation_best = np.full(end, -np.inf)
+    np.maximum.at(generation_best, owner[ok], fitness[ok])
+    generation_best[np.isneginf(generation_best)] = np.nan
+    best = _best_by_generation(run)
+    generation_best[0] = best[0]
+    n_ok = total(ok).astype(np.int64)
+    n_ok[0] = int(not np.isnan(best[0]))
+    costs = {name: total(spent[name]) for name in _SUMMED}
+    for name in REPORTED:  # what endpoints report is summed as far as they do
+        known = ~np.isnan(spent[name])
+        sums = total(np.where(known, spent[name], 0.0))
+        costs[name] = np.where((total(known) > 0) | (total(None) == 0), sums, np.nan)
+    free = calls.rescores is not None
+    waited = [0.0 if free or each.inherited else each.seconds for each in run.generations]
+    return {
+        **identity(calls),
+        "generation": np.arange(end),
+        "best_fitness": best,
+        "generation_best": generation_best,
+        "protocol": run.header.protocol,
+        "condition": run.header.condition,
+        "n_calls": total(~calls.inherited).astype(np.int64),
+        "n_ok": n_ok,
+        **costs,
+        "seconds": floats([0.0, *waited]),
+        "source": str(run.path),
+    }
+
+
+def instance_rows(calls: Calls) -> Rows:
+    """A row for each evaluation and instance."""
+    run = calls.run
+    found = [(0, 0, run.initial.evaluation.instances)] if run.initial else []
+    found += [(child.generation, child.index, child.evaluation.instances) for child in run.children]
+    rows = [(generation, index, each) for generation, index, many in found for each in many]
+    return {
+        **identity(calls),
+        "generation": np.array([generation for generation, _, _ in rows], dtype=np.int64),
+        "index": np.array([index for _, index, _ in rows], dtype=np.int64),
+        "instance": [each.id for _, _, each in rows],
+        "status": [each.status for _, _, each in rows],
+        "score": floats(each.score for _, _, each in rows),
+        "source": str(run.path),
+    }
+
+
+def attempt_rows(calls: Calls) -> Rows:
+    """A row for each attempt that was paid for by this run."""
+    children = len(calls.run.children)
+    places = [
+        (call.generation, call.index if k < children else -1, number)
+        for k, call in enumerate(calls.made)
+        for number in range(len(call.attempts))
+    ]
+    generation, index, number = np.array(places, dtype=np.int64).reshape(-1, 3).T
+    columns: dict[str, Any] = {
+        "generation": generation,
+        "index": index,
+        "attempt": number,
+        "status": [attempt.status for attempt in calls.attempts],
+        "latency": floats(attempt.latency for attempt in calls.attempts),
+        **calls.reported,
+        "finish_reason": [attempt.finish_reason for attempt in calls.attempts],
+        "http_status": floats(attempt.http_status for attempt in calls.attempts),
+        "error": [attempt.error for attempt in calls.attempts],
+    }
+    own = np.repeat(~calls.inherited, calls.per_call)
+    return {
+        "run": calls.run.name,
+        **{
+            name: values[own] if isinstance(values, np.ndarray) else [*compress(values, own)]
+            for name, values in columns.items()
+        },
+        "source": str(calls.run.path),
+    }
