@@ -170,7 +170,7 @@ class Arm:
             case Generation():
                 self._writer.sync()
                 self._tell("generation", line)
-            case End():
+            case End() if self.state.trajectory:  # else nobody heard that it began
                 self._tell("end", line)
             case CriticCall() | InstanceCall():
                 critic = self.header.critic if isinstance(line, CriticCall) else None
@@ -240,7 +240,8 @@ class Arm:
 
     def end(self, end: End) -> None:
         """Logs that the session ended in an orderly way, with figures of its calls."""
-        best, task = self.state.best.program, self.header.task
+        begun = bool(self.state.trajectory)  # an arm of an allocation may never have been pulled
+        best, task = self.state.best.program if begun else None, self.header.task
         figures = self._resources.tally.stats(self._resources.slots.load)
         noisy = self.header.draws > 1 or self.header.confirm > 0
         if noisy and best is not None and end.reason in REACHED:

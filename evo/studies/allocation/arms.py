@@ -91,7 +91,7 @@ class LiveArms:
 
     def fitness(self) -> Floats:
         """(1, arms), each arm's fitness so far; NaN before the first pull where that costs."""
-        known = [each.played > 0 or each.most[0] == 0 for each in self.arms]
+        known = [each.begun and (each.played > 0 or each.most[0] == 0) for each in self.arms]
         pairs = zip(known, self.arms, strict=True)
         return np.array([[each.fitness[each.played] if k else np.nan for k, each in pairs]])
 
@@ -198,5 +198,6 @@ def open_arm(
     stack.callback(writer.close)
     arm = LiveArm([], [], free, Arm(writer, header, resources), known, False, most)
     if not asked:
-        arm.begin()
+        with contextlib.suppress(EvaluatorClosed):  # stopped: the first pull then finds that out
+            arm.begin()
     return arm

@@ -37,7 +37,6 @@ from evo.runs.options import (
 )
 from evo.runs.resources import Resources, open_resources
 from evo.runs.settings import at_least
-from evo.sandbox import EvaluatorClosed
 from evo.searches.registry import known_search
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
 from evo.studies.allocation.journal import (
@@ -221,10 +220,7 @@ def play(
         live = LiveArms([], header.cap, header.initial, control)
         for source, record in zip(sources, header.arms, strict=True):
             path, run = folder / record.log, _header_of(source)
-            try:
-                live.arms.append(open_arm(path, run, resources, stack, free=record.logged))
-            except EvaluatorClosed:
-                raise RuntimeError(f"stopped before all arms of {folder} had begun") from None
+            live.arms.append(open_arm(path, run, resources, stack, free=record.logged))
         initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
         best, shown = max(initial, default=None), resources.settings.progress
         watcher = JournalWatcher(
@@ -278,6 +274,12 @@ def _arm_sources(
             sources.append(make_header(of_arm, **{"seed": arm_seed + k, **common, **fields}))
         else:
             sources.append(make_header(task, seed=arm, **common))
+    for k, source in enumerate(sources):
+        if isinstance(source, Header) and (first := sources.index(source)) < k:
+            raise ValueError(
+                f"arms: arm {first} and arm {k} are the same run, of seed {source.seed}; give each "
+                "arm a seed or a configuration of its own"
+            )
     return sources
 
 

@@ -254,6 +254,59 @@ def test_cap_closes_an_arm(tmp_path: Path) -> None:
     assert live.pulls.tolist() == [0, 0, 0, 1, 1, 1] + [-1] * 6
 
 
+@pytest.mark.parametrize("arms", [[1, 1], [{"seed": 41}, {"children": 2}], [{}, 40]])
+def test_arms_are_different_runs(arms: list[Any], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"arm 0 and arm 1 are the same run, of seed \d+"):
+        evo.allocate_live("mmd", "ucb1", arms=arms, log_dir=tmp_path / "a", **SMALL)
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_listener_hears_nothing_of_an_arm_that_was_never_pulled(tmp_path: Path) -> None:
+    heard: list[tuple[str, str]] = []
+    made = evo.allocate_live(
+        evo.load_task("wp", instances=3), "round_robin", arms=3, rounds=2, children=1,
+        log_dir=tmp_path, progress=False, on_event=lambda e: heard.append((e.path.name, e.kind)),
+    )  # fmt: skip
+    assert made.pulls.tolist() == [0, 1]
+    assert {name for name, _ in heard} == {"arm-00.jsonl", "arm-01.jsonl"}
+    assert [kind for name, kind in heard if name == "arm-00.jsonl"][-1] == "end"
+    assert [log.ends[-1].reason for log in made.arms] == ["completed"] * 3
+
+
+@pytest.mark.parametrize("task", ["mmd", "wp"])
+def test_a_stop_before_the_first_pull_returns_an_allocation_that_goes_on(
+    task: str, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"arms": 2, "rounds": 3, "children": 1, "log_dir": tmp_path}
+    known = evo.load_task(task, instances=3 if task == "wp" else None)
+    handle = evo.start_allocation(known, "ucb1", progress=False, **given)
+    handle.stop()
+    assert len(handle.wait(60).told) < 3
+    again = evo.allocate_live(known, "ucb1", progress=False, **given)
+    assert len(again.told) == 3
+    assert not any(evo.verify(log).faults for log in again.arms)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
+def test_a_number_that_no_journal_can_hold_is_refused_before_anything_is_made(
+    number: float, tmp_path: Path
+) -> None:
+
+    class Patient(UCB1):
+        def __init__(self, shape: tuple[int, int], *, patience: float, **common: Any) -> None:
+            super().__init__(shape, **common)
+
+    mistakes: list[dict[str, Any]] = [
+        {"policy": "ucb1", "budget": {"calls": number}},
+        {"policy": functools.partial(UCB1, c=number)},
+        {"policy": functools.partial(Patient, patience=number)},
+    ]
+    for mistake in mistakes:
+        with pytest.raises(ValueError, match="finite"):
+            evo.allocate_live("mmd", arms=2, log_dir=tmp_path / "a", **mistake, **SMALL)
+    assert not (tmp_path / "a").exists()
+
+
 def test_another_allocation_in_the_folder_is_refused(tmp_path: Path) -> None:
     evo.allocate_live("mmd", "ucb1", arms=2, log_dir=tmp_path, **{**SMALL, "rounds": 2})
     with pytest.raises(ValueError, match="seed 0, not 1"):
