@@ -92,7 +92,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
     if progress:
         from tqdm.auto import tqdm
 
-        made = tqdm(made, total=len(work))
+        made = tqdm(made, total=len(work), disable=None)  # unless the output is redirected
     results: list[Any] = []
     try:
         results.extend(made)

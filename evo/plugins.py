@@ -24,9 +24,10 @@ Made = TypeVar("Made")
 
 
 def meant(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """Returns the question whether another name was meant, where one is close; else nothing."""
-    close = difflib.get_close_matches(name, [*known], n=1)
-    return f"; did you mean {prefix + close[0]!r}?" if close else ""
+    """Returns the question whether another name was meant, if one is close but for its case."""
+    by_text = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_text, n=1)
+    return f"; did you mean {prefix + by_text[close[0]]!r}?" if close else ""
 
 
 @functools.cache
@@ -53,7 +54,8 @@ def find_named(
             f"{given!r}"
         )
     if isinstance(given, str) and given not in known:
-        raise ValueError(f"expected a {what} out of {sorted(known)}, got {given!r}")
+        hint = meant(given, known)
+        raise ValueError(f"expected a {what} out of {sorted(known)}, got {given!r}{hint}")
     build = known[given] if isinstance(given, str) else given
     if isinstance(given, str) or parameters or isinstance(build, functools.partial):
         return with_parameters(f"{what} {name_in(known, build)}", build, parameters, common)

@@ -16,7 +16,8 @@ import evo
 import replay
 from evo.prompt import PROMPT_VERSION
 from evo.runs.verbs import powers_of_two
-from evo.studies.allocation.journal import ALLOCATION, read_journal
+from evo.studies.allocation.journal import read_journal
+from evo.studies.folders import ALLOCATION
 from evo.studies.protocol import load_protocol, logs_of
 
 CORPUS = Path(__file__).resolve().parents[1] / "logs" / "corpus"

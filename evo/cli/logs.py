@@ -92,9 +92,8 @@ def stats(logs: LogPaths) -> int:
 def find_logs(paths: Sequence[str]) -> list[str]:
     """Returns the logs that paths mean: logs themselves, and those in folders, or below them."""
     from evo.logs.journal import ENDINGS
-    from evo.studies.allocation.journal import ALLOCATION
+    from evo.studies.folders import ALLOCATION, EVENTS
     from evo.studies.selection.base import AGENT
-    from evo.studies.sweep.events import EVENTS
 
     found: list[str] = []
     for path in paths:
@@ -173,7 +172,8 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
     from evo.logs.journal import LogError
     from evo.logs.maintenance import salvage_log
     from evo.runs.verification import verify as check
-    from evo.studies.allocation.journal import ALLOCATION, read_journal
+    from evo.studies.allocation.journal import read_journal
+    from evo.studies.folders import ALLOCATION
 
     if salvage or output:
         if not (salvage and output and len(logs) == 1):

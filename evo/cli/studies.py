@@ -293,36 +293,34 @@ def _text(path: Path) -> str | Log:
 
 
 def pause(folders: Annotated[list[Path], Parameter(name="DIR", negative=())]) -> int:
-    """Pauses sweeps, on whatever machine: calls in flight finish.
+    """Pauses studies, on whatever machine: calls in flight finish.
 
     Args:
-        folders: Of sweeps.
+        folders: Folders of sweeps, allocations or selections.
     """
     return _ask(folders, "pause")
 
 
 def stop(paths: Annotated[list[Path], Parameter(name="PATH", negative=())]) -> int:
-    """Stops sweeps, allocations, or the sessions that write logs.
+    """Stops studies, or the sessions that write logs.
 
     Args:
-        paths: Folders of sweeps or allocations, or logs.
+        paths: Folders of sweeps, allocations or selections, or logs.
     """
     return _ask(paths, "stop")
 
 
 def _ask(paths: Sequence[Path], wish: Wish) -> int:
     from evo.logs.stopping import stop as stop_log
-    from evo.studies.allocation.journal import ALLOCATION
-    from evo.studies.sweep.design import is_sweep
-    from evo.studies.sweep.events import request
+    from evo.studies.folders import request
 
+    commands = {"allocation": "allocate", "selection": "select"}
     for path in paths:
         again = f"`evo resume {quote(str(path))}`"
-        if wish == "pause" or is_sweep(path):
-            request(path, wish)
-        elif (journal := path / ALLOCATION).is_file():
-            stop_log(journal)
-            again = f"the same `evo allocate` with --log-dir {quote(str(path))}"
+        if wish == "pause" or path.is_dir():
+            kind = request(path, wish)
+            if kind in commands:
+                again = f"the same `evo {commands[kind]}` with --log-dir {quote(str(path))}"
         else:
             stop_log(path)
         print(f"{path}: asked to {wish}; {again} goes on")

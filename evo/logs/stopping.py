@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from evo.logs.journal import PREFIX, LogError
 
@@ -43,33 +43,45 @@ def stop(path: str | os.PathLike[str], wish: Wish = "stop") -> None:
     stop_file(path, wish).touch()
 
 
-@contextmanager
-def heed_stop(
-    paths: Iterable[Path], act: Callable[[], object], wish: Wish = "stop"
-) -> Iterator[None]:
-    """Calls `act`, in another thread, once `stop` asks for the wish at one of the logs.
+class StopRequests(AbstractContextManager["StopRequests", None]):
+    """Calls a function, in another thread, once `stop` is called for one of some logs.
 
-    While the `with` block lasts, and at most once; wishes of before are forgotten.
+        with StopRequests(control.stop) as requests:
+            writer = Writer.claim(path)
+            requests.watch(path)
+
+    Only logs that this session has claimed may be watched: a request beside a log that is busy is
+    for the session that writes it. Requests made before that are removed.
+
+    Args:
+        act: Called once at most.
+        wish: Which requests to look for.
     """
-    files = [stop_file(path, wish) for path in paths]
 
-    def forget() -> None:
-        for file in files:
+    def __init__(self, act: Callable[[], object], wish: Wish = "stop") -> None:
+        self._act, self._wish = act, wish
+        self._files: dict[Path, None] = {}
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._work, daemon=True)
+
+    def watch(self, path: Path) -> None:
+        """Looks for requests beside a log as well, from now on."""
+        file = stop_file(path, self._wish)
+        file.unlink(missing_ok=True)
+        self._files[file] = None
+
+    def __enter__(self) -> Self:
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._watcher.join()
+        for file in self._files:
             file.unlink(missing_ok=True)
 
-    def watch() -> None:
-        while not over.wait(POLL):
-            if any(file.exists() for file in files):
-                act()
+    def _work(self) -> None:
+        while not self._over.wait(POLL):
+            if any(file.exists() for file in list(self._files)):
+                self._act()
                 return
-
-    forget()
-    over = threading.Event()
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-        forget()

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from evo.logs.records import TaskRecord
+from evo.plugins import meant
 from evo.policies.base import Floats, Ints
 
 
@@ -95,7 +96,8 @@ def find_reward(reward: str | Reward) -> Reward:
     if not isinstance(reward, str):
         return reward
     if reward not in REWARDS:
-        raise ValueError(f"expected a reward out of {sorted(REWARDS)}, got {reward!r}")
+        hint = meant(reward, REWARDS)
+        raise ValueError(f"expected a reward out of {sorted(REWARDS)}, got {reward!r}{hint}")
     return REWARDS[reward]
 
 

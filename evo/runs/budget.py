@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from evo.logs.records import Model
+from evo.plugins import meant
 
 if TYPE_CHECKING:
     from evo.policies.base import Bools, Floats
@@ -61,7 +62,8 @@ def check_budget(
     for unit, limit in (budget or {}).items():
         if unit not in UNITS and unit not in more:
             known = ", ".join([*more, *UNITS])
-            raise BudgetError(f"budget: expected a unit out of {known}, got {unit!r}")
+            hint = meant(str(unit), (*more, *UNITS))
+            raise BudgetError(f"budget: expected a unit out of {known}, got {unit!r}{hint}")
         number = isinstance(limit, int | float) and not isinstance(limit, bool)
         if not number or not 0 < limit < math.inf:
             raise BudgetError(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -19,7 +20,7 @@ GRACE = 5.0  # seconds that calls under way have to finish once a stop is asked 
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
-Outcome = TypeVar("Outcome")
+Returned = TypeVar("Returned")
 
 
 class Control(contextlib.AbstractContextManager["Control", None]):
@@ -200,27 +201,28 @@ def read_begun(path: Path) -> Log | None:
     return read_log(path)
 
 
-def refuse_other(place: Path, what: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raises ValueError where what a folder holds is identified by other arguments than now."""
-    for name in now:
-        if was.get(name) != now[name]:
-            raise ValueError(
-                f"{place}: holds {what} with {name} {was.get(name)!r}, not {now[name]!r}; give its "
-                "own arguments to go on with it, or another folder"
-            )
-
-
 def verb(
-    name: str, plan: Callable[P, Plan[Result]], act: Callable[[Plan[Result]], Outcome]
-) -> Callable[P, Outcome]:
-    """Returns the verb of this name: `Plan.do`, or `begin` in the background, what a plan says.
+    name: str,
+    plan: Callable[P, Plan[Result]],
+    act: Callable[[Plan[Result]], Returned],
+    returns: object,
+) -> Callable[P, Returned]:
+    """Returns a function that makes a plan and acts on it at once.
 
-    Its arguments are the plan's; a mistake in them is raised before anything begins.
+    Args:
+        name: Name of the function.
+        plan: Makes the plan; the function has its arguments and its docstring. A mistake in them
+            is raised before anything begins.
+        act: `Plan.do`, or `begin` for work in the background.
+        returns: The type that the function returns, for its signature.
     """
 
     @functools.wraps(plan)
-    def called(*arguments: P.args, **options: P.kwargs) -> Outcome:
+    def called(*arguments: P.args, **options: P.kwargs) -> Returned:
         return act(plan(*arguments, **options))
 
     called.__name__ = called.__qualname__ = name
+    signature = inspect.signature(plan).replace(return_annotation=returns)
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    called.__annotations__ = {**plan.__annotations__, "return": returns}
     return called

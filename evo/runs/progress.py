@@ -111,16 +111,21 @@ def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
     return ", ".join(parts)
 
 
+def progress_bar(*, total: int, unit: str, label: str, shown: bool) -> tqdm[Any]:
+    """Returns a progress bar, which shows nothing where the output is redirected to a file."""
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, unit=unit, desc=label, disable=None if shown else True)
+
+
 class Progress:
     """The progress bar of one or several runs: generations, best fitness, and `watch`."""
 
     def __init__(
         self, label: str, total: int, tally: Tally, load: Callable[[], Load], *, shown: bool
     ) -> None:
-        from tqdm.auto import tqdm
-
         self._tally, self._load = tally, load
-        self._bar: tqdm[Any] = tqdm(total=total, desc=label, unit="child", disable=not shown)
+        self._bar = progress_bar(total=total, unit="child", label=label, shown=shown)
         self._lock = threading.Lock()
         self._done = self._failed = 0
         self._left = total

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.logs.records import CriticCall, CriticRecord, Header
-from evo.models.client import Caller, EndpointMissing, EndpointRefused
+from evo.models.client import Caller, EndpointDown, EndpointMissing, EndpointRefused
 from evo.models.critics import Known, Scorer, open_caller
 from evo.models.limits import Slots
 from evo.runs.handle import GRACE, Control
@@ -86,7 +86,7 @@ class Resources:
 
     def is_fatal(self, error: BaseException) -> bool:
         """Whether an error of one run ends the session."""
-        own = isinstance(error, EndpointRefused | ValueError)
+        own = isinstance(error, EndpointDown | EndpointRefused | ValueError)
         return not (self.isolated and own) or isinstance(error, EndpointMissing)
 
     def wind_down(self, path: Path, error: BaseException) -> None:

@@ -18,7 +18,7 @@ from evo.logs.cost import flops_of_tokens, longest_reply, price_of_tokens
 from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, read_log
 from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
-from evo.logs.stopping import heed_stop
+from evo.logs.stopping import StopRequests
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm
 from evo.runs.budget import Ledger, Turns, Worst
@@ -71,11 +71,11 @@ def bring(
 
     Under a budget they come out as if served one after another, in the order given. Generations
     that are logged already cost what they cost then, once per ledger: bring the same logs farther
-    with the same ledger, and only what is new counts. Where the resources are `isolated`, one run's
-    refusal or damage is told in its place; else the first error is raised: of the endpoint, which
-    leaves the logs so that they can go on, of a budget in a unit that is unknown, or of a log.
-    `on_generation` is told of each generation, 0 included, once it is logged, from the thread that
-    made it.
+    with the same ledger, and only what is new counts. Where the resources are `isolated`, the
+    refusal, dead endpoint or damaged log of one run is reported in its place. Else the first error
+    is raised: of the endpoint, which leaves the logs so that they can go on, of a budget in a unit
+    that is unknown, or of a log. `on_generation` is told of each generation, 0 included, once it is
+    logged, from the thread that made it.
     """
     if len({job.path for job in jobs}) < len(jobs):
         raise ValueError("jobs: expected each log once")
@@ -102,7 +102,7 @@ def bring(
 
     def work(place: int) -> None:
         working.add(place)
-        run = _Run(jobs[place], place, resources, turns, progress, on_generation)
+        run = _Run(jobs[place], place, resources, turns, progress, requests, alone, on_generation)
         with contextlib.ExitStack() as stack:
             stack.push(lambda kind, error, trace: ended(run, place, error))
             done[place] = run.bring()
@@ -113,6 +113,7 @@ def bring(
             while working and not control.ended.wait(0.02):
                 pass
 
+    alone = len(jobs) == 1 and not resources.isolated
     children = sum(job.goal.generations * job.header.children for job in jobs)
     smallest = min((job.header.children for job in jobs), default=1)
     # Enough runs that slots and cores stay busy while a generation waits for its last child.
@@ -122,7 +123,7 @@ def bring(
     with contextlib.ExitStack() as stack:
         stack.callback(turns.close)
         stack.callback(progress.close)
-        stack.enter_context(heed_stop([job.path for job in jobs], control.stop))
+        requests = stack.enter_context(StopRequests(control.stop))
         stack.push(interrupted)
         workers = max(1, min(len(jobs), at_once or usual))
         parallel.map(work, range(len(jobs)), max_workers=workers, raising=False)
@@ -140,6 +141,8 @@ class _Run:
     resources: Resources
     turns: Turns
     progress: Progress
+    requests: StopRequests
+    alone: bool  # whether its log is expected, and so begun even after a request to stop
     on_generation: Callable[[Job, Arm], None]
     end: EndReason | Literal["busy"] = "interrupted"
 
@@ -153,7 +156,8 @@ class _Run:
                 self.turns.settle(self.place, state.costs)
                 self.progress.skip(job.goal.generations * job.header.children)
                 return Brought(job, known, end)
-        if not self._may_begin():
+        wanted = self.alone and known is None  # whatever was requested meanwhile
+        if not self._may_begin() and not (wanted and self.end == "interrupted"):
             return Brought(job, known, self.end)
         # The sandbox starts before the log, so that a kill meanwhile leaves none without a goal,
         # and an endpoint that nobody named is missed before it.
@@ -165,6 +169,7 @@ class _Run:
             session = msgspec.structs.replace(session, model=job.header.model)
         self.end = "busy"  # where another process writes the log
         writer, log = open_log(job.path, job.header, session, job.inherited)
+        self.requests.watch(job.path)
         self.end = "interrupted"
         with contextlib.closing(writer):
             arm = Arm(writer, job.header, self.resources)

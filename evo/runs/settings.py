@@ -54,6 +54,11 @@ class Event:
     best_fitness: float | None
     record: Evaluation | Child | Generation | End
 
+    def __repr__(self) -> str:
+        best = "none" if self.best_fitness is None else f"{self.best_fitness:.6g}"
+        where = f"generation {self.generation}, best fitness {best}"
+        return f"<Event {self.kind}: {self.path.name}, {where}>"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

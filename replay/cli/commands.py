@@ -312,7 +312,7 @@ def export_runs(
         output: Folder of the files.
     """
     from evo.logs.log import read_log
-    from evo.studies.allocation.journal import ALLOCATION
+    from evo.studies.folders import ALLOCATION
     from replay.importers.paper import export_bandit, export_paper
     from replay.logs.decode import find_logs
 

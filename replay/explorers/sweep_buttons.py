@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import evo
-from evo.studies.sweep.events import EventLog, request
+from evo.studies.folders import request
+from evo.studies.sweep.events import EventLog
 from evo.studies.sweep.summary import Summary, summarise
 from replay.explorers.widgets import button, close_previous, close_tree, row
 

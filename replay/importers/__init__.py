@@ -23,7 +23,8 @@ import pandas as pd
 
 from evo.logs.journal import encode_line, file_name, write_new
 from evo.plugins import plugged_in
-from evo.studies.allocation.journal import ALLOCATION, AllocationHeader, ArmRecord, Asked, Told
+from evo.studies.allocation.journal import AllocationHeader, ArmRecord, Asked, Told
+from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
 from replay.importers import codeevolve, openevolve, paper, shinkaevolve, table
 from replay.importers.foreign import (

@@ -31,9 +31,9 @@ from evo.logs.records import (
     Outcome,
     Reply,
 )
-from evo.studies.allocation.journal import ALLOCATION, AllocationHeader
+from evo.studies.allocation.journal import AllocationHeader
+from evo.studies.folders import ALLOCATION, EVENTS
 from evo.studies.selection.base import AGENT
-from evo.studies.sweep.events import EVENTS
 
 Source = str | os.PathLike[str]
 

@@ -1,8 +1,18 @@
 """A package that adds a task, a model, a policy and a log format, as an installed one does."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+import evo
+from evo.logs.log import Logs
+from evo.policies import find_policy
+from evo.policies.rewards import find_reward
+from evo.runs.budget import check_budget
+from evo.studies.selection import find_selector
 
 MODULE = """
 from pathlib import Path
@@ -54,3 +64,36 @@ def test_what_another_package_adds_is_found_by_name(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["their_task", "offline", "Eager", "[]"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("find", "wrong", "right"),
+    [
+        (find_policy, "UCB1", "ucb1"),
+        (find_policy, "exp3", "exp3p"),
+        (find_policy, "Thomson", "thompson"),
+        (find_selector, "bruteforce", "brute_force"),
+        (find_reward, "Rank", "rank"),
+        (lambda unit: check_budget({unit: 1}), "call", "calls"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(find, wrong, right) -> None:
+    with pytest.raises(ValueError, match=f"did you mean '{right}'"):
+        find(wrong)
+
+
+def test_a_verb_says_what_it_returns() -> None:
+    expected = {
+        evo.run: evo.Log,
+        evo.run_many: Logs,
+        evo.resume_many: Logs,
+        evo.fork: Logs,
+        evo.allocate_live: evo.Allocation,
+        evo.sweep: evo.Sweep,
+        evo.select_best: evo.Selection,
+        evo.start_allocation: evo.Handle[evo.Allocation],
+        evo.start_sweep: evo.Handle[evo.Sweep],
+    }
+    for verb, returns in expected.items():
+        assert inspect.signature(verb).return_annotation == returns
+        assert verb.__annotations__["return"] == returns

@@ -21,6 +21,7 @@ from evo.runs.state import costs_of_log
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed
 from evo.studies.allocation.loop import InOrder, Outcome
+from evo.studies.study import Study
 from evo.tasks.task import calls_of_evaluation
 
 
@@ -180,12 +181,14 @@ def open_threads(arms: LiveArms, told: Iterable[int], in_flight: int) -> Generat
 
 
 def open_arm(
-    path: Path, header: Header, resources: Resources, stack: contextlib.ExitStack, *, free: int
+    path: Path, header: Header, resources: Resources, study: Study, *, free: int
 ) -> LiveArm:
     """Opens an arm's log for writing, new or old; what costs no calls is known at once.
 
-    So many generations were logged before the allocation and are free. Raises LogError where the
-    log is damaged, busy or of another run.
+    The first `free` generations were logged before the allocation and cost nothing.
+
+    Raises:
+        LogError: The log is damaged, busy or of another run.
     """
     asked = calls_of_evaluation(header.task)
     worst = worst_of(header, 1, retries=0)
@@ -195,7 +198,8 @@ def open_arm(
         log = read_log(path)
         return LiveArm(log.trajectory.tolist(), costs_of_log(log), free, None, None, True, most)
     writer, known = open_log(path, header, session_line(resources, None))
-    stack.callback(writer.close)
+    study.at_end(writer.close)
+    study.heed(path)
     arm = LiveArm([], [], free, Arm(writer, header, resources), known, False, most)
     if not asked:
         with contextlib.suppress(EvaluatorClosed):  # stopped: the first pull then finds that out

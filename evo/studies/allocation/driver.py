@@ -6,7 +6,6 @@ arms take each generation from their logs as far as these reach, then from the m
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -20,14 +19,13 @@ from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, TaskRecord
-from evo.logs.stopping import heed_stop
 from evo.models.registry import own_models
 from evo.plugins import name_in
 from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.rewards import default_reward, find_reward
-from evo.runs.budget import Ledger, check_budget
+from evo.runs.budget import check_budget
 from evo.runs.configuration import LOCAL, make_header, settings_of
-from evo.runs.handle import Control, Plan, begin, verb
+from evo.runs.handle import Control, Handle, Plan, begin, verb
 from evo.runs.options import (
     AllocationOptions,
     ConfigurationOptions,
@@ -35,12 +33,11 @@ from evo.runs.options import (
     lists_options,
     options_in,
 )
-from evo.runs.resources import Resources, open_resources
+from evo.runs.resources import Resources
 from evo.runs.settings import at_least
 from evo.searches.registry import known_search
 from evo.studies.allocation.arms import LiveArms, open_arm, open_threads
 from evo.studies.allocation.journal import (
-    ALLOCATION,
     AllocationHeader,
     ArmRecord,
     JournalWatcher,
@@ -48,6 +45,8 @@ from evo.studies.allocation.journal import (
     read_journal,
 )
 from evo.studies.allocation.loop import allocate
+from evo.studies.folders import ALLOCATION, require_finite
+from evo.studies.study import Study
 from evo.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
@@ -155,14 +154,15 @@ def plan_allocation(
     )  # fmt: skip
 
     def work(control: Control) -> Allocation:
-        with open_resources(settings, control) as resources:
-            return play(folder, header, chosen, sources, resources)
+        with Study(folder / ALLOCATION, settings, control, limits) as study:
+            resources = study.enter(study.resources())
+            return play(study, header, chosen, sources, resources)
 
     return Plan([folder / record.log for record in header.arms], work, many=True, runs=runs)
 
 
-allocate_live = verb("allocate_live", plan_allocation, Plan.do)
-start_allocation = verb("start_allocation", plan_allocation, begin)
+allocate_live = verb("allocate_live", plan_allocation, Plan.do, Allocation)
+start_allocation = verb("start_allocation", plan_allocation, begin, Handle[Allocation])
 
 
 def describe(
@@ -199,40 +199,36 @@ def describe(
         initial=known is None or known.initial,
         arms=tuple(_arm_record(folder, k, source) for k, source in enumerate(sources)),
     )
+    require_finite(msgspec.structs.asdict(header))
     return header, policy
 
 
 def play(
-    folder: Path,
+    study: Study,
     header: AllocationHeader,
     policy: Policy,
     sources: Sequence[Header | Log],
     resources: Resources,
-    ledger: Ledger | None = None,
 ) -> Allocation:
-    """Opens the journal and the arms, and lets the policy pull them; None: the header's budget."""
-    control = resources.control
-    with contextlib.ExitStack() as stack:
-        writer, journal = open_journal(folder, header, stack)
-        header = journal.header
-        watched = [folder / ALLOCATION, *(folder / record.log for record in header.arms)]
-        stack.enter_context(heed_stop(watched, control.stop))
-        live = LiveArms([], header.cap, header.initial, control)
-        for source, record in zip(sources, header.arms, strict=True):
-            path, run = folder / record.log, _header_of(source)
-            live.arms.append(open_arm(path, run, resources, stack, free=record.logged))
-        initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
-        best, shown = max(initial, default=None), resources.settings.progress
-        watcher = JournalWatcher(
-            writer, journal, policy, header.rounds, best_fitness=best, shown=shown
-        )
-        stack.callback(watcher.close)
-        flights = stack.enter_context(open_threads(live, journal.told, header.in_flight))
-        done = allocate(
-            policy, live, rounds=header.rounds, budget=ledger or header.budget,
-            reward=header.reward, in_flight=header.in_flight, flights=flights, watcher=watcher,
-        )  # fmt: skip
-        live.end()
+    """Opens the journal and the arms of a study, and lets the policy pull the arms."""
+    folder = study.folder
+    writer, journal = open_journal(study, header)
+    header = journal.header
+    live = LiveArms([], header.cap, header.initial, study.control)
+    for source, record in zip(sources, header.arms, strict=True):
+        path, run = folder / record.log, _header_of(source)
+        live.arms.append(open_arm(path, run, resources, study, free=record.logged))
+    initial = [value for value in live.fitness()[0].tolist() if not math.isnan(value)]
+    bar = study.progress(header.rounds, "round", "allocate")
+    best = max(initial, default=None)
+    watcher = JournalWatcher(writer, journal, policy, best_fitness=best, bar=bar)
+    flights = study.enter(open_threads(live, journal.told, header.in_flight))
+    done = allocate(
+        policy, live, rounds=header.rounds, budget=study.ledger,
+        cost_unit=next(iter(header.budget), None), reward=header.reward,
+        in_flight=header.in_flight, flights=flights, watcher=watcher,
+    )  # fmt: skip
+    live.end()
     return Allocation(
         pulls=done.pulls[0],
         rewards=done.rewards[0],

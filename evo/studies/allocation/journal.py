@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -11,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evo.logs.journal import Reader, Writer, go_on
+from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
 from evo.policies import Policy
-from evo.runs.handle import refuse_other
 from evo.studies.allocation.loop import Outcome, state_digest
+from evo.studies.folders import refuse_other
 
 if TYPE_CHECKING:
-    from evo.policies.base import Floats, Ints
+    from tqdm import tqdm
 
-ALLOCATION = "allocation.jsonl"
+    from evo.policies.base import Floats, Ints
+    from evo.studies.study import Study
 
 
 class ArmRecord(Record, frozen=True, kw_only=True):
@@ -102,18 +102,15 @@ def read_journal(path: Path) -> Journal:
     return Journal(list(Reader(path, _decoder, first=AllocationHeader, what=_WHAT).follow()))
 
 
-def open_journal(
-    folder: Path, header: AllocationHeader, stack: contextlib.ExitStack
-) -> tuple[Writer, Journal]:
+def open_journal(study: Study, header: AllocationHeader) -> tuple[Writer, Journal]:
     """Begins allocation.jsonl, or goes on with one of the same allocation."""
-    path = folder / ALLOCATION
-    writer, records = go_on(path, _decoder, stack, what=_WHAT, begin=header)
+    writer, records = study.open_journal(_decoder, what=_WHAT, first=header)
     journal = Journal(records)
     was, now = (
         msgspec.structs.asdict(each) | {"arms": [(arm.log, arm.seed) for arm in each.arms]}
         for each in (journal.header, header)  # what a log held when it began stays as it was
     )
-    refuse_other(path, "an allocation", was, now)
+    refuse_other(writer.path, "an allocation", was, now)
     return writer, journal
 
 
@@ -125,17 +122,12 @@ class JournalWatcher:
         writer: Writer,
         journal: Journal,
         policy: Policy,
-        rounds: int,
         *,
         best_fitness: float | None,
-        shown: bool,
+        bar: tqdm[Any],
     ) -> None:
-        from tqdm.auto import tqdm
-
         self._writer, self._journal, self._policy = writer, journal, policy
-        self._best, self._warned = best_fitness, False
-        self._bar = tqdm(total=rounds, unit="round", desc="allocate", disable=not shown)
-        self.close = self._bar.close
+        self._best, self._bar, self._warned = best_fitness, bar, False
 
     def asked(self, round_index: int, arm: Ints) -> None:
         """The policy picked an arm."""

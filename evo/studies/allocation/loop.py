@@ -125,6 +125,7 @@ def allocate(
     *,
     rounds: int,
     budget: Mapping[str, float] | Ledger | None = None,
+    cost_unit: str | None = None,
     reward: str | Reward = "best_fitness",
     in_flight: int = 1,
     flights: InOrder | None = None,
@@ -144,8 +145,10 @@ def allocate(
         policy: Made for `arms.shape`.
         arms: Live or logged; left in the state after the last pull.
         rounds: Pulls of each replicate at most.
-        budget: Limits by unit of the arms' costs; the policy is told the cost in the first of them,
-            else 1 per pull. Or the ledger of what these pulls share a budget with.
+        budget: Limits by unit of the arms' costs; or a ledger, which these pulls may share with
+            others.
+        cost_unit: Unit of the cost that the policy is told. None: the first one of the limits; for
+            a ledger, or without limits, a pull costs 1.
         reward: Name out of `evo.policies.rewards.REWARDS`, or a function of a pull.
         in_flight: Rounds asked and not yet told at most; with 1 a round ends before the next.
         flights: What carries them; None: each takes as long as any other.
@@ -153,11 +156,10 @@ def allocate(
     """
     if in_flight < 1:
         raise ValueError(f"in_flight: expected at least 1, got {in_flight!r}")
-    unit = None
     if not isinstance(budget, Ledger):
-        unit = next(iter(budget or ()), None)
+        cost_unit = cost_unit or next(iter(budget or ()), None)
         budget = Ledger(check_budget(budget, more=tuple(budget or ())), arms.shape[0])
-    game = _Game(policy, arms, find_reward(reward), watcher, budget, rounds, unit)
+    game = _Game(policy, arms, find_reward(reward), watcher, budget, rounds, cost_unit)
     flights = flights or InOrder()
     while True:
         if len(game.flying) < in_flight and (arm := _ask(game)) is not None:

@@ -106,6 +106,9 @@ class BaseSelector(ABC):
     margin = 0.0
     """By how much a configuration may be better than one that beats it, in units of the range."""
 
+    compares = True
+    """Whether it looks for the best, so that a lone configuration wins without a sample."""
+
     def __init__(self, shape: tuple[int, int], terms: Terms, *, rng: Rng) -> None:
         replicates, arms = shape
         if replicates < 1 or arms < 1:
@@ -117,7 +120,8 @@ class BaseSelector(ABC):
         self.total: Floats = np.zeros(shape)
         self.cost: Floats = np.zeros(shape)
         self.alive: Bools = np.ones(shape, dtype=bool)
-        self.certain: Bools = np.zeros(replicates, dtype=bool)
+        self._unopposed = self.compares and arms == 1
+        self.certain: Bools = np.full(replicates, self._unopposed)
         self.values: Floats = np.zeros((replicates, arms, terms.size))
         self.beats: Bools = np.zeros((replicates, arms, arms), dtype=bool)
         self.at_once = -(-arms // 64)
@@ -179,7 +183,7 @@ class BaseSelector(ABC):
 
     def winner(self) -> Ints:
         """Largest mean of those alive and sampled, ties by lower bound, then cost, then number."""
-        return self.best(self.alive & (self.count > 0))
+        return self.best(self.alive & ((self.count > 0) | self._unopposed))
 
     def best(self, among: Bools) -> Ints:
         """The best of some configurations of each replicate, (replicates,); -1 where of none."""

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from evo.logs.log import Log
 from evo.logs.records import Header
-from evo.runs.budget import UNITS, Ledger
-from evo.runs.handle import Control
-from evo.runs.resources import Resources, open_resources
-from evo.runs.settings import Settings
+from evo.runs.budget import UNITS
 from evo.studies.selection.base import Terms
 from evo.studies.selection.race import Taken, rewards_of
 from evo.studies.sweep.fields import POOL, Configuration, Values, configure
@@ -30,6 +24,7 @@ from evo.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
     from evo.policies.base import Floats, Ints
+    from evo.studies.study import Study
 
 Given = Sequence[Values] | Values
 """Choices, or a space of which the grid is taken."""
@@ -48,17 +43,22 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Session:
-    """What a selection at work rests on; see `evo.studies.selection.driver.plan_selection`."""
+class Scoring:
+    """How outcomes of samples become rewards; see `evo.studies.selection.race.rewards_of`.
 
-    folder: Path
+    Attributes:
+        terms: What the selection is held to.
+        failure_value: What a sample without an outcome counts; None: the lower bound.
+        stated: Whether the bounds were given; if not, most outcomes have to lie in [0, 1].
+    """
+
     terms: Terms
     failure_value: float | None
-    stated: bool  # whether the bounds were given; if not, most outcomes have to lie in [0, 1]
-    budget: Mapping[str, float]
-    settings: Settings
-    control: Control  # says when no further call may begin
-    stack: ExitStack  # closes what is opened
+    stated: bool
+
+    def rewards(self, outcomes: Floats) -> Floats:
+        """Returns the rewards of some outcomes."""
+        return rewards_of(outcomes, self.terms, self.failure_value, stated=self.stated)
 
 
 class Choices(ABC):
@@ -103,26 +103,20 @@ class Choices(ABC):
         runs = [(each.header, each.generations) for each in deepest.values()]
         return runs * (len(self.sampled) if self.kind == "seeds" else 1)
 
-    def begin(self, session: Session) -> None:
-        """Sets out to make samples."""
-        from tqdm.auto import tqdm
+    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
+        """Prepares to make samples.
 
-        count, size = len(self.ids), session.terms.size
-        self.session = session
+        Args:
+            study: The selection at work.
+            scoring: How outcomes become rewards.
+            most: Samples at most; None: all there are.
+        """
+        count, size = len(self.ids), scoring.terms.size
+        self.study, self._scoring = study, scoring
         self.shape, self.sizes = (1, count), np.full(count, size)
         self.outcomes: Floats = np.full((count, size), np.nan)
-        limits = {unit: limit for unit, limit in session.budget.items() if unit != "samples"}
-        self.ledger = Ledger(limits)
-        self._left = math.ceil(session.budget.get("samples", count * size))
-        shown = session.settings.progress
-        self._bar = session.stack.enter_context(
-            tqdm(total=count * size, unit=self.unit, desc="select", disable=not shown)
-        )
-
-    def open_resources(self) -> Resources:
-        """Opens what calls need; the selection has a progress bar of its own."""
-        quiet = dataclasses.replace(self.session.settings, progress=False)
-        return self.session.stack.enter_context(open_resources(quiet, self.session.control))
+        self._left = count * size if most is None else math.ceil(most)
+        self._bar = study.progress(count * size, self.unit, "select")
 
     @abstractmethod
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
@@ -144,8 +138,7 @@ class Choices(ABC):
         values = np.zeros((*self.shape, width))
         costs = {unit: np.zeros(self.shape) for unit in self.units}
         made = self.make(wanted) if wanted else []
-        terms, failed, stated = self.session.terms, self.session.failure_value, self.session.stated
-        found = rewards_of(np.array([each.outcome for each in made]), terms, failed, stated=stated)
+        found = self._scoring.rewards(np.array([each.outcome for each in made]))
         for (k, i), sample, reward in zip(wanted, made, found, strict=False):
             self.outcomes[k, i] = sample.outcome
             values[0, k, there[0, k]] = reward

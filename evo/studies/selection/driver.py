@@ -6,7 +6,6 @@ round, and samples are taken from their logs as far as these reach, then from th
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -18,15 +17,17 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import msgspec
 import numpy as np
 
-from evo.logs.journal import LogError, unused, write_new
+from evo.logs.journal import LogError, Writer, unused
+from evo.plugins import meant
 from evo.policies import Draws
 from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Plan, begin, refuse_other, verb
+from evo.runs.handle import Control, Handle, Plan, begin, verb
 from evo.runs.options import StudyOptions, VariedOptions, check_names, lists_options, options_in
 from evo.runs.settings import Settings, at_least
+from evo.studies.folders import SELECTION, keep_identity
 from evo.studies.selection import (
     Kind,
     SelectorClass,
@@ -35,16 +36,16 @@ from evo.studies.selection import (
     neighbours,
     selector_name,
 )
-from evo.studies.selection.choices import Choices, Session
+from evo.studies.selection.choices import Choices, Scoring
 from evo.studies.selection.race import Selection, Standing, race, rewards_of, selection_of
 from evo.studies.selection.samples import ProblemSamples, RowSamples, RunSamples
+from evo.studies.study import Study
 from evo.studies.sweep.fields import Values
 from evo.tasks.task import Task
 
 if TYPE_CHECKING:
     from evo.studies.selection.samples import Agent
 
-SELECTION = "selection.json"
 SEEDS = "40:60"  # where nothing says otherwise
 LABEL = 60  # characters of a value, which may be a whole text
 
@@ -142,7 +143,10 @@ def plan_selection(
         raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
     units = ("samples", *found.units)
     if wrong := [unit for unit in budget or {} if unit not in units]:
-        raise ValueError(f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}")
+        hint = meant(wrong[0], units)
+        raise ValueError(
+            f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}{hint}"
+        )
     limits = check_budget(budget, found.headers, more=("samples", "cost"))
     low, high = _bounds_of(found) if bounds is None else bounds
     varied = [_varied(each, found.values) for each in found.values]
@@ -166,14 +170,15 @@ def plan_selection(
     identity["orders"] = {key: list(order) for key, order in (orders or {}).items()}
     _keep(folder / SELECTION, identity, found, varied)
 
-    stated = bounds is not None or found.kind != "rows"
+    most = limits.pop("samples", None)
+    scoring = Scoring(terms, failure_value, stated=bounds is not None or found.kind != "rows")
 
     def work(control: Control) -> Selection:
         rounds: list[Standing] = []
-        with contextlib.ExitStack() as stack:
-            found.begin(
-                Session(folder, terms, failure_value, stated, limits, settings, control, stack)
-            )
+        marker = folder / SELECTION
+        with Study(marker, settings, control, limits) as study:
+            study.claim(Writer.claim(marker))
+            found.begin(study, scoring, most)
             races = race(build((1, len(varied)), terms, rng=Draws(seed, 1)), found, rounds.append)
             made = selection_of(
                 races, rounds, found.outcomes, terms, selector=name, path=folder,
@@ -186,8 +191,8 @@ def plan_selection(
     return Plan([folder], work, many=True, runs=found.runs)
 
 
-select_best = verb("select_best", plan_selection, Plan.do)
-start_selection = verb("start_selection", plan_selection, begin)
+select_best = verb("select_best", plan_selection, Plan.do, Selection)
+start_selection = verb("start_selection", plan_selection, begin, Handle[Selection])
 
 
 def _varied(values: Values, among: Sequence[Values]) -> dict[str, Any]:
@@ -244,7 +249,4 @@ def _keep(
     choices = [{"id": id_, **mine} for id_, mine in zip(found.ids, told, strict=True)]
     whole = {**identity, found.kind: list(found.sampled), "configurations": choices, **found.more}
     text = json.dumps(whole, indent=1, default=str)
-    if not path.exists():
-        write_new(path, text.encode() + b"\n")
-        return
-    refuse_other(path, "a selection", _read(path), json.loads(text))
+    keep_identity(path, "a selection", json.loads(text), text.encode() + b"\n", _read)

@@ -72,8 +72,9 @@ class Races:
 
     @property
     def survivors(self) -> Bools:
-        """(replicates, configurations), sampled and not retired."""
-        return self.standing.alive & (self.standing.count > 0)
+        """(replicates, configurations), not retired, and sampled or the winner."""
+        won: Bools = np.arange(self.standing.alive.shape[1]) == self.winner[:, None]
+        return np.asarray(self.standing.alive & ((self.standing.count > 0) | won))
 
 
 def race(

@@ -42,6 +42,8 @@ class Threshold(BruteForce):
     mean among the kept; it is certain only once it is the only one. There is none if none is kept.
     """
 
+    compares = False
+
     def __init__(self, shape: tuple[int, int], terms: Terms, *, rng: Rng, threshold: float) -> None:
         super().__init__(shape, terms, rng=rng)
         if math.isnan(threshold):

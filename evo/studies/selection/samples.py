@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import itertools
 import math
@@ -17,7 +18,7 @@ import msgspec
 from evo import parallel
 from evo.logs.cost import cost_of_calls
 from evo.logs.hashes import hash_of_task
-from evo.logs.journal import Writer, go_on
+from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
 from evo.logs.records import End, Header, Initial, Record
 from evo.models.client import CallCancelled, EndpointRefused
@@ -34,7 +35,7 @@ from evo.studies.selection.choices import (
     Given,
     Place,
     Sample,
-    Session,
+    Scoring,
     configured,
     digest,
     shuffled,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     import os
 
     from evo.policies.base import Ints
+    from evo.studies.study import Study
 
 
 class RunSamples(Choices):
@@ -67,10 +69,10 @@ class RunSamples(Choices):
         ids, name = [each.id for each in self.configurations], self.headers[0].task.name
         super().__init__(name, values, ids, seeds_of(seeds))
 
-    def begin(self, session: Session) -> None:
+    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
         """Opens what calls need."""
-        super().begin(session)
-        self._resources = self.open_resources()
+        super().begin(study, scoring, most)
+        self._resources = study.enter(study.resources(quiet=True))
         self._logs: dict[Place, Log] = {}
         self._paid: dict[Path, int] = {}  # generations of each log, 0 included
 
@@ -88,7 +90,7 @@ class RunSamples(Choices):
             header = msgspec.structs.replace(configuration.header, seed=self.sampled[i])
             before = jobs[path].goal.generations if path in jobs else 0
             jobs[path] = Job(path, header, Goal(max(before, configuration.generations)))
-        done = bring(list(jobs.values()), self._resources, ledger=self.ledger, label="select")
+        done = bring(list(jobs.values()), self._resources, ledger=self.study.ledger, label="select")
         logs = {each.job.path: each.log for each in done}
         made = []
         for k, i in wanted:
@@ -107,7 +109,7 @@ class RunSamples(Choices):
         """Returns where a run's log lies; configurations that differ in T alone share it."""
         run = self.configurations[k].run
         owner = [each.run for each in self.configurations].index(run)
-        return self.session.folder / f"{owner:03}-{run}-s{self.sampled[i]}.jsonl"
+        return self.study.folder / f"{owner:03}-{run}-s{self.sampled[i]}.jsonl"
 
 
 class ProblemSamples(Choices):
@@ -148,18 +150,18 @@ class ProblemSamples(Choices):
         order = shuffled(len(read_instances(first)), seed)
         super().__init__(first.name, values, [each.id for each in known], order)
 
-    def begin(self, session: Session) -> None:
+    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
         """Opens the log of each configuration."""
-        super().begin(session)
-        resources = self.open_resources()
+        super().begin(study, scoring, most)
+        resources = study.enter(study.resources(quiet=True))
         scored = any(header.task.score == "critic" for header in self.headers)
         self._most = 2 if scored else 1
         self._texts: list[tuple[Header, Writer, InstanceEvaluator]] = []
         self._evaluated: set[int] = set()
         for k, each in enumerate(self.configurations):
-            path, header = self.session.folder / f"{k:03}-{each.run}.jsonl", each.header
+            path, header = study.folder / f"{k:03}-{each.run}.jsonl", each.header
             writer, log = open_log(path, header, session_line(resources, Goal(0)))
-            self.session.stack.callback(self._close, writer)
+            study.at_end(functools.partial(self._close, writer))
             asked = [*log.instance_calls, *log.critic_calls] if log else []
             # What failed may do better now, as in a run.
             known = known_of(call for call in asked if call.reply is not None)
@@ -169,7 +171,7 @@ class ProblemSamples(Choices):
                 self._evaluated.add(k)
 
     def _close(self, writer: Writer) -> None:
-        stopped = self.session.control.stopping.is_set()
+        stopped = self.study.control.stopping.is_set()
         writer.append(End(reason="interrupted" if stopped else "completed"))
         writer.close()
 
@@ -182,19 +184,19 @@ class ProblemSamples(Choices):
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
         """Asks the problems: of several configurations at once, unless a budget counts tokens."""
-        if "calls" in self.ledger.limits:  # each sample is one, or two with its critic's
-            left = self.ledger.limits["calls"] - self.ledger.total.get("calls", 0.0)
+        if "calls" in self.study.ledger.limits:  # each sample is one, or two with its critic's
+            left = self.study.ledger.limits["calls"] - self.study.ledger.total.get("calls", 0.0)
             wanted = wanted[: max(0, math.ceil(left / self._most))]
         found: dict[Place, Sample] = {}
-        if self.ledger.limits.keys() - {"calls"}:
+        if self.study.ledger.limits.keys() - {"calls"}:
             for place in wanted:
-                if self.ledger.open().all():
+                if self.study.ledger.open().all():
                     self._settle(found, self._ask([place]))
         else:
             groups: dict[int, list[Place]] = {}
             for place in wanted:
                 groups.setdefault(place[0], []).append(place)
-            jobs = min(len(groups), self.session.settings.max_concurrent) or 1
+            jobs = min(len(groups), self.study.settings.max_concurrent) or 1
             # All are asked, and what came is logged, before the first error is raised.
             for part in parallel.map(self._ask, groups.values(), max_workers=jobs):
                 self._settle(found, part)
@@ -203,7 +205,7 @@ class ProblemSamples(Choices):
     def _settle(self, found: dict[Place, Sample], part: dict[Place, Sample]) -> None:
         found |= part
         for sample in part.values():
-            self.ledger.settle(sample.costs)
+            self.study.ledger.settle(sample.costs)
 
     def _ask(self, places: Sequence[Place]) -> dict[Place, Sample]:
         """Asks the problems of one configuration; none once a stop was asked for."""
@@ -295,19 +297,17 @@ class RowSamples(Choices):
             more | {"cost_weight": cost_weight},
         )
 
-    def begin(self, session: Session) -> None:
+    def begin(self, study: Study, scoring: Scoring, most: float | None = None) -> None:
         """Reads what was tried already."""
-        super().begin(session)
-        path = self.session.folder / AGENT
-        what, stack = "journal of a selection", self.session.stack
-        self._writer, lines = go_on(path, _decoder, stack, what=what, wait=True)
+        super().begin(study, scoring, most)
+        self._writer, lines = study.open_lines(AGENT, _decoder, what="journal of a selection")
         self._known = {(line.choice, line.row): line for line in lines}
 
     def make(self, wanted: Sequence[Place]) -> list[Sample]:
         """Calls the agent, several times at once; under a budget as if one after another."""
         worst = Worst({"cost": math.inf}, {"cost": 0.0}, generations=0)
-        turns = Turns(self.ledger, [(place, worst) for place in wanted])
-        stopped = self.session.control.stopping.is_set
+        turns = Turns(self.study.ledger, [(place, worst) for place in wanted])
+        stopped = self.study.control.stopping.is_set
 
         def one(turn: tuple[int, Place]) -> Sample | None:
             place, sample = turn
@@ -320,7 +320,7 @@ class RowSamples(Choices):
             finally:
                 turns.finish(place)
 
-        jobs = min(len(wanted), self.session.settings.max_concurrent)
+        jobs = min(len(wanted), self.study.settings.max_concurrent)
         with contextlib.closing(turns):
             found = parallel.map(one, enumerate(wanted), max_workers=jobs)
         return list(itertools.takewhile(lambda each: each is not None, found))

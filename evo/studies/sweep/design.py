@@ -1,8 +1,7 @@
-"""What a sweep is: sweep.json, written once and never changed."""
+"""What a sweep is: sweep.json, of which only the number of trials ever changes."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -11,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from evo.logs.journal import LogError, check_folder, write_new
+from evo.logs.journal import LogError, check_folder
 from evo.logs.records import Limits, Record, TaskRecord
 from evo.runs.configuration import seeds_of
-from evo.runs.handle import refuse_other
 from evo.runs.settings import at_least
 from evo.searches.registry import is_search
 from evo.studies.sweep.fields import Configuration, configure
@@ -196,12 +194,33 @@ def read_design(folder: Path) -> Design:
         raise LogError(f"{path}: not the design of a sweep: {error}") from None
 
 
-def keep_design(folder: Path, design: Design) -> None:
-    """Writes sweep.json, whole or not at all; one that is there must say the same."""
+def keep_design(folder: Path, design: Design) -> Design:
+    """Writes sweep.json, whole or not at all; one that exists must agree.
+
+    The number of trials is a goal and may differ. Returns the design with the number that holds
+    now: the given one, else the one in the folder.
+    """
     check_folder(folder / RUNS)
-    with contextlib.suppress(LogError):  # it is there already
-        write_new(folder / DESIGN, msgspec.json.encode(design))
-    was, now = (msgspec.structs.asdict(each) for each in (read_design(folder), design))
-    if was["tasks"] != now["tasks"]:
+    if is_sweep(folder) and read_design(folder).tasks != design.tasks:
         raise ValueError(f"{folder}: holds a sweep of another task, or another version of it")
-    refuse_other(folder, "a sweep", was, now)
+    identity = msgspec.structs.asdict(design)
+    del identity["trials"], identity["tasks"]
+    encoded = msgspec.json.encode(design)
+    keep_identity(
+        folder / DESIGN, "a sweep", identity, encoded,
+        lambda _: msgspec.structs.asdict(read_design(folder)),
+    )  # fmt: skip
+    trials = read_design(folder).trials if design.trials is None else design.trials
+    return msgspec.structs.replace(design, trials=trials)
+
+
+def keep_trials(folder: Path, design: Design) -> None:
+    """Writes the number of trials into sweep.json if it differs, whole or not at all."""
+    if read_design(folder) == design:
+        return
+    hidden = folder / f".{DESIGN}.new"
+    with hidden.open("wb") as file:
+        file.write(msgspec.json.encode(design))
+        file.flush()
+        os.fsync(file.fileno())
+    hidden.replace(folder / DESIGN)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,24 +11,27 @@ import msgspec
 
 from evo.logs.journal import LogError, unused
 from evo.logs.log import Log, read_log
-from evo.logs.stopping import heed_stop
-from evo.models.client import EndpointRefused
+from evo.logs.records import Header
+from evo.models.client import EndpointDown, EndpointRefused
 from evo.models.registry import own_models
 from evo.runs.arm import Arm
-from evo.runs.budget import UNITS, Ledger, check_budget
+from evo.runs.budget import UNITS, check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Plan, begin, verb
+from evo.runs.handle import Control, Handle, Plan, begin, verb
 from evo.runs.options import SweepOptions, VariedOptions, check_names, lists_options, options_in
-from evo.runs.resources import Resources, open_resources
+from evo.runs.resources import Resources
 from evo.runs.session import Job, bring
 from evo.runs.settings import Goal, Settings
 from evo.studies.allocation.driver import describe, play
+from evo.studies.folders import ALLOCATION
+from evo.studies.study import Study
 from evo.studies.sweep.design import (
     RUNS,
     Design,
     is_sweep,
     keep_design,
+    keep_trials,
     make_design,
     read_design,
     read_toml,
@@ -40,51 +42,49 @@ from evo.studies.sweep.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.tasks.task import Task
 
 
-class _Session:
-    """This process's work on a sweep, from beginning to end."""
+class _Sweeping:
+    """A session's work on a sweep, from beginning to end."""
 
-    def __init__(
-        self,
-        design: Design,
-        events: EventLog,
-        budget: Mapping[str, float],
-        settings: Settings,
-        control: Control,
-    ) -> None:
-        self._folder, self._design, self._events = events.path.parent, design, events
-        self._settings, self._control = settings, control
-        self._strategy, self._ledger = design.build_strategy(), Ledger(budget)
+    def __init__(self, study: Study, design: Design, events: EventLog) -> None:
+        self._study, self._design, self._events = study, design, events
+        self._folder, self._control, self._ledger = study.folder, study.control, study.ledger
+        self._strategy = design.build_strategy()
         self._known: dict[str, Configuration | str] = {}  # what a hash stands for, or why nothing
         self._goals: dict[Path, dict[str, int]] = {}  # T by configuration
+        self._answered: set[str] = set()  # endpoints of runs that were brought to their goals
+        self._down: dict[str, EndpointDown] = {}  # endpoints that no longer answer
         self._unheard: BaseException | None = None  # what a listener raised
 
     def work(self) -> Sweep:
         """Works until nothing is left, it is asked to pause or stop, or the budget is spent."""
         events = self._events
+        self._study.claim(events.claimed())
+        keep_trials(self._folder, self._design)
+        self._ledger.settle(dict.fromkeys(UNITS, 0.0) | {"seconds": events.state.seconds})
+        again = any(event.event == "started" for event in events.events)
+        self._append("resumed" if again else "started", data=dict(self._ledger.limits))
         ended: Ending = "interrupted"
-
-        def say_end(_kind: object, error: BaseException | None, _trace: object) -> None:
-            why = "paused" if isinstance(error, KeyboardInterrupt) else ended
-            self._append(why, message=str(error) if isinstance(error, Exception) else None)
-
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(events.claimed())
-            stack.enter_context(heed_stop([events.path], self._control.stop))
-            stack.enter_context(heed_stop([events.path], self._control.pause, "pause"))
-            self._ledger.settle(dict.fromkeys(UNITS, 0.0) | {"seconds": events.state.seconds})
-            again = any(event.event == "started" for event in events.events)
-            self._append("resumed" if again else "started", data=dict(self._ledger.limits))
-            stack.push(say_end)
-            resources = open_resources(self._settings, self._control, isolated=True)
-            ended = self._work(stack.enter_context(resources))
+        message: str | None = None
+        try:
+            with self._study.resources(isolated=True) as resources:
+                ended = self._work(resources)
+        except KeyboardInterrupt:
+            ended = "paused"
+            raise
+        except Exception as error:
+            ended, message = "interrupted", str(error)
+            raise
+        finally:
+            self._append(ended, message=message)
         if self._unheard is not None:
             raise self._unheard
         return Sweep(self._folder)
 
     def _work(self, resources: Resources) -> Ending:
         """Proposes and runs; returns why it ended."""
-        preset = find_preset(self._settings.preset) if self._settings.preset else None
-        usual = preset is not None and preset.max_concurrent == self._settings.max_concurrent
+        settings = self._study.settings
+        preset = find_preset(settings.preset) if settings.preset else None
+        usual = preset is not None and preset.max_concurrent == settings.max_concurrent
         spent = True  # what earlier sessions did counts as well, once
         while not self._control.stopping.is_set():
             left = [*self._left(done=spent)]
@@ -99,19 +99,34 @@ class _Session:
                 at_once=preset.configurations_in_flight if preset and usual else None,
                 on_generation=self._note,
             )
+            failed: list[tuple[Run, Exception]] = []
             for each in done:
                 if each.log is not None:
                     self._report(each.job, each.log)
+                    self._heard_of(each.job.header, each.error)
                 if each.error is not None:
-                    for run in self._served(each.job):
-                        self._fail(run, each.error)
+                    failed += [(run, each.error) for run in self._served(each.job)]
             for run, known in left:
                 stopping = self._control.stopping.is_set()
                 if known.pool and not stopping and self._ledger.open().all():
-                    self._allocate(run, known, resources)
+                    reason = self._allocate(run, known, resources)
+                    self._heard_of(known.header, reason)
+                    failed += [] if reason is None else [(run, reason)]
+            # Once no endpoint of the sweep answers, it ends as it stands, to go on later.
+            if self._down and not self._answered - self._down.keys():
+                raise next(iter(self._down.values()))
+            for run, error in failed:
+                self._fail(run, error)
             if self._ledger.exhausted or any(each.end == "budget" for each in done):
                 return "budget_exhausted"
         return "paused" if self._control.wish == "pause" else "stopped"
+
+    def _heard_of(self, header: Header, error: Exception | None) -> None:
+        """Notes whether the endpoint of a run answers."""
+        if error is None:
+            self._answered.add(_endpoint(header))
+        elif isinstance(error, EndpointDown):
+            self._down.setdefault(_endpoint(header), error)
 
     def _left(self, *, done: bool = False) -> Iterator[tuple[Run, Configuration]]:
         """Yields what is still to do, or was done, in the order of trials, then of seeds."""
@@ -125,6 +140,8 @@ class _Session:
                     continue
                 if isinstance(known, str):
                     self._fail(run, known)
+                elif (down := self._down.get(_endpoint(known.header))) is not None:
+                    self._fail(run, down)
                 else:
                     yield run, known
 
@@ -171,13 +188,15 @@ class _Session:
                 data, place = measure(log, T), self._place(job.path)
                 self._append("run_completed", run, log=place, data=data)
 
-    def _allocate(self, run: Run, known: Configuration, resources: Resources) -> None:
-        """Makes an allocation, or goes on with it, as far as the budget goes."""
+    def _allocate(
+        self, run: Run, known: Configuration, resources: Resources
+    ) -> EndpointDown | EndpointRefused | LogError | None:
+        """Makes an allocation, or goes on with it, as far as the budget goes; returns its error."""
         folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
         place, arms = self._place(folder), known.arms(run[1])
         if (made := self._events.state.completed.get(run)) is not None:
             self._ledger.settle(cost_of_pool(made.data))
-            return
+            return None
         if run not in self._events.state.logs:
             self._append("run_started", run, log=place)
         try:
@@ -185,14 +204,16 @@ class _Session:
                 folder, known.find_policy(), arms, rounds=known.generations,
                 reward=known.pool["reward"], seed=run[1],
             )  # fmt: skip
-            done = play(folder, header, policy, arms, resources, self._ledger)
-        except (EndpointRefused, LogError) as error:
+            marker, settings = folder / ALLOCATION, self._study.settings
+            with Study(marker, settings, self._control, self._ledger) as study:
+                done = play(study, header, policy, arms, resources)
+        except (EndpointDown, EndpointRefused, LogError) as error:
             if resources.is_fatal(error):
                 raise
-            self._fail(run, error)
-            return
+            return error
         if len(done.told) == known.generations:
             self._append("run_completed", run, log=place, data=measure_pool(done.arms))
+        return None
 
     def _fail(self, run: Run, why: object) -> None:
         if run not in self._events.state.completed:
@@ -200,17 +221,14 @@ class _Session:
 
     def _append(self, event: Any, run: Run | None = None, **more: Any) -> None:
         """Writes an event; where a listener raises, the session ends, and raises it in the end."""
-
-        def unheard(_kind: object, error: BaseException | None, _trace: object) -> None:
-            if error is not None:
-                self._unheard = self._unheard or error
-                self._control.stop()
-
         if run is not None:
             more |= {"configuration": run[0], "seed": run[1]}
-        with contextlib.ExitStack() as stack:
-            stack.push(unheard)
+        try:
             self._events.append(event, **more)
+        except BaseException as error:
+            self._unheard = self._unheard or error
+            self._control.stop()
+            raise
 
     def _served(self, job: Job) -> list[Run]:
         """Returns the runs of configurations that a log serves."""
@@ -226,6 +244,11 @@ def log_name(configuration: Configuration, seed: int) -> str:
     id_ = pool if configuration.pool else configuration.run
     model = "".join(c if c.isalnum() or c in "-_." else "-" for c in header.model.name)
     return f"{RUNS}/{header.task.name}-{model}-N{header.children}-{id_}-s{seed}.jsonl"
+
+
+def _endpoint(header: Header) -> str:
+    """Returns what tells the endpoints of a run, its critic's included, from those of others."""
+    return repr((header.model, header.critic and header.critic.model))
 
 
 def _configured(
@@ -291,7 +314,8 @@ def plan_sweep(
         task: Name, alias, folder or Task; the space may name several in the field `task`.
         strategy: Out of `strategies.STRATEGIES`; or {"name": ..., and its options};
             None: that of the file, as for all below, else grid.
-        trials: How many; None: 100, and of a grid all.
+        trials: How many; None: as before, or 100. A sweep that exists goes on with a larger number.
+            A grid has as many as there are combinations.
         seeds: Of the runs of each configuration; None: 40 ... 44.
         seed: Key of the strategy's draws; None: 0.
         budget: Limits by unit of all runs together: calls, tokens, flops, dollars, seconds (wall
@@ -321,12 +345,14 @@ def plan_sweep(
     if isinstance(space, str | os.PathLike):
         place = Path(space)
         if place.suffix != ".toml":
-            if extra := [*given, *fields, *(["log_dir"] if folder else [])]:
+            extra = [*(given.keys() - {"trials"}), *fields, *(["log_dir"] if folder else [])]
+            if extra:
                 raise TypeError(
-                    f"{place}: a sweep that exists takes settings and a budget alone, "
+                    f"{place}: a sweep that exists takes settings, a budget and trials alone, "
                     f"got {extra[0]}"
                 )
-            return _plan(place, read_design(place), budget, settings, on_event, own=False)
+            design = msgspec.structs.replace(read_design(place), trials=trials)
+            return _plan(place, design, budget, settings, on_event, own=False)
         known = read_toml(place)
         folder = folder or LOCAL / f"sweep-{place.stem}"
     limits = known.pop("budget", None)
@@ -351,8 +377,11 @@ def _plan(
     Where the design is not the caller's own, but what a folder says, calls go to models of theirs.
     """
     if is_sweep(folder):
-        keep_design(folder, design)  # it says first what differs
+        design = keep_design(folder, design)  # it says first what differs
     events = EventLog(folder, on_event)
+    planned, count = design.build_strategy().planned, len(events.state.trials)
+    if planned < count:
+        raise ValueError(f"trials: {folder} has tried {count} already, expected at least as many")
     proposed = events.state.configurations.items()
     made = [_configured(folder, design, values, hash_) for hash_, values in proposed]
     known = [*design.tried_values(), *(each for each in made if not isinstance(each, str))]
@@ -364,10 +393,11 @@ def _plan(
     keep_design(folder, design)
 
     def work(control: Control) -> Sweep:
-        return _Session(design, events, limits, settings, control).work()
+        with Study(events.path, settings, control, limits) as study:
+            return _Sweeping(study, design, events).work()
 
     return Plan([folder], work, many=True)
 
 
-sweep = verb("sweep", plan_sweep, Plan.do)
-start_sweep = verb("start_sweep", plan_sweep, begin)
+sweep = verb("sweep", plan_sweep, Plan.do, Sweep)
+start_sweep = verb("start_sweep", plan_sweep, begin, Handle[Sweep])

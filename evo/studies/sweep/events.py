@@ -1,7 +1,7 @@
 """What happened in a sweep: events.jsonl, one JSON line per change of state.
 
 One process works on a sweep at a time. It is asked to pause or stop by a file beside events.jsonl,
-on whatever machine, as sessions of logs are: see `evo.logs.maintenance.stop`.
+on whatever machine, as sessions of all studies are: see `evo.studies.folders.request`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from evo.logs.journal import LogError, Reader, Writer
+from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
-from evo.logs.stopping import Wish, stop
-from evo.studies.sweep.design import DESIGN, is_sweep
+from evo.studies.folders import EVENTS
 from evo.studies.sweep.strategies import Trial
-
-EVENTS = "events.jsonl"
 
 Begin = Literal["started", "resumed"]
 """A process begins to work on it, under the budget in `data`."""
@@ -159,10 +156,3 @@ class EventLog:
             for each in self.refresh():
                 if self._on_event is not None:
                     self._on_event(each)
-
-
-def request(folder: Path, wish: Wish) -> None:
-    """Asks the process that works on a sweep to pause or to stop."""
-    if not is_sweep(folder):
-        raise LogError(f"{folder}: not the folder of a sweep: it holds no {DESIGN}")
-    stop(folder / EVENTS, wish)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evo.plugins import with_parameters
+from evo.plugins import meant, with_parameters
 from evo.runs.settings import at_least
 from evo.studies.sweep.space import Dimension, Space
 
@@ -57,7 +57,10 @@ class GridTrials(RandomTrials):
 
     def __init__(self, space: Space, *, seed: int, trials: int | None) -> None:
         if trials is not None:
-            raise ValueError("trials: a grid tries every combination; random takes a number")
+            raise ValueError(
+                "trials: a grid, which is the strategy unless another is named, tries every "
+                "combination; a number of trials goes with the strategy random, guided or bayesian"
+            )
         super().__init__(space, seed=seed, trials=None)
         self._all = space.grid()
         self.planned = len(self._all)
@@ -197,7 +200,8 @@ def build_strategy(
 ) -> RandomTrials:
     """Returns a strategy; `trials` None: 100, or the whole of a grid."""
     if name not in STRATEGIES:
-        raise ValueError(f"unknown strategy {name!r} (known: {', '.join(STRATEGIES)})")
+        hint = meant(name, STRATEGIES)
+        raise ValueError(f"unknown strategy {name!r}{hint} (known: {', '.join(STRATEGIES)})")
     common = ("space", "seed", "trials")
     options = {k: v for k, v in options.items() if (k, v) != ("sampler", "tpe")}  # once a choice
     build = with_parameters(f"strategy {name}", STRATEGIES[name], options, common)

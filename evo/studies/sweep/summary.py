@@ -12,7 +12,7 @@ from typing import Any
 from evo.logs.cost import Cost, cost_of_calls
 from evo.logs.log import Log
 from evo.runs.handle import read_begun
-from evo.studies.allocation.journal import ALLOCATION
+from evo.studies.folders import ALLOCATION
 from evo.studies.sweep.design import RUNS, read_design
 from evo.studies.sweep.events import EventLog
 

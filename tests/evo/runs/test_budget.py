@@ -22,7 +22,8 @@ from evo.policies import POLICIES
 from evo.rewards import default_reward
 from evo.runs.budget import UNITS, BudgetError, Ledger, Turns, Worst, affordable, check_budget
 from evo.runs.state import costs_of_log
-from evo.studies.allocation.journal import ALLOCATION, read_journal
+from evo.studies.allocation.journal import read_journal
+from evo.studies.folders import ALLOCATION
 from evo.tasks.task import load_task
 
 QUIET = {"progress": False}

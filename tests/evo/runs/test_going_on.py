@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 import evo
-from evo.logs.journal import encode_line, write_new
+from evo.logs.journal import LogBusyError, Writer, encode_line, write_new
 from evo.logs.log import kept_value, read_log
 from evo.logs.records import Child, Evaluation, Generation, Initial, Model, Tick
-from evo.logs.stopping import heed_stop, stop_file
+from evo.logs.stopping import StopRequests, stop_file
 from evo.models.client import EndpointMissing
 from evo.runs.configuration import default_path, differences, find_run, make_header
 from evo.runs.evaluate import Draws, Evaluate, plain
@@ -154,17 +154,42 @@ def test_a_wish_of_before_is_heeded_at_once() -> None:
     assert heard == ["first", "later"]
 
 
-def test_a_wish_to_stop_is_heeded(tmp_path: Path) -> None:
+def test_a_request_to_stop_is_heeded(tmp_path: Path) -> None:
     log = tmp_path / "a.jsonl"
     write_new(log, encode_line(make_header("mmd")))
     evo.stop(log)  # meant for an earlier session
     heard = threading.Event()
-    with heed_stop([tmp_path / "other.jsonl", log], heard.set):
+    with StopRequests(heard.set) as requests:
+        requests.watch(tmp_path / "other.jsonl")
+        requests.watch(log)
         time.sleep(0.5)
         assert not heard.is_set()
         evo.stop(log)
         assert heard.wait(60)
     assert not stop_file(log).exists()
+
+
+def test_a_request_beside_a_busy_log_is_left_to_the_session_that_writes_it(tmp_path: Path) -> None:
+    log = evo.run("mmd", generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET)
+    with Writer.claim(log.path):
+        stop_file(log.path).touch()
+        with pytest.raises(LogBusyError):
+            evo.resume(log, generations=2, **QUIET)
+        with pytest.raises(LogBusyError):
+            evo.allocate_live("mmd", "ucb1", arms=[log.path], log_dir=tmp_path / "b", **QUIET)
+        assert stop_file(log.path).exists()
+
+
+@pytest.mark.parametrize("task", ["mmd", "wp"])
+def test_a_run_that_is_stopped_at_once_returns_a_log_that_goes_on(
+    task: str, tmp_path: Path
+) -> None:
+    known = evo.load_task(task, instances=3 if task == "wp" else None)
+    handle = evo.start(known, generations=1, children=1, log=tmp_path / "a.jsonl", **QUIET)
+    handle.stop()
+    log = handle.wait(60)
+    assert (len(log.generations), handle.log.path) == (0, log.path)
+    assert len(evo.resume(log, **QUIET).generations) == 1
 
 
 def test_the_journal_is_checked_against_the_arms_logs(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import json
 import math
 import re
 import tarfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from evo_runs import write_task
 import evo
 import replay
 from evo.cli.entry import main
+from evo.logs.journal import LogBusyError
 from evo.models.client import Call, EndpointRefused, ModelClient
 from evo.studies.selection.race import Selection
 
@@ -71,6 +74,52 @@ def test_going_on_repeats_no_call_and_live_equals_post_hoc(found: Selection) -> 
     assert (played.winner, played.survivors) == (found.winner, found.survivors)
     assert played.samples.tolist() == found.samples.tolist()
     assert played.lower.tolist() == found.lower.tolist()
+
+
+@pytest.mark.parametrize("name", sorted({*evo.SELECTORS} - {"threshold"}))
+def test_a_lone_choice_wins_without_a_sample(name: str, tmp_path: Path) -> None:
+    made = evo.select_best([{"children": 2}], **FOUR, selector=name, log_dir=tmp_path / "s")
+    assert (made.winner, made.survivors, made.end) == (0, (0,), "certain")
+    assert made.samples.tolist() == [0]
+    assert not [*(tmp_path / "s").glob("*.jsonl")]
+
+
+def test_a_lone_choice_is_still_held_against_a_threshold(tmp_path: Path) -> None:
+    given = {**FOUR, "selector": "threshold", "log_dir": tmp_path / "s"}
+    made = evo.select_best([{"children": 2}], parameters={"threshold": 0.0}, **given)
+    assert made.samples.sum() > 0
+
+
+def test_a_selection_stops_and_is_one_sessions_at_a_time(tmp_path: Path) -> None:
+    busy, asked = threading.Event(), threading.Event()
+
+    def agent(row: int, *, skill: float) -> float:
+        busy.set()
+        asked.wait(30)
+        return skill
+
+    given: dict[str, Any] = {
+        "evaluate": agent, "data": list(range(40)), "log_dir": tmp_path / "s", "max_concurrent": 1,
+        "selector": "brute_force", "progress": False,
+    }  # fmt: skip
+    handle = evo.start_selection({"skill": [0.2, 0.8]}, **given)
+    assert busy.wait(30)
+    with pytest.raises(LogBusyError):
+        evo.select_best({"skill": [0.2, 0.8]}, **given)
+    assert main(["stop", str(tmp_path / "s")]) == 0
+    while not handle._control.stopping.is_set():
+        time.sleep(0.05)
+    asked.set()
+    assert handle.wait(60).end == "stopped"
+    assert evo.select_best({"skill": [0.2, 0.8]}, **given).samples.tolist() == [40, 40]
+
+
+@pytest.mark.parametrize("number", [math.inf, math.nan])
+def test_a_choice_that_the_folder_cannot_hold_is_refused(number: float, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"data": [0, 1], "log_dir": tmp_path / "s", "progress": False}
+    with pytest.raises(ValueError, match="expected a finite number"):
+        evo.select_best({"skill": [0.5, number]}, evaluate=lambda row, **choice: 0.5, **given)
+    assert not (tmp_path / "s").exists()
 
 
 def test_a_killed_selection_goes_on(tmp_path: Path) -> None:

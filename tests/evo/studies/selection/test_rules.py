@@ -41,7 +41,7 @@ def bernoulli(means: list[float], size: int, *, replicates: int = 1, seed: int =
 
 
 @pytest.mark.parametrize("selector", sorted(SELECTORS))
-@pytest.mark.parametrize("arms", [1, 2, 5, 70])
+@pytest.mark.parametrize("arms", [2, 5, 70])
 def test_every_selector_ends_with_a_winner_among_the_survivors(selector: str, arms: int) -> None:
     values = np.random.default_rng(arms).random((3, arms, 6))
     found = play(values, selector)
@@ -51,6 +51,14 @@ def test_every_selector_ends_with_a_winner_among_the_survivors(selector: str, ar
     assert (mean[rows, found.winner] == mean.max(axis=1)).all()
     assert (found.standing.count <= 6).all()
     assert found.spent["samples"].tolist() == found.standing.count.tolist()
+
+
+@pytest.mark.parametrize("selector", sorted({*SELECTORS} - {"threshold"}))
+def test_a_lone_configuration_wins_without_a_sample(selector: str) -> None:
+    found = play(np.full((3, 1, 6), 0.5), selector)
+    assert found.winner.tolist() == [0, 0, 0]
+    assert found.survivors.all()
+    assert found.standing.count.sum() == 0
 
 
 @pytest.mark.parametrize("selector", BY_DELTA)
@@ -333,7 +341,7 @@ def test_mistakes_are_named() -> None:
         with pytest.raises(ValueError, match=said):
             Terms(**{"size": 3, **terms})
     with pytest.raises(ValueError, match="within the bounds"):
-        play(np.array([[0.5, 1.2]]), "brute_force")
+        play(np.array([[0.5, 1.2], [0.5, 0.5]]), "brute_force")
 
 
 def test_a_selector_of_ones_own() -> None:

@@ -97,8 +97,8 @@ def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
     assert before == {path: path.read_bytes() for path in sweep.folder.glob("runs/*.jsonl")}
     with pytest.raises(ValueError, match="holds a sweep with seeds"):
         evo.sweep(SPACE, log_dir=sweep.folder, **{**COMMON, "seeds": [1, 2, 3]})
-    for more in ({"children": 3}, {"seeds": [1]}, {"trials": 2}, {"strategy": "random"}):
-        with pytest.raises(TypeError, match=f"budget alone, got {next(iter(more))}"):
+    for more in ({"children": 3}, {"seeds": [1]}, {"strategy": "random"}):
+        with pytest.raises(TypeError, match=f"trials alone, got {next(iter(more))}"):
             evo.sweep(sweep.folder, **more)
     with pytest.raises(LogError, match="not the folder of a sweep"):
         evo.sweep(sweep.folder / "runs")
@@ -377,6 +377,52 @@ def test_an_endpoint_that_is_down_ends_the_sweep_resumably(
         )  # fmt: skip
     summary = summarise(tmp_path / "s")
     assert (summary.ended, summary.failed, summary.pending) == ("interrupted", 0, 4)
+
+
+@pytest.mark.parametrize("pool", [{}, {"policy": "ucb1", "arms": 2, "rounds": 2}])
+def test_a_dead_endpoint_fails_only_its_own_runs(
+    pool: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OfflineServer() as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+    space = {"model": ["served", "offline"]}
+    depth: dict[str, Any] = {"base": pool} if pool else {"generations": 1}
+    given = {**COMMON, **depth, "retries": 0, "log_dir": tmp_path / "s"}
+    summary = evo.sweep(space, **given).summary
+    assert (summary.ended, summary.completed, summary.failed) == ("completed", 2, 2)
+    state = EventLog(tmp_path / "s").state
+    models = [values["model"] for values in state.configurations.values()]
+    failed = {models[[*state.configurations].index(hash_)] for hash_, _ in state.failed}
+    assert failed == {"served"}
+    with OfflineServer() as server:
+        serve_as_model(server, tmp_path, monkeypatch)
+        summary = evo.sweep(space, **given).summary
+    assert (summary.ended, summary.completed, summary.failed) == ("completed", 4, 0)
+
+
+@pytest.mark.parametrize("strategy", ["random", "guided", {"name": "bayesian", "batch": 2}])
+def test_a_sweep_may_be_given_more_trials_later(strategy: Any, tmp_path: Path) -> None:
+    if strategy == {"name": "bayesian", "batch": 2}:
+        pytest.importorskip("optuna")
+    space = {"temperature": {"min": 0.1, "max": 1.2}}
+    given = {**ONE, "generations": 1, "strategy": strategy, "log_dir": tmp_path / "s"}
+    first = evo.sweep(space, trials=2, **given)
+    before = EventLog(first.folder).state.trials
+    more = evo.sweep(space, trials=4, **given)
+    assert (more.summary.completed, more.summary.total) == (4, 4)
+    assert EventLog(more.folder).state.trials[:2] == before
+    again = evo.sweep(more.folder, trials=5, progress=False)  # by its folder alone
+    assert (again.summary.completed, again.summary.total) == (5, 5)
+    assert evo.sweep(space, **given).summary.total == 5  # as many as before
+    with pytest.raises(ValueError, match="has tried 5 already, expected at least as many"):
+        evo.sweep(space, trials=3, **given)
+    assert evo.sweep(space, **given).summary.total == 5
+
+
+def test_a_number_of_trials_needs_a_strategy_that_takes_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a grid, which is the strategy unless another is named"):
+        evo.sweep(SPACE, trials=3, log_dir=tmp_path / "s", **COMMON)
+    assert not (tmp_path / "s").exists()
 
 
 def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys) -> None:
