@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import evo
-from evo.logs.log import Logs
 from evo.policies import find_policy
 from evo.policies.rewards import find_reward
 from evo.runs.budget import check_budget
@@ -84,16 +83,11 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(find, wrong,
 
 def test_a_verb_says_what_it_returns() -> None:
     expected = {
-        evo.run: evo.Log,
-        evo.run_many: Logs,
-        evo.resume_many: Logs,
-        evo.fork: Logs,
-        evo.allocate_live: evo.Allocation,
-        evo.sweep: evo.Sweep,
-        evo.select_best: evo.Selection,
-        evo.start_allocation: evo.Handle[evo.Allocation],
-        evo.start_sweep: evo.Handle[evo.Sweep],
-    }
-    for verb, returns in expected.items():
-        assert inspect.signature(verb).return_annotation == returns
-        assert verb.__annotations__["return"] == returns
+        "run": "Log", "run_many": "Logs", "resume_many": "Logs", "fork": "Logs",
+        "allocate_live": "Allocation", "sweep": "Sweep", "select_best": "Selection",
+        "start_allocation": "Handle", "start_sweep": "Handle", "start_selection": "Handle",
+    }  # fmt: skip
+    for name, returns in expected.items():
+        verb = getattr(evo, name)
+        for stated in (inspect.signature(verb).return_annotation, verb.__annotations__["return"]):
+            assert getattr(stated, "__name__", stated) == returns
