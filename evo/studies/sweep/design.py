@@ -15,6 +15,7 @@ from evo.logs.records import Limits, Record, TaskRecord
 from evo.runs.configuration import seeds_of
 from evo.runs.settings import at_least
 from evo.searches.registry import is_search
+from evo.studies.folders import keep_identity
 from evo.studies.sweep.fields import Configuration, configure
 from evo.studies.sweep.space import Space, SpaceError, check_field, parse_space
 from evo.studies.sweep.strategies import RandomTrials, build_strategy
