@@ -562,7 +562,7 @@ def test_streams_are_kept_as_they_were_sent() -> None:
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        (["--budget", "calls=0"], "positive number of calls, got 0"),
+        (["--budget", "calls=0"], "finite number of calls, got 0"),
         (["--budget", "cals=5"], "got 'cals'"),
         (["--budget", "seconds=5"], "calls, tokens, flops, dollars"),
         (["--rpm", "0"], "at least 1"),
