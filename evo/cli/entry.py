@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import io
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
+from typing import TextIO
 
 import cyclopts
 
 from evo.cli.help import HELP_ALL, Help, shorten
 from evo.cli.options import COMMON, current
 from evo.cli.tables import FAILURE, MISTAKE
+from evo.logs.fitting import plain_text
 from evo.neighbours import require_ours
 
 COMMANDS = {
@@ -131,16 +135,41 @@ def make_app(name: str, text: str) -> cyclopts.App:
     return app
 
 
+class _Plain(io.TextIOBase):
+    """Standard output on which control characters are escaped, whoever's text holds them."""
+
+    def __init__(self, inner: TextIO) -> None:
+        self._inner = inner
+
+    def write(self, text: str) -> int:
+        self._inner.write(plain_text(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._inner.flush()
+
+    def isatty(self) -> bool:
+        return self._inner.isatty()
+
+    def fileno(self) -> int:
+        return self._inner.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream behind it."""
+        return self._inner.encoding
+
+
 def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> int:
     """Runs a command's work; mistakes and failures become one line and an exit code."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"{name}: note: {message}", file=sys.stderr)
+        print(f"{name}: note: {plain_text(str(message))}", file=sys.stderr)
 
     def say(error: object) -> None:
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             error = f"{error.filename}: {error.strerror}"
-        print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"{name}: {plain_text(' '.join(str(error).split()))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         if not sys.warnoptions:
@@ -148,7 +177,8 @@ def guard(name: str, work: Callable[[], int], *, stopped: str = "stopped") -> in
             warnings.showwarning = show
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            return work()
+            with contextlib.redirect_stdout(_Plain(sys.stdout)):
+                return work()
         except KeyboardInterrupt:
             say(stopped)
             return 130

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from evo.cli.options import Flag, LogPaths, Output
 from evo.cli.tables import FAILURE, number, table, writable
+from evo.logs.fitting import plain_text
 
 if TYPE_CHECKING:
     from evo.runs.progress import Tally
@@ -156,6 +157,9 @@ def best(
         writable(output).write_text(found.program, encoding="utf-8")
     elif not value:
         sys.stdout.write(found.program)
+        if plain_text(found.program) != found.program:
+            words = "control characters are escaped; -o FILE writes the program as it is"
+            print(words, file=sys.stderr)
     where = f"generation {found.generation}, child {found.index}"
     print(f"{where}: fitness {found.evaluation.fitness}", file=sys.stderr)
     return 0
@@ -179,7 +183,7 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
         if not (salvage and output and len(logs) == 1):
             raise ValueError("--salvage goes with one log and -o NEW, such as -o sound.jsonl")
         for missing in salvage_log(logs[0], output):
-            print(f"{logs[0]}: {missing}", file=sys.stderr)
+            print(plain_text(f"{logs[0]}: {missing}"), file=sys.stderr)
         print(f"{output}: every sound line of {logs[0]}")
         return 0
     sound = True
@@ -192,11 +196,11 @@ def verify(logs: LogPaths, *, salvage: Flag = False, output: Output = None) -> i
                 continue
             verification = check(path)
         except LogError as error:
-            print(error, file=sys.stderr)
+            print(plain_text(str(error)), file=sys.stderr)
             sound = False
             continue
         for fault in verification.faults:
-            print(fault, file=sys.stderr)
+            print(plain_text(fault), file=sys.stderr)
             sound = False
         if not verification.faults:
             print(f"{path}: sound, {verification.log.reader.lines} lines; {verification.task}")

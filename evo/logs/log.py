@@ -21,6 +21,7 @@ import msgspec
 
 from evo.logs.caps import cap
 from evo.logs.cost import usage_tokens
+from evo.logs.fitting import plain_text
 from evo.logs.journal import LogError, Reader, read_pieces, write_new
 from evo.logs.records import (
     Aside,
@@ -325,7 +326,7 @@ def summarise(log: Log) -> str:
             f"the initial text (at least {stats['check_low']:+.3f}; "
             f"{stats['check_detectable']:.3f} would be found four times in five)"
         )
-    return (
+    return plain_text(
         f"{header.task.name}, {model}, seed {seed}, T={len(log.generations)} of "
         f"N={header.children}{state}: best fitness {best:.6g}, "
         f"{log.status_counts.get('ok', 0)} of {len(log.outcomes)} children ok{left}, "

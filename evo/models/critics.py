@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from evo.logs.cost import Cost, cost_of_children
-from evo.logs.journal import PREFIX, LogError, Writer, check_folder, go_on
+from evo.logs.journal import PREFIX, LogError, Writer, check_folder, go_on, open_regular
 from evo.logs.records import CriticCall, CriticRecord, Header, InstanceCall, Model, TaskRecord
 from evo.models.cache import CachedClient, ResponseCache
 from evo.models.client import CallCancelled, Caller, ModelClient
@@ -286,8 +286,9 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
     def _go_on(self, log: Path) -> None:
         """Opens the log and takes over what it holds."""
         check_folder(log.parent)
-        log.touch()
-        with log.open("rb") as file:
+        if not log.exists():
+            log.touch()
+        with open_regular(log) as file:
             if (begins := file.read(len(PREFIX))) and begins != PREFIX:
                 raise LogError(f"{log}: no log of a critic; it is left as it is")
         self._writer, self.calls = go_on(log, _decoder, self._stack, what="log of a critic")

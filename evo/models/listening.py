@@ -303,7 +303,7 @@ def _take_request(connection: _Connection) -> tuple[Request, bool, bool] | None:
         del buffer[:2]
     end = buffer.find(b"\r\n\r\n")
     if max(end, len(buffer) if end < 0 else 0) > LARGEST_HEAD:
-        raise _Malformed(431)
+        raise _Malformed(431 if b"\r\n" in buffer[:LARGEST_HEAD] else 414)
     if end < 0:
         return None
     first, *lines = bytes(buffer[:end]).decode("latin-1").split("\r\n")

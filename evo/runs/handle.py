@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from evo.logs.journal import open_regular
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
 from evo.logs.stopping import Wish
@@ -193,7 +194,7 @@ def begin(plan: Plan[Result]) -> Handle[Result]:
 def read_begun(path: Path) -> Log | None:
     """Reads a log; None while it has no whole header, as a killed process may leave it."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if not file.readline().endswith(b"\n") and path.suffix != ".gz":
                 return None
     except FileNotFoundError:

@@ -132,7 +132,8 @@ class Verdict:
         if not self.interval.note:
             ax.hlines(0, self.interval.low, self.interval.high, linewidth=3, color="C0")
         ax.plot([self.effect], [0], "o", color="C0", label=f"{self.interval.label}, n = {self.n}")
-        ax.set(yticks=[], ylim=(-1, 1), xlabel=f"fitness, {self.a} less {self.b}")
+        names = f"{self.a} less {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
+        ax.set(yticks=[], ylim=(-1, 1), xlabel=f"fitness, {names}")
         ax.set_title(self.verdict, loc="left")
         ax.legend(frameon=False, loc="upper right", fontsize="small")
         return ax

@@ -17,6 +17,7 @@ from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, FloatArray, Theme
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
 
 GREY = "#8C8C8C"
 LOOKS = {
@@ -44,12 +45,13 @@ class RunPicture:
     """A run on the left, what one of its programs returned on the right."""
 
     def __init__(self, theme: Theme) -> None:
-        from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        from replay.plots.plain import PlainFigure
 
         self.theme = theme
         layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, rect=(0, 0, LEFT, 1))
-        self.figure = Figure(figsize=(9.0, 4.2), dpi=100, layout=layout)
+        self.figure: Figure = PlainFigure(figsize=(9.0, 4.2), dpi=100, layout=layout)
         self._fitness, self._failures = self.figure.subplots(
             2,
             1,

@@ -82,11 +82,12 @@ def subplots(
 
 def blank(width: float = 9.0, height: float = 4.2) -> Figure:
     """A figure without axes, as of `subplots`."""
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    from replay.plots.plain import PlainFigure
+
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
-    figure = Figure(figsize=(width, height), dpi=100, layout=layout)
+    figure = PlainFigure(figsize=(width, height), dpi=100, layout=layout)
     vars(figure)["text_size"] = LARGER if width > WIDER else TEXT_SIZE
     return figure
 
@@ -191,6 +192,9 @@ def arrange(figure: Figure) -> None:
 
 def _lay_out(figure: Figure) -> None:
     """Give the axes their places; drawing without pixels would do more, for longer."""
+    from replay.plots.plain import show_plainly
+
+    show_plainly(figure)
     if (engine := figure.get_layout_engine()) is None:
         figure.draw_without_rendering()
     else:

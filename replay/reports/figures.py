@@ -67,8 +67,9 @@ def draw_page(
     panels: Sequence[Panel], *, theme: Theme = "light", width: float | None = None
 ) -> Figure:
     """Draws for each panel a row of runs, then two rows for each contest; width in inches."""
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from replay.plots.plain import PlainFigure
 
     layout: list[Any] = []
     heights: list[float] = []
@@ -89,7 +90,7 @@ def draw_page(
     compared = any(panel.contests for panel in panels)
     wide = compared or any(left != right for left, right in layout)
     even = compared or len(known) > 1
-    figure = Figure(
+    figure = PlainFigure(
         figsize=(width or (WIDE if wide else WIDTH), sum(heights)),
         dpi=100,
         layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12),
