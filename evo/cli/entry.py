@@ -18,7 +18,7 @@ import cyclopts
 from evo.cli.help import HELP_ALL, Help, shorten
 from evo.cli.options import COMMON, current
 from evo.cli.tables import FAILURE, MISTAKE
-from evo.logs.fitting import plain_text
+from evo.logs.escapes import plain_text
 from evo.neighbours import require_ours
 
 COMMANDS = {

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from evo.cli.options import Flag, LogPaths, Output
 from evo.cli.tables import FAILURE, number, table, writable
-from evo.logs.fitting import plain_text
+from evo.logs.escapes import plain_text
 
 if TYPE_CHECKING:
     from evo.runs.progress import Tally

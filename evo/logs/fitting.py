@@ -22,10 +22,6 @@ _MOST_USAGE = 1 << 16  # bytes of an endpoint's usage that are kept verbatim
 _MOST_ENTRIES = 64  # of an object, where the whole is too large
 _MOST_WORDS = 200  # characters of a text in it
 _COUNTS = re.compile(r"(prompt|input|completion|output|total|cached)_tokens(_details)?")
-_CONTROL = re.compile(
-    "\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"  # what turns the direction of writing
-)
 
 
 class _TooMuch(ValueError):  # noqa: N818
@@ -151,11 +147,3 @@ def _key(name: object) -> str:
     if name is None or isinstance(name, bool):
         return plain[name]
     return fit_text(repr(name), _MOST_WORDS)
-
-
-def plain_text(text: str) -> str:
-    """Returns a text that a terminal shows and does not obey: control characters are escaped.
-
-    Ends of lines and tabs stay.
-    """
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -21,7 +21,7 @@ import msgspec
 
 from evo.logs.caps import cap
 from evo.logs.cost import usage_tokens
-from evo.logs.fitting import plain_text
+from evo.logs.escapes import plain_text
 from evo.logs.journal import LogError, Reader, read_pieces, write_new
 from evo.logs.records import (
     Aside,

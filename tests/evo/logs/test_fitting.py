@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.logs.cost import usage_tokens
-from evo.logs.fitting import MOST_NESTED, fit_text, fit_usage, fit_value, is_shallow, plain_text
+from evo.logs.escapes import plain_text
+from evo.logs.fitting import MOST_NESTED, fit_text, fit_usage, fit_value, is_shallow
 
 numbers = st.integers() | st.floats() | st.integers(min_value=10**30, max_value=10**400)
 leaves = st.none() | st.booleans() | numbers | st.text(st.characters(), max_size=300)
