@@ -224,27 +224,6 @@ def read_run(path: Path, name: str) -> LeanRun:
     return run
 
 
-def beyond_range(path: Path) -> LogError:
-    """The error of a log that holds a number no table can: its first one, with its line."""
-    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
-        if (found := _large(msgspec.json.decode(line))) is not None:
-            return LogError(
-                f"{path}:{number}: expected numbers of at most 63 bits, got one of "
-                f"{found.bit_length()} bits"
-            )
-    return LogError(f"{path}: holds numbers whose sum is out of range")
-
-
-def _large(value: Any) -> int | None:
-    """The first whole number in a decoded line that 64 bits do not hold, if any."""
-    if isinstance(value, int):
-        return value if abs(value) >= 2**63 else None
-    inside = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, dict | list):
-        return None
-    return next((found for each in inside if (found := _large(each)) is not None), None)
-
-
 def _checksums_match(lines: bytes) -> bool:
     every = lines.split(b"\n")[:-1]
     heads = np.frombuffer(b"".join([line[:BODY] for line in every]), np.uint8)
@@ -265,11 +244,6 @@ _place = attrgetter("generation", "index")
 def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[Any, str] | None:
     """The record that contradicts the others, if any, and how."""
     beyond, n = len(run.generations) + 1, run.header.children
-    for name in ("children", "seed"):
-        if abs(value := getattr(run.header, name)) >= 2**63:
-            return headers[0], (
-                f"expected {name} of at most 63 bits, got a number of {value.bit_length()} bits"
-            )
     before = None
     for child in run.children:
         place = generation, index = child.generation, child.index

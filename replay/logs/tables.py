@@ -20,7 +20,7 @@ from evo.logs.journal import LogError
 from evo.logs.log import Log
 from replay.logs import cache as store
 from replay.logs.costs import Calls
-from replay.logs.decode import LeanRun, Source, beyond_range, find_all, name_runs, read_run
+from replay.logs.decode import LeanRun, Source, find_all, name_runs, read_run
 from replay.logs.rows import (
     Rows,
     attempt_rows,
@@ -218,7 +218,6 @@ def _collect(
         for path in shown:
             try:
                 run = read_run(path, names[path])
-                part = _in_range(make, Calls(run))
             except LogError as error:
                 if strict:
                     raise
@@ -228,7 +227,7 @@ def _collect(
                 rescored.append((len(parts), run))
             else:
                 originals.setdefault(programs_of(run.header), run)
-            parts.append(part)
+            parts.append(make(Calls(run)))
         for place, run in rescored:  # what their originals are is known now
             if original := originals.get(programs_of(run.header)):
                 parts[place] = make(Calls(run, of=original.key))
@@ -248,14 +247,6 @@ def _collect(
     for frame in frames:
         frame.attrs["skipped"] = skipped
     return frames
-
-
-def _in_range(make: Callable[[Calls], Sequence[Rows]], calls: Calls) -> Sequence[Rows]:
-    """The rows of a run, or an error that names the line whose number no table can hold."""
-    try:
-        return make(calls)
-    except OverflowError:
-        raise beyond_range(calls.run.path) from None
 
 
 RESCORED = "evo rescore"

@@ -598,7 +598,7 @@ def test_a_number_that_no_table_holds_is_an_error_that_names_the_line(
 def test_a_status_that_no_float_holds_is_an_error_that_names_the_line(tmp_path):
     huge = b'"http_status":1' + b"0" * 400
     path = with_line(tmp_path / "a.jsonl", 4, b'"http_status":200', huge)
-    with pytest.raises(LogError, match=r"a\.jsonl:4: expected numbers of at most 63 bits"):
+    with pytest.raises(LogError, match=r"a\.jsonl:4: "):
         replay.attempts(path)
 
 
