@@ -1,8 +1,7 @@
-"""How many things at once: presets, and what a fixed split of slots would give and waste."""
+"""How many things happen at once: presets, and a fixed split of slots for comparison."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -30,36 +29,24 @@ def find_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConcurrencyPlan:
-    """A fixed split of slots in two levels: arms (or configurations) x children of each at once.
+class ConcurrencyPlan(NamedTuple):
+    """A fixed split of slots: so many arms (or configurations) at once, so many children of each.
 
     Attributes:
-        max_concurrent: Slots in all.
         arms: Arms or configurations at once.
         children: Children, or problems of a batch, at once in each of them.
     """
 
-    max_concurrent: int
     arms: int
     children: int
-
-    @property
-    def wasted(self) -> int:
-        """Slots that the split can never use; one queue for all calls uses every one."""
-        return self.max_concurrent - self.arms * self.children
-
-    def __str__(self) -> str:
-        wasted = f", {self.wasted} wasted" if self.wasted else ""
-        return f"{self.arms} x {self.children} of {self.max_concurrent} slots{wasted}"
 
 
 def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
     """Returns the split of slots between arms and the children of one of them.
 
-    As many children at once as a batch has, and as many such batches as fit: 20 slots and batches
-    of 11 make 1 x 11 and waste 9. Nothing in this package splits its slots so: each goes to
-    whichever call is next.
+    As many children work at once as a batch has, and as many such batches as fit: 20 slots and
+    batches of 11 make 1 x 11, and 9 slots stay empty. Nothing in this package splits its slots so:
+    each goes to whichever call is next.
 
     Args:
         max_concurrent: Slots, at least 1.
@@ -72,5 +59,4 @@ def plan_concurrency(max_concurrent: int, batch_size: int) -> ConcurrencyPlan:
         if value < 1:
             raise ValueError(f"{name}: expected at least 1, got {value!r}")
     children = min(batch_size, max_concurrent)
-    arms = max_concurrent // children
-    return ConcurrencyPlan(max_concurrent=max_concurrent, arms=arms, children=children)
+    return ConcurrencyPlan(max_concurrent // children, children)

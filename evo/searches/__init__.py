@@ -3,7 +3,7 @@
 from evo.searches.base import Member, Request, Search
 from evo.searches.greedy import BestOfN, Greedy
 from evo.searches.islands import Islands
-from evo.searches.population import Population, genetic
+from evo.searches.population import Population
 from evo.searches.registry import SEARCHES, find_search
 
 __all__ = [
@@ -16,5 +16,4 @@ __all__ = [
     "Request",
     "Search",
     "find_search",
-    "genetic",
 ]

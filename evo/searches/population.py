@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from evo.keyed import KeyedStream
 from evo.searches.base import Member, Request, check_share, check_whole, ranked
@@ -80,29 +79,3 @@ class Population:
         born = ranked(generation)[: self.size - len(elite)]
         kept = older[: self.size - len(elite) - len(born)]
         return replace(state, members=tuple(ranked([*elite, *born, *kept])))
-
-
-def genetic(
-    *,
-    population_size: int = 20,
-    max_generations: int = 10,
-    crossover_rate: float = 0.5,
-    mutation_rate: float = 1.0,
-) -> dict[str, Any]:
-    """Returns a genetic search in the words of the textbooks, as options of `evo.run`.
-
-        evo.run(task, **evo.searches.genetic(population_size=20, crossover_rate=0.7))
-
-    Args:
-        population_size: Programs kept, and children of each generation.
-        max_generations: T.
-        crossover_rate: See `Population`, as the next.
-        mutation_rate: In [0, 1].
-    """
-    search = Population(
-        size=population_size,
-        elite=min(2, population_size),
-        crossover_rate=crossover_rate,
-        mutation_rate=mutation_rate,
-    )
-    return {"search": search, "children": population_size, "generations": max_generations}

@@ -159,7 +159,7 @@ def main() -> None:
         print(
             f"  {ideal:7.2f}  {wall / ideal:5.3f}  {barrier:9.2f}  {barrier / ideal:5.3f}", end=""
         )
-        print(f"  {static:8.2f} ({plan})  {static / ideal:5.3f}")
+        print(f"  {static:8.2f} ({plan.arms} x {plan.children})  {static / ideal:5.3f}")
 
 
 if __name__ == "__main__":

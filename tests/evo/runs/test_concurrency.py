@@ -10,11 +10,17 @@ from evo.runs.settings import Settings
 
 @given(st.integers(1, 500), st.integers(1, 500))
 def test_a_split_never_exceeds_the_slots_and_no_further_arm_would_fit(slots, batch):
-    plan = evo.plan_concurrency(slots, batch)
-    assert plan.arms * plan.children + plan.wasted == slots
-    assert 1 <= plan.children <= batch
-    assert 0 <= plan.wasted < plan.children
-    assert str(evo.plan_concurrency(20, 11)) == "1 x 11 of 20 slots, 9 wasted"
+    arms, children = evo.plan_concurrency(slots, batch)
+    assert 1 <= children <= batch
+    assert 0 <= slots - arms * children < children
+
+
+@pytest.mark.parametrize(
+    ("slots", "batch", "split"),
+    [(20, 5, (4, 5)), (20, 100, (1, 20)), (20, 1, (20, 1)), (10, 10, (1, 10))],
+)
+def test_children_are_split_before_arms(slots, batch, split):
+    assert evo.plan_concurrency(slots, batch) == split
 
 
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (-1, 5)])

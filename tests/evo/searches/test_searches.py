@@ -18,7 +18,6 @@ from evo.searches import (
     Population,
     Search,
     find_search,
-    genetic,
 )
 from evo.searches.registry import record_of, search_of
 from evo.values import fields_of, source_hash
@@ -217,12 +216,3 @@ def test_a_search_by_its_fields_is_the_search_itself() -> None:
     assert record_of(named) == record_of(Islands(islands=3, population=Population(size=4)))
     assert record_of("greedy") is None
     assert record_of("population") == record_of(Population())
-
-
-def test_the_words_of_genetic_searches() -> None:
-    made = genetic(population_size=7, max_generations=3, crossover_rate=0.2, mutation_rate=0.4)
-    assert made == {
-        "search": Population(size=7, crossover_rate=0.2, mutation_rate=0.4),
-        "children": 7,
-        "generations": 3,
-    }
