@@ -11,7 +11,7 @@ from evo import parallel
 from evo.logs.records import Model
 from evo.models.critics import Critic, NoScore
 from evo.runs.configuration import make_header, settings_of
-from evo.runs.instances import InstanceEvaluator
+from evo.runs.dataset import InstanceEvaluator
 from evo.runs.options import SessionOptions, check_names, lists_options
 from evo.runs.resources import open_resources
 from evo.tasks.task import Task, load_task, read_instances

@@ -32,6 +32,7 @@ from evo.models.client import CallCancelled, EndpointError, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.accept import Confirm, accept_better
 from evo.runs.ask import Asks, Drafts, OneCall
+from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import (
     Draws,
     Evaluate,
@@ -40,7 +41,6 @@ from evo.runs.evaluate import (
     final_report,
     plain,
 )
-from evo.runs.instances import InstanceEvaluator
 from evo.runs.loop import Steps, advance
 from evo.runs.planning import Planner
 from evo.runs.race import Race

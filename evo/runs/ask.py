@@ -46,6 +46,12 @@ def reply_line(prompt: Prompt, call: Call) -> Reply:
     )  # fmt: skip
 
 
+def keep_reply(prompt: Prompt, call: Call, state: State, log: Callable[[Reply], object]) -> None:
+    """Logs a call whose child cannot be logged yet, unless it is logged or rejected for good."""
+    if (*prompt.place, call.draft) not in state.replies and call.rejected is None:
+        log(reply_line(prompt, call))
+
+
 @dataclass(frozen=True)
 class OneCall:
     """Makes one call for each child, unless an earlier session has logged its reply.
@@ -114,8 +120,7 @@ class Drafts:
 
     def _draft(self, prompt: Prompt, state: State, draft: int) -> Call:
         call = self.ask(prompt, state, draft)
-        if (*prompt.place, draft) not in state.replies and call.rejected is None:
-            self.log(reply_line(prompt, call))
+        keep_reply(prompt, call, state, self.log)
         return call
 
     def _score(self, scorer: Scorer, prompt: Prompt, call: Call) -> float:

@@ -24,7 +24,7 @@ from evo.filters.base import Filter, refusal
 from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
 from evo.runs.accept import confirmed_fitness
-from evo.runs.ask import Asks, child_seed, program_in, reply_line
+from evo.runs.ask import Asks, child_seed, keep_reply, program_in
 from evo.runs.evaluate import plain
 from evo.runs.planning import Prompt
 from evo.runs.state import State, program_digest, program_of
@@ -47,8 +47,8 @@ class Each(Protocol):
         ...
 
 
-Refuse = Callable[[str], str | None]
-"""Returns why a program is refused without an evaluation, or None."""
+Screen = Callable[[str], str | None]
+"""Returns why the filters refuse a program, or None."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Steps:
     evaluate: Evaluates
     accept: Callable[[Outcome, State], bool]
     filters: Sequence[Filter] = ()
-    race: Callable[[Sequence[Prompt], State, Each, Refuse], None] | None = None
+    race: Callable[[Sequence[Prompt], State, Each, Screen], None] | None = None
 
 
 def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each) -> None:
@@ -86,37 +86,34 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
         EndpointRefused: The endpoint refused every child for good; none of them is logged.
     """
     number, began = state.generation + 1, time.monotonic() - state.seconds
-    header, refused = state.header.under(number), list[Child]()
+    header, denied = state.header.under(number), list[Child]()
 
     prompts = steps.plan(state)
     if header.search is not None and state.plan is None:
         log(Plan(generation=number, requests=tuple(prompt.planned for prompt in prompts)))
     archive = state.programs if steps.filters else ()
-    refuse = functools.partial(refusal, filters=steps.filters, archive=archive)
+    screen = functools.partial(refusal, filters=steps.filters, archive=archive)
 
     def make(prompt: Prompt) -> None:
         call = steps.ask(prompt, state)
         program = program_in(call, header)
         if program is None:
             evaluation = failure_of(call)
-        elif (reason := refuse(program)) is not None:
+        elif (reason := screen(program)) is not None:
             evaluation = Evaluation(status="rejected", error=reason)
         else:
-            evaluation = steps.evaluate(program, state, lambda: keep(prompt, call))
+            keep = functools.partial(keep_reply, prompt, call, state, log)
+            evaluation = steps.evaluate(program, state, keep)
         child = child_line(prompt, call, program, evaluation, state)
         if call.rejected is not None or (program and evaluation.status == "no_reply"):
-            refused.append(child)
+            denied.append(child)  # by the endpoint, for good
         else:
             log(child)
 
-    def keep(prompt: Prompt, call: Call) -> None:
-        if (*prompt.place, call.draft) not in state.replies and call.rejected is None:
-            log(reply_line(prompt, call))
-
     if steps.race is not None:
-        steps.race(prompts, state, each, refuse)
+        steps.race(prompts, state, each, screen)
     each(make, [prompt for prompt in prompts if prompt.place[1] not in state.children])
-    log_refused(refused, log, of=len(prompts))
+    log_denied(denied, log, of=len(prompts))
 
     children = [state.children[index] for index in range(header.children)]
     rival = choose(children, state.best_fitness, header.min_improvement, fitness_of)
@@ -125,15 +122,15 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
     log(generation_line(state, children, rival if accepted else None, seconds))
 
 
-def log_refused(refused: Sequence[Child], log: Callable[[Line], None], *, of: int) -> None:
+def log_denied(denied: Sequence[Child], log: Callable[[Line], None], *, of: int) -> None:
     """Logs the children that the endpoint refused for good, unless it refused all of them."""
-    if len(refused) == of:
+    if len(denied) == of:
         raise EndpointRefused(
-            f"the endpoint refused every child of generation {refused[0].generation}: "
-            f"{refused[0].evaluation.error}; no child of it was logged, so the run can go on once "
+            f"the endpoint refused every child of generation {denied[0].generation}: "
+            f"{denied[0].evaluation.error}; no child of it was logged, so the run can go on once "
             "that is mended"
         )
-    for child in refused:
+    for child in denied:
         log(child)
 
 

@@ -12,7 +12,7 @@ from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
 from evo.models.recorded import prompt_hash
 from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedback, inspire
-from evo.runs.instances import text_key
+from evo.runs.dataset import text_key
 from evo.runs.state import Entry, State, state_of
 from evo.searches.base import Place
 from evo.searches.registry import search_of

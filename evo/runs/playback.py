@@ -20,8 +20,8 @@ from evo.logs.records import Child, Evaluation, Header, Initial, Limits, Line
 from evo.models.critics import known_of
 from evo.models.recorded import RecordedModel
 from evo.runs.arm import Arm
+from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import Draws, plain
-from evo.runs.instances import InstanceEvaluator
 from evo.runs.loop import fitness_of
 from evo.runs.resources import open_resources
 from evo.runs.settings import Settings, at_least

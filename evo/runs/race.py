@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from evo.logs.records import Evaluation, Header, Reply
 from evo.models.client import Call
-from evo.runs.ask import Asks, program_in, reply_line
+from evo.runs.ask import Asks, keep_reply, program_in
+from evo.runs.dataset import InstanceEvaluator
 from evo.runs.evaluate import Evaluate
-from evo.runs.instances import InstanceEvaluator
 from evo.runs.planning import Prompt
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Place
@@ -42,14 +42,13 @@ class Race:
         prompts: Sequence[Prompt],
         state: State,
         each: Callable[..., None],
-        refuse: Callable[[str], str | None],
+        screen: Callable[[str], str | None],
     ) -> None:
         """Asks for the children that are not logged, and evaluates the texts that are new."""
 
         def fetch(prompt: Prompt) -> None:
             call = self.calls[prompt.place] = self.first(prompt, state)
-            if (*prompt.place, call.draft) not in state.replies and call.rejected is None:
-                self.log(reply_line(prompt, call))
+            keep_reply(prompt, call, state, self.log)
 
         each(fetch, [prompt for prompt in prompts if prompt.place[1] not in state.children])
         rivals, found = dict[str, Evaluation](), dict[str, Evaluation]()
@@ -57,7 +56,7 @@ class Race:
             logged = state.children.get(prompt.place[1])
             call = self.calls.get(prompt.place)
             program = program_of(logged) if logged else call and program_in(call, self.header)
-            if not program or program_digest(program) in state.first or refuse(program):
+            if not program or program_digest(program) in state.first or screen(program):
                 continue
             parent = state.entry(prompt.planned.parents[0])
             assert parent is not None  # the planner checked it

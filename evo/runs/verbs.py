@@ -25,8 +25,8 @@ from evo.runs.configuration import (
     seeds_of,
     settings_of,
 )
+from evo.runs.dataset import InstanceEvaluator
 from evo.runs.handle import Control, Handle, Plan, begin
-from evo.runs.instances import InstanceEvaluator
 from evo.runs.options import (
     ConfigurationOptions,
     EvaluateOptions,

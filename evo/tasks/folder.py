@@ -91,7 +91,7 @@ class TaskConfig(
         picture: How a construction is drawn.
         program: File of the initial program.
         evaluator: File of the evaluator.
-        instances: File of the data set; see `evo.runs.instances`.
+        instances: File of the data set; see `evo.runs.dataset`.
         files: What else the task needs, paths and patterns such as `data/*.csv`; if missing, all
             files of the folder of known kinds.
         harness: File that is run after the program and may define the entry (with instances).

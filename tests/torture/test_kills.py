@@ -15,7 +15,7 @@ from killing import finish, kill_after, seen_by, serve_as_model
 
 import evo
 from evo.gate.server import OfflineServer
-from evo.runs.instances import instance_seed
+from evo.runs.dataset import instance_seed
 
 pytestmark = pytest.mark.slow
 

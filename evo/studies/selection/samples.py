@@ -25,7 +25,7 @@ from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.budget import UNITS, Turns, Worst
 from evo.runs.configuration import seeds_of
-from evo.runs.instances import InstanceEvaluator, last_error
+from evo.runs.dataset import InstanceEvaluator, last_error
 from evo.runs.session import Job, bring, open_log, session_line
 from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log

@@ -14,7 +14,7 @@ import evo
 import replay
 from evo.models.client import Call, ModelClient
 from evo.runs.batches import batch_order, batch_sizes, behind, certify
-from evo.runs.instances import instance_seed, text_key
+from evo.runs.dataset import instance_seed, text_key
 from evo.runs.session import worst_of
 from evo.runs.state import costs_of_log
 from evo.tasks.task import SHIPPED, load_task, read_instances

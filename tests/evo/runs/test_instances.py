@@ -17,7 +17,7 @@ from evo.gate.server import OfflineServer
 from evo.logs.journal import encode_line
 from evo.logs.records import Attempt
 from evo.models.client import Call, EndpointRefused, ModelClient
-from evo.runs.instances import instance_seed, text_key
+from evo.runs.dataset import instance_seed, text_key
 from evo.tasks.task import TaskError, load_task, read_instances
 
 QUIET = {"progress": False}
