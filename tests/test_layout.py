@@ -55,7 +55,18 @@ def runs_later(node: ast.AST) -> bool:
 
 ROWS = {
     "evo": (
-        *("keyed", "plugins", "logs", "tasks", "searches", "prompt", "models", "parallel"),
+        *(
+            "neighbours",
+            "keyed",
+            "plugins",
+            "logs",
+            "values",
+            "tasks",
+            "searches",
+            "prompt",
+            "models",
+            "parallel",
+        ),
         *("sandbox", "policies", "rewards", "filters", "runs", "gate", "studies", "cli"),
         "__main__",
     ),
@@ -81,9 +92,9 @@ ONLY = {
     "replay.simulation": {"logs", "statistics"},
     "replay.planning": {"logs", "statistics", "simulation"},
 }
-"""Folders that keep to some of those before them, besides the modules that import nothing."""
+"""Folders that keep to some of those before them, besides the loose modules of `ANYWHERE`."""
 
-ANYWHERE = {"keyed", "plugins", "warmup"}
+ANYWHERE = {"neighbours", "keyed", "plugins", "values", "warmup"}
 
 
 def room(name: str) -> str:

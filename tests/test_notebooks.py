@@ -11,7 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+import evo
+import replay
 
 nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra [notebook]")
 
@@ -190,6 +194,43 @@ def test_it_runs_from_top_to_bottom(
     complaints = [out.text for out in outputs if out.get("name") == "stderr"]
     assert pictures, "no figure was shown"
     assert not [text for text in complaints if "Warning" in text or "Error" in text]
+
+
+OWN = ("06_your_own_logs", "10_searches")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_is_ones_own_works_without_a_change_of_the_package(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search, a policy, an importer and a figure: the cells that are tagged so."""
+    from replay import importers, plots
+
+    path = ROOT / "notebooks" / f"{name}.ipynb"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setattr(plots.registry, "FIGURES", figures := dict(plots.FIGURES))
+    monkeypatch.setattr(plots, "FIGURES", figures)
+    monkeypatch.setattr(importers, "IMPORTERS", dict(importers.IMPORTERS))
+    monkeypatch.setattr(importers, "_RECOGNISED", dict(importers._RECOGNISED))
+    names: dict[str, Any] = {}
+    for number, cell in enumerate(code_cells(path)):
+        if number < 2 or "own" in cell.metadata.get("tags", ()):
+            exec(cell.source, names)
+    if name == "10_searches":
+        assert evo.rerun(names["elites"].path).same
+        parents = {child.parents[0] for child in names["elites"].outcomes}
+        assert len(parents) > 2  # greedy would have gone on from the best alone
+        fitness = np.random.default_rng(0).random((4, 9)).cumsum(axis=1)
+        made = replay.simulate(fitness, names["Hopeful"], rounds=8, replicates=3)
+        assert set(made.pulls.ravel()) == {0, 1, 2, 3}
+    else:
+        [run] = importers.read(names["target"])
+        assert {each.island for each in run.children} == {0, 1}
+        assert importers.detect(names["target"]) == "islands"
+        frame = replay.load(*sorted(names["OWN"].glob("*-N16-s4[0-2].*")), progress=False)
+        titles = [ax.get_title(loc="left") for ax in plots.overview(frame).axes]
+        assert "Calls that gave a working program" in titles
 
 
 @every
