@@ -28,7 +28,8 @@ The best of N children is one draw, from the N-th power of a child's distributio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -123,32 +124,12 @@ class Kernel(Brief):
         self, generations: int, children: int, *, runs: int = 1000, seed: int = 0
     ) -> FloatArray:
         """Best fitness so far of simulated runs, (runs, T + 1), column 0 the initial program."""
-        if min(generations, children, runs) < 1:
-            raise ValueError(
-                "expected at least one generation, child and run, "
-                f"got {generations!r}, {children!r} and {runs!r}"
-            )
-        rng = np.random.default_rng([seed, children])
-        flat = (self.steps + np.arange(len(self.steps))[:, None]).ravel()
-        factor = self.level * rng.gamma(1 / self.variance, self.variance, runs)
-        states = np.zeros((runs, generations + 1), dtype=np.int64)
-        alive, at = np.arange(runs), np.zeros(runs, dtype=np.int64)
-        state, better = np.zeros(runs, dtype=np.int64), _rate(self.better[0] * factor)
-        while len(alive):  # from each run's better child to its next
-            none = children * np.log1p(-better)  # log probability that a generation has none
-            wait = np.floor(np.log1p(-rng.random(len(alive))) / none) + 1
-            kept = wait <= generations - at
-            alive, state, better, none = alive[kept], state[kept], better[kept], none[kept]
-            at = at[kept] + wait[kept].astype(np.int64)
-            # The best of N uniform draws, given that it is among the better children.
-            best = np.expm1(np.log1p(np.expm1(none) * rng.random(len(alive))) / children)
-            quantile = np.clip(1 + best / better, 0, 1 - 1e-9)
-            state = np.searchsorted(flat, state + quantile, side="right") - state * len(self.steps)
-            states[alive, at] = state
-            mean = _rate(self.better[state] * factor[alive])
-            drawn = rng.beta(self.concentration * mean, self.concentration * (1 - mean))
-            better = np.clip(drawn, 1e-12, 1 - 1e-12)
-        return self.fitness[np.maximum.accumulate(states, axis=1)]
+        return simulate_kernels([self], generations, children, runs=runs, seed=seed)
+
+    @functools.cached_property
+    def _ladder(self) -> FloatArray:
+        """Row k of `steps` raised by k, all in one ascending vector, for one search in all rows."""
+        return np.asarray((self.steps + np.arange(len(self.steps))[:, None]).ravel())
 
     def resampled(self, count: int, *, seed: int = 0) -> Iterator[Kernel]:
         """Kernels that the pilot allows: see the module's head."""
@@ -166,6 +147,68 @@ class Kernel(Brief):
                 level=float(rng.gamma(n / variance, variance / n)),
                 concentration=float(CONCENTRATIONS[column]),
             )  # fmt: skip
+
+
+def simulate_kernels(
+    kernels: Sequence[Kernel], generations: int, children: int, *, runs: int = 1000, seed: int = 0
+) -> FloatArray:
+    """Best fitness so far of simulated runs, (kernels * runs, T + 1), column 0 the initial program.
+
+    Runs of kernel k depend on the seed `seed` + k alone, however many kernels there are.
+    """
+    if min(generations, children, runs) < 1:
+        raise ValueError(
+            "expected at least one generation, child and run, "
+            f"got {generations!r}, {children!r} and {runs!r}"
+        )
+    rngs = [np.random.default_rng([seed + k, children]) for k in range(len(kernels))]
+    factors = [
+        each.level * rng.gamma(1 / each.variance, each.variance, runs)
+        for each, rng in zip(kernels, rngs, strict=True)
+    ]
+    factor, rates = np.concatenate(factors), np.stack([each.better for each in kernels])
+    concentrations = np.array([each.concentration for each in kernels])
+    states = np.zeros((len(kernels) * runs, generations + 1), dtype=np.int64)
+    alive, at, state = np.arange(len(states)), *np.zeros((2, len(states)), dtype=np.int64)
+    better = _rate(rates[alive // runs, 0] * factor)
+    while len(alive):  # from each run's better child to its next
+        none = children * np.log1p(-better)  # log probability that a generation has none
+        wait = np.floor(np.log1p(-_uniform(rngs, alive // runs)) / none) + 1
+        kept = wait <= generations - at
+        alive, state, better, none = alive[kept], state[kept], better[kept], none[kept]
+        at = at[kept] + wait[kept].astype(np.int64)
+        of = alive // runs
+        # The best of N uniform draws, given that it is among the better children.
+        best = np.expm1(np.log1p(np.expm1(none) * _uniform(rngs, of)) / children)
+        quantile = np.minimum(np.maximum(1 + best / better, 0), 1 - 1e-9)
+        for k, part in _parts(of, len(kernels)):
+            ladder = kernels[k]._ladder
+            found = np.searchsorted(ladder, state[part] + quantile[part], side="right")
+            state[part] = found - state[part] * len(kernels[k].steps)
+        states[alive, at] = state
+        mean = _rate(rates[of, state] * factor[alive])
+        a, b = concentrations[of] * mean, concentrations[of] * (1 - mean)
+        drawn = np.empty(len(alive))
+        for k, part in _parts(of, len(kernels)):
+            drawn[part] = rngs[k].beta(a[part], b[part])
+        better = np.minimum(np.maximum(drawn, 1e-12), 1 - 1e-12)
+    reached = np.maximum.accumulate(states, axis=1)
+    fitness = np.stack([each.fitness for each in kernels])
+    return np.asarray(fitness[np.arange(len(states))[:, None] // runs, reached])
+
+
+def _parts(of: IntArray, count: int) -> Iterator[tuple[int, slice]]:
+    """Each kernel with its slice of `of`, the ascending numbers of kernels."""
+    ends = np.searchsorted(of, np.arange(count), side="right").tolist()
+    for k, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
+        if stop > start:
+            yield k, slice(start, stop)
+
+
+def _uniform(rngs: Sequence[np.random.Generator], of: IntArray) -> FloatArray:
+    """A uniform draw for each entry of `of`, from the generator of its kernel."""
+    counts = np.bincount(of, minlength=len(rngs)).tolist()
+    return np.concatenate([rng.random(n) for rng, n in zip(rngs, counts, strict=True)])
 
 
 def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
@@ -223,7 +266,7 @@ def _told_once(children: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rate(better: FloatArray) -> FloatArray:
-    return np.clip(better, 1e-12, 0.999)
+    return np.minimum(np.maximum(better, 1e-12), 0.999)
 
 
 def _visits(children: pd.DataFrame, best: float) -> Visits:

@@ -26,7 +26,7 @@ import pandas as pd
 
 from replay.logs.tables import children as children_of
 from replay.planning.grid import FloatArray, Sweep, one_sweep
-from replay.planning.kernel import Kernel, fit_kernel
+from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
 from replay.simulation.simulate import simulate
 
 COSTS = ("call", "evaluation", "generation")
@@ -38,6 +38,8 @@ _OPTIONS = (
     *("generations", "children", "arms", "policy", "cost", "value", "inside", "low", "high"),
     *("p_tau", "ahead", "margin", "p_best", "tied"),
 )
+RUNS = 25
+"""Searches that are simulated in each world unless told."""
 SIMULATED = 40
 """Runs that a forecast by the kernel alone is worth beside the pilot's own."""
 CHANCE = 0.05
@@ -238,30 +240,32 @@ def affordable(budget: float, costs: Costs) -> dict[int, int]:
 
 
 def simulate_choice(
-    worlds: Sequence[Kernel], choice: Choice, *, rounds: int, runs: int = 25, seed: int = 0
+    worlds: Sequence[Kernel], choice: Choice, *, rounds: int, runs: int = RUNS, seed: int = 0
 ) -> FloatArray:
     """Best fitness so far of searches that spend as `choice` says, (kernels * runs, rounds).
 
     All arms of a search live in one world; `runs` searches are made in each. Minus infinity while
     nothing is ok.
     """
-    pool = runs * choice.arms
-    made = [
-        kernel.simulate(rounds, choice.children, runs=pool, seed=seed + number)
-        for number, kernel in enumerate(worlds)
-    ]
-    fitness = np.concatenate(made)
-    if choice.arms == 1:
-        return np.nan_to_num(fitness[:, 1:], nan=-np.inf)
+    fitness = _simulated(worlds, choice, rounds, runs, seed)
+    return fitness[:, 1:] if choice.arms == 1 else _pulled(fitness, choice, rounds, seed)
+
+
+def _simulated(
+    worlds: Sequence[Kernel], choice: Choice, rounds: int, runs: int, seed: int
+) -> FloatArray:
+    """Single runs of all arms, (kernels * runs * arms, rounds + 1); minus infinity if nothing is ok."""
+    made = simulate_kernels(worlds, rounds, choice.children, runs=runs * choice.arms, seed=seed)
+    return np.nan_to_num(made, nan=-np.inf)
+
+
+def _pulled(fitness: FloatArray, choice: Choice, rounds: int, seed: int) -> FloatArray:
+    """What a policy makes of pools of simulated runs, (pools, rounds)."""
     rows = np.arange(len(fitness)).reshape(-1, choice.arms)
-    # Ranks know order alone, so anything below all that was found can stand for nothing.
-    known = fitness[np.isfinite(fitness)]
-    floor = 2 * float(known.min()) - float(known.max()) - 1.0 if known.size else 0.0
-    replay = simulate(
-        np.nan_to_num(fitness, nan=floor), choice.policy, rounds=rounds, replicates=len(rows),
-        arms=rows, seed=seed, reward="rank",
-    )  # fmt: skip
-    return np.where(replay.best_fitness == floor, -np.inf, replay.best_fitness)
+    return simulate(
+        fitness, choice.policy, rounds=rounds, replicates=len(rows), arms=rows, seed=seed,
+        reward="rank",
+    ).best_fitness  # fmt: skip
 
 
 def own_runs(pilot: Sweep, generations: int, children: int) -> FloatArray:
@@ -340,9 +344,10 @@ def choose_arms(
     """
     rows, means, choices, middle = [], [], [], _centre(worlds)
     for K in (K for K in arms if single.generations >= 2 * K):
+        pool = _simulated(worlds, replace(single, arms=K), single.generations, RUNS, seed)
         for policy in policies:
             choice = replace(single, arms=K, policy=policy)
-            final = simulate_choice(worlds, choice, rounds=single.generations, seed=seed)[:, -1]
+            final = _pulled(pool, choice, single.generations, seed)[:, -1]
             by_world = middle(final.reshape(len(worlds), -1), axis=1)
             ahead, margin = lead(np.stack([alone, by_world], axis=1), 0, runs)
             rows.append(_option(choice, middle(final)) | {"ahead": ahead[1], "margin": margin[1]})
