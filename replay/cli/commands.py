@@ -254,13 +254,14 @@ def plan(
 
 
 def _options(options: pd.DataFrame) -> str:
-    """The ten best ways to spend a budget."""
+    """The recommended way to spend a budget, marked, and the best of the others by their means."""
     rows = []
     for row in options.head(10).itertuples():
         likely = f"[{row.low:.4f}, {row.high:.4f}]" if row.inside else "not forecast"
         spent = (row.generations, row.children, row.arms, row.policy)
-        rows.append((*spent, f"{row.value:.4f}", likely))
-    return table(rows, ("rounds", "N", "K", "policy", "mean fitness", "95% of searches"))
+        mark = "recommended" if row.Index == 0 else ""
+        rows.append((*spent, f"{row.value:.4f}", likely, mark))
+    return table(rows, ("rounds", "N", "K", "policy", "mean fitness", "95% of searches", ""))
 
 
 def import_runs(

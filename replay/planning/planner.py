@@ -5,10 +5,12 @@ kernel is one state of the world that the pilot allows; every way to spend is si
 them, and is as good as it is on average over them.
 
 A pilot is noisy and the best of many noisy splits flatters, so the burden of proof lies with what
-departs from the rule: the plan takes T = N unless another split is ahead of it by more than its
-margin, and several arms unless one run is ahead of them by more than its margin. A margin is the
-deviation of the lead over worlds times Student's t, with the pilot's runs less one degrees of
-freedom, at CHANCE shared by all rivals (Bonferroni).
+departs from the rule, which is one run of the split nearest to T = N. Another split is recommended
+only if it is ahead of that one by more than its margin, and several arms only if they are ahead of
+one run by more than theirs. A margin is the deviation of the lead over worlds times Student's t,
+with the pilot's runs less one degrees of freedom, at CHANCE shared by all rivals (Bonferroni). No
+rule was found that beats T = N on runs left out, so most pilots support nothing more, and the plan
+then says so and names the leads that would have been needed.
 
 What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`); whether
 it reaches tau, by the kernels and the pilot's own runs of that split together (`chance`).
@@ -90,8 +92,9 @@ class Plan:
         choice: The recommendation.
         inside: Whether the recommendation is one run inside what the pilot saw. Elsewhere its
             outcomes are an extrapolation whose calibration was not measured, and not shown.
-        options: One row per way to spend the budget, best first: generations (rounds, if there are
-            several arms), children, arms, policy, cost, value (mean of simulated outcomes, median
+        options: One row per way to spend the budget, the recommended one first and then the best
+            first: generations (rounds, if there are several arms), children, arms, policy, cost,
+            value (mean of simulated outcomes, median
             where the initial program has no fitness), inside (whether it is forecast), low and high
             (95 % of the outcomes of one search) and p_tau
             (NaN unless inside), ahead (how much more value than the T = N split or, of arms, than
@@ -124,18 +127,30 @@ class Plan:
     pilot_runs: int
     pilot_calls: int
 
+    @property
+    def departs(self) -> bool:
+        """Whether the runs support more than one run of the split nearest to T = N."""
+        return bool(self.options["margin"].iloc[0] > 0)
+
+    @property
+    def needed(self) -> pd.DataFrame:
+        """The best other split and the best pool of arms, with their leads and margins.
+
+        Up to two rows of `options`; a lead that exceeds its margin would have been recommended.
+        """
+        others = self.options[self.options["margin"] > 0]
+        best = others.groupby(others["arms"] > 1).head(1)
+        return best.sort_values("arms", kind="stable")
+
     def __str__(self) -> str:
         """The recommendation, how sure it is, and the alternatives."""
         singles = self.options[self.options["arms"] == 1]
-        split = singles[singles["children"] == self.choice.children].iloc[0]
         tied = sorted(singles.loc[singles["tied"], "children"])
         lines = [
             f"{self.task}, {self.model}: budget {self.budget:g}, from a pilot of "
             f"{self.pilot_runs} runs, {self.pilot_calls} calls",
             f"  spend it on {self.choice}",
-            f"  this split is ahead of T = N by {split['ahead']:.4f} (margin {split['margin']:.4f})"
-            if split["margin"] > 0
-            else "  T = N: no split is ahead of it by more than its margin",
+            *self._support,
         ]
         if len(tied) > 1:
             lines.append(f"  the pilot cannot tell apart N = {', '.join(map(str, tied))}")
@@ -153,6 +168,26 @@ class Plan:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @property
+    def _support(self) -> list[str]:
+        """Lines that say what the runs support, and what would have to be true for more."""
+        if self.departs:
+            row = self.options.iloc[0]
+            than = "one run of its split" if self.choice.arms > 1 else "the split nearest to T = N"
+            return [f"  it is ahead of {than} by {row['ahead']:.4f} (margin {row['margin']:.4f})"]
+        T, N = self.choice.generations, self.choice.children
+        rule = "T = N" if T == N else "the split nearest to T = N"
+        lines = [f"  {rule} and one run; nothing in these runs supports more"]
+        for row in self.needed.itertuples():
+            other = (
+                f"N = {row.children}" if row.arms == 1 else f"K = {row.arms} arms ({row.policy})"
+            )
+            lines.append(
+                f"  {other} would have to lead by more than {row.margin:.4f}; in simulation it "
+                f"leads by {row.ahead:+.4f}"
+            )
+        return lines
 
 
 def plan(
@@ -203,7 +238,10 @@ def plan(
     )
     options = pd.concat([options, pools]).reindex(columns=_OPTIONS)
     options["inside"] = options["inside"].eq(True)
-    options = options.sort_values("value", ascending=False, kind="stable", ignore_index=True)
+    chosen_row = (options[[*asdict(choice)]] == pd.Series(asdict(choice))).all(axis=1)
+    options = options.assign(first=chosen_row).sort_values(
+        ["first", "value"], ascending=False, kind="stable", ignore_index=True
+    ).drop(columns="first")  # fmt: skip
     generation = [price.of_generation(N) for N in options["children"]]
     options["cost"] = options["generations"] * np.array(generation)
     inside = choice.arms == 1 and base.inside(choice.generations, choice.children)
@@ -248,24 +286,26 @@ def simulate_choice(
     nothing is ok.
     """
     fitness = _simulated(worlds, choice, rounds, runs, seed)
-    return fitness[:, 1:] if choice.arms == 1 else _pulled(fitness, choice, rounds, seed)
+    if choice.arms > 1:
+        return _pulled(fitness, choice, rounds, seed)
+    return np.nan_to_num(fitness[:, 1:], nan=-np.inf)
 
 
 def _simulated(
     worlds: Sequence[Kernel], choice: Choice, rounds: int, runs: int, seed: int
 ) -> FloatArray:
-    """Single runs of all arms, (kernels * runs * arms, rounds + 1); minus infinity if nothing is ok."""
-    made = simulate_kernels(worlds, rounds, choice.children, runs=runs * choice.arms, seed=seed)
-    return np.nan_to_num(made, nan=-np.inf)
+    """Runs of all arms, (kernels * runs * arms, rounds + 1); NaN while nothing is ok."""
+    return simulate_kernels(worlds, rounds, choice.children, runs=runs * choice.arms, seed=seed)
 
 
 def _pulled(fitness: FloatArray, choice: Choice, rounds: int, seed: int) -> FloatArray:
-    """What a policy makes of pools of simulated runs, (pools, rounds)."""
+    """What a policy makes of pools of runs, (pools, rounds); minus infinity if nothing is ok."""
     rows = np.arange(len(fitness)).reshape(-1, choice.arms)
-    return simulate(
+    replay = simulate(
         fitness, choice.policy, rounds=rounds, replicates=len(rows), arms=rows, seed=seed,
         reward="rank",
-    ).best_fitness  # fmt: skip
+    )  # fmt: skip
+    return np.nan_to_num(replay.best_fitness, nan=-np.inf)
 
 
 def own_runs(pilot: Sweep, generations: int, children: int) -> FloatArray:
@@ -292,8 +332,13 @@ def choose_split(by_world: FloatArray, rounds: Mapping[int, int], runs: int) -> 
     """
     square = nearest_square(rounds)
     ahead, margin = lead(by_world, square, runs)
+    return list(rounds)[_proven(ahead, margin, square)]
+
+
+def _proven(ahead: FloatArray, margin: FloatArray, base: int) -> int:
+    """The way that is furthest ahead of those ahead by more than their margins, else `base`."""
     proven = np.where(ahead > margin, ahead, 0.0)
-    return list(rounds)[int(proven.argmax()) if proven.any() else square]
+    return int(proven.argmax()) if proven.any() else base
 
 
 def nearest_square(rounds: Mapping[int, int]) -> int:
@@ -337,27 +382,23 @@ def choose_arms(
     policies: Sequence[str] = PLANNED_POLICIES,
     seed: int = 0,
 ) -> tuple[pd.DataFrame, Choice]:
-    """Ways to spend on several arms, and the plan's: the best of them, or one run by its margin.
+    """Ways to spend on several arms, and the plan's choice: one run, or arms ahead by their margin.
 
-    `alone`, (worlds,), is what one run of the plan's split comes to. Arms with fewer than two
-    rounds each are left out.
+    `alone`, (worlds,), is what one run of the plan's split reaches. Arms with fewer than two rounds
+    each are left out.
     """
-    rows, means, choices, middle = [], [], [], _centre(worlds)
+    choices, rows, means, middle = [single], [], [alone], _centre(worlds)
     for K in (K for K in arms if single.generations >= 2 * K):
         pool = _simulated(worlds, replace(single, arms=K), single.generations, RUNS, seed)
         for policy in policies:
             choice = replace(single, arms=K, policy=policy)
             final = _pulled(pool, choice, single.generations, seed)[:, -1]
-            by_world = middle(final.reshape(len(worlds), -1), axis=1)
-            ahead, margin = lead(np.stack([alone, by_world], axis=1), 0, runs)
-            rows.append(_option(choice, middle(final)) | {"ahead": ahead[1], "margin": margin[1]})
-            means.append(by_world)
+            means.append(middle(final.reshape(len(worlds), -1), axis=1))
+            rows.append(_option(choice, middle(final)))
             choices.append(choice)
-    if not rows:
-        return pd.DataFrame(), single
-    best = int(np.mean(means, axis=1).argmax())
-    ahead, margin = lead(np.stack([means[best], alone], axis=1), 0, runs)
-    return pd.DataFrame(rows), single if ahead[1] > margin[1] else choices[best]
+    ahead, margin = lead(np.stack(means, axis=1), 0, runs)
+    table = pd.DataFrame(rows).assign(ahead=ahead[1:], margin=margin[1:])
+    return table, choices[_proven(ahead, margin, 0)]
 
 
 def _read_children(frame: pd.DataFrame) -> pd.DataFrame:

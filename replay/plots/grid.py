@@ -251,7 +251,7 @@ def planner_card(plan: Plan, *, theme: Theme = "light") -> list[Axes]:
 
 
 def _draw_splits(ax: Axes, plan: Plan, theme: Theme, told: str) -> None:
-    """How far each N is ahead of T = N, against its margin, the recommended N filled."""
+    """How far each N is ahead of the split nearest to T = N, the recommended N filled."""
     table = plan.options[plan.options["arms"] == 1].sort_values("children")
     N, ahead, margin = (table[name].to_numpy(float) for name in ("children", "ahead", "margin"))
     ax.axhline(0, color=THEMES[theme].faint, lw=0.8, zorder=1)
@@ -262,7 +262,9 @@ def _draw_splits(ax: Axes, plan: Plan, theme: Theme, told: str) -> None:
     ax.scatter(N[chosen], ahead[chosen], s=40, color=PALETTE[1], edgecolors=edge, zorder=4)
     style.doublings(ax, N.max())
     ax.margins(x=0.05)
-    style.label_axes(ax, theme, x="children per generation N", y="fitness ahead of T = N")
+    style.label_axes(
+        ax, theme, x="children per generation N", y="fitness ahead of the split nearest to T = N"
+    )
     text = f"{told}Bars: what luck accounts for; large: likelier the best; filled: {plan.choice}"
     text += "." if plan.inside else f". {NO_FORECAST}"
     style.head(ax, theme, "Splits in one run", text)

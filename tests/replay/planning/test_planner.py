@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -5,11 +7,9 @@ from synthetic_runs import chain_runs
 
 from replay.planning.kernel import fit_kernel
 from replay.planning.planner import (
-    SIMULATED,
     Choice,
     Costs,
     affordable,
-    chance,
     choose_arms,
     choose_split,
     lead,
@@ -31,11 +31,14 @@ def made(pilot):
     return plan(frame, children=children, budget=64, tau=0.6, **FAST)
 
 
-def test_options_spend_the_budget_and_come_best_first(made):
+def test_options_spend_the_budget_and_come_best_first_after_the_recommended_one(made):
     options = made.options
     assert (options["cost"] <= 64).all()
     assert (options["generations"] * options["children"] == options["cost"]).all()
-    assert options["value"].is_monotonic_decreasing
+    assert options["value"][1:].is_monotonic_decreasing
+    first = options.iloc[0]
+    assert (first["generations"], first["children"], first["arms"]) == (8, 8, 1)
+    assert made.choice == Choice(generations=8, children=8)
     singles = options[options["arms"] == 1]
     assert sorted(singles["children"]) == [1, 2, 4, 8, 16, 32, 64]
     assert singles["p_best"].sum() == pytest.approx(1)
@@ -199,25 +202,54 @@ def test_the_plan_leaves_the_middle_for_more_than_the_margin_alone():
     assert choose_split(both[:, :2], {1: 8, 2: 4}, 8) == 2
 
 
-def test_one_run_must_win_by_its_margin_to_be_chosen_over_arms(swept):
+def test_arms_must_win_by_their_margin_to_be_chosen_over_one_run(swept):
     worlds = list(fit_kernel(swept[1]).resampled(6))
     single = Choice(generations=8, children=2)
-    small = {"arms": (2, 5), "policies": ("ucb1",)}
+    small = {"arms": (2, 5), "policies": ("ucb1", "round_robin")}
     alone = simulate_choice(worlds, single, rounds=8, runs=50)[:, -1].reshape(6, -1).mean(axis=1)
     table, chosen = choose_arms(worlds, single, alone, 6, **small)
-    assert table["arms"].tolist() == [2]  # five arms would have less than two rounds each
-    assert (chosen.arms, chosen.policy) == (2, "ucb1")
-    margin = table["margin"].item()
-    # One rival: the pool against one run, both simulated in the same worlds.
-    for lead_of_one, arms in ((0.9 * margin, 2), (1.1 * margin, 1)):
-        shifted = alone + table["ahead"].item() + lead_of_one
+    assert table["arms"].tolist() == [2, 2]  # five arms would have less than two rounds each
+    assert chosen == single
+    # Two rivals share the error; the deviation over worlds is that of the lead.
+    pools = simulate_choice(worlds, replace(single, arms=2, policy="ucb1"), rounds=8)[:, -1]
+    gaps = pools.reshape(6, -1).mean(axis=1) - alone
+    factor = student.ppf(1 - 0.05 / 2, 5) * np.sqrt(6 / 5)
+    first = table.iloc[0]
+    assert first["ahead"] == pytest.approx(gaps.mean())
+    assert first["margin"] == pytest.approx(factor * gaps.std(ddof=1))
+    for share, arms in ((0.95, 1), (1.05, 2)):
+        margins = table["ahead"] - share * table["margin"]
+        shifted = alone + margins.max()
         assert choose_arms(worlds, single, shifted, 6, **small)[1].arms == arms
 
 
-@pytest.mark.parametrize(("hits", "runs", "share"), [(0, 0, 0.0), (3, 4, 0.25), (4, 4, 1.0)])
-def test_a_chance_counts_the_kernel_as_runs_and_one_more_by_jeffreys(hits, runs, share):
-    """Of 8 simulated searches; the pilot's own runs weigh as they are."""
-    paths = (np.arange(8) < 8 * share)[:, None].astype(float)
-    own = (np.arange(runs) < hits)[:, None].astype(float)
-    expected = (SIMULATED * share + hits + 0.5) / (SIMULATED + runs + 1)
-    assert chance(paths, own, 1.0) == pytest.approx([expected])
+def test_a_plan_without_proof_says_so_and_what_would_have_to_be_true(made):
+    assert not made.departs
+    assert "T = N and one run; nothing in these runs supports more" in str(made)
+    split, pool = made.needed.itertuples()
+    assert (split.arms, pool.arms) == (1, 2)
+    for row in (split, pool):
+        assert row.ahead <= row.margin
+        assert f"more than {row.margin:.4f}; in simulation it leads by {row.ahead:+.4f}" in str(
+            made
+        )
+    others = made.options[(made.options["arms"] == 1) & (made.options["children"] != 8)]
+    assert split.value == others["value"].max()
+
+
+def test_t_equals_n_is_not_said_of_a_split_that_is_only_near_it(pilot):
+    frame, children = pilot
+    text = str(plan(frame, children=children, budget=32, arms=(), kernels=4))
+    assert "the split nearest to T = N and one run" in text
+
+
+def test_a_proven_split_is_recommended_and_named_with_its_lead():
+    """Each generation costs as much as 200 calls, so breadth is far ahead."""
+    frame, children = chain_runs(sizes=(1, 4, 16), budget=32, seeds=range(12))
+    costs = {"generation": 400, "call": 1}
+    made = plan(frame, children=children, budget=2048, costs=costs, arms=(), kernels=24)
+    assert made.departs
+    assert made.choice.children == made.options["children"].iloc[0]
+    row = made.options.iloc[0]
+    assert row["ahead"] > row["margin"] > 0
+    assert f"ahead of the split nearest to T = N by {row['ahead']:.4f}" in str(made)
