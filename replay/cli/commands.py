@@ -210,7 +210,7 @@ def plan(
     *,
     budget: Needed,
     tau: Number = None,
-    best: Needed = 1.0,
+    best: Number = None,
     cost: Costs = None,
     seed: Seed = 0,
     output: Annotated[Path, Output] = Path("plan.png"),
@@ -222,7 +222,7 @@ def plan(
         logs: Logs, folders or glob patterns.
         budget: Calls that may be spent.
         tau: A fitness that one would like to reach.
-        best: The best known fitness of the task.
+        best: The best known fitness of the task (default: 1, if runs come close to it).
         cost: Of a call, evaluation or generation, in the unit of the budget; call=1 by default.
         seed: Of all draws.
         output: The figure: .png, .svg or .pdf.

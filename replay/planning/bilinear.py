@@ -22,7 +22,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from replay.planning.depth import explained
-from replay.planning.grid import Cells, FloatArray, IntArray, cells, log_gaps, one_sweep
+from replay.planning.grid import (
+    Cells,
+    FloatArray,
+    IntArray,
+    best_known,
+    cells,
+    log_gaps,
+    one_sweep,
+)
 from replay.statistics.intervals import student
 
 Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
@@ -62,14 +70,16 @@ class BilinearFit:
     Attributes:
         task: Name of the task.
         model: Name of the model.
-        coefficients: b0, a, b and c, each {"value", "low", "high"}; low and high are NaN where a
-            cell has but one run.
+        coefficients: b0, a, b and c, each {"value", "low", "high"}; low and high are NaN where
+            the fit needs a cell that a single run reaches.
         level: Nominal coverage of the intervals.
         r2: Share of the variance of cells that the fit explains.
         best: The best known fitness.
         ceiling: See `fit_bilinear`.
         n_cells: Cells that were fitted.
         n_without: Cells left out because one of their runs has no fitness yet.
+        n_single: Cells that a single run reaches. They are left out; where the fit needs them,
+            there are no intervals.
         n_runs: Whole runs that they rest on.
         draws: Draws of (b0, a, b, c) around the fit, (resamples, 4); none without intervals.
     """
@@ -83,6 +93,7 @@ class BilinearFit:
     ceiling: float
     n_cells: int
     n_without: int
+    n_single: int
     n_runs: int
     draws: FloatArray
 
@@ -97,7 +108,12 @@ class BilinearFit:
             sure = f" [{found['low']:+.4f}, {found['high']:+.4f}]" if len(self.draws) else ""
             lines.append(f"  {name:<2} {found['value']:+.4f}{sure}")
         if not len(self.draws):
-            lines.append("  no intervals: they need two runs in every cell")
+            lines.append(
+                f"  no intervals: {self.n_single} of the cells are reached by a single run, and "
+                "the fit needs them; a second run of these N, as deep as the first, gives intervals"
+            )
+        elif self.n_single:
+            lines.append(f"  {self.n_single} cells left out, as a single run reaches them")
         if self.n_without:
             lines.append(f"  {self.n_without} cells left out, as a run has no fitness there")
         return "\n".join([*lines, f"  R2 {self.r2:.3f}"])
@@ -154,7 +170,7 @@ class BilinearFit:
 def fit_bilinear(
     frame: pd.DataFrame,
     *,
-    best: float = 1.0,
+    best: float | None = None,
     ceiling: float = 0.9999,
     level: float = 0.95,
     resamples: int = 2000,
@@ -165,7 +181,8 @@ def fit_bilinear(
     Args:
         frame: One row per run and generation, as `replay.load` returns it. Cells in which a run has
             no fitness yet are left out.
-        best: The best known fitness of the task, on the scale of the frame.
+        best: The best known fitness of the task, on the scale of the frame; None: 1, where that is
+            not far from what was reached (`replay.planning.grid.best_known`).
         ceiling: Fitness counts as at most this share, below 1, of the way from the lowest fitness
             to the best: best - V must be positive, and log(best - V) of a run that comes within
             rounding of the best would outweigh all others.
@@ -181,9 +198,12 @@ def fit_bilinear(
         raise ValueError(f"expected a ceiling below 1, such as 0.9999, got {ceiling!r}")
     sweep = one_sweep(frame)
     grid = cells(sweep)
-    kept = np.flatnonzero(np.isfinite(grid.means))
+    complete = np.flatnonzero(np.isfinite(grid.means))
+    several = complete[grid.counts[complete] >= 2]
+    # A cell that one run reaches has no spread of its own: it is left out if the fit can do so.
+    kept = several if _identified(grid, several) else complete
     design = _design(grid.generations[kept], grid.children[kept])
-    if np.linalg.matrix_rank(design) < len(NAMES):
+    if not _identified(grid, kept):
         found = sorted({(int(grid.generations[k]), int(grid.children[k])) for k in kept})
         raise ValueError(
             "expected cells of at least two T for each of at least two N, in order to tell "
@@ -191,6 +211,7 @@ def fit_bilinear(
         )
     values, lowest = grid.values[:, kept], float(np.nanmin(sweep.values))
     known = values[~np.isnan(values)]
+    best = best_known(best, lowest, float(known.max()))
     if not lowest < best or np.mean(known >= best) > 0.5:
         raise ValueError(
             f"expected best= to be the best known fitness, above most of what was reached, got "
@@ -214,7 +235,8 @@ def fit_bilinear(
         task=sweep.task, model=sweep.model, coefficients=coefficients, level=level, best=best,
         r2=explained(np.nanmean(logs, axis=0), design @ beta, least=_FLAT**2),
         ceiling=ceiling, n_cells=len(kept),
-        n_without=int(np.isneginf(grid.values).any(axis=0).sum()), n_runs=len(sweep.runs),
+        n_without=int(np.isneginf(grid.values).any(axis=0).sum()),
+        n_single=len(complete) - len(several), n_runs=len(sweep.runs),
         draws=draws,
     )  # fmt: skip
 
@@ -223,6 +245,12 @@ def _design(generations: ArrayLike, children: ArrayLike) -> FloatArray:
     """Columns 1, log T, log N and log T log N, (..., 4)."""
     t, n = np.log(generations), np.log(children)
     return np.stack([np.ones_like(t), t, n, t * n], axis=-1)
+
+
+def _identified(grid: Cells, kept: IntArray) -> bool:
+    """Whether some cells tell the four coefficients apart."""
+    design = _design(grid.generations[kept], grid.children[kept])
+    return bool(np.linalg.matrix_rank(design) == len(NAMES))
 
 
 def _fit(

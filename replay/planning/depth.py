@@ -7,6 +7,7 @@ no fitness at all: see `replay.logs.frames.FAILURES`.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -19,6 +20,7 @@ from replay.planning.grid import (
     Centre,
     FloatArray,
     IntArray,
+    best_known,
     cells,
     centre,
     log_gaps,
@@ -122,7 +124,7 @@ def envelope(
     *,
     axis: Axis = "calls",
     level: float = 0.95,
-    best: float = 1.0,
+    best: float | None = None,
     ceiling: float = 0.9999,
 ) -> Envelope:
     """Best-in-sweep fitness of each model against what it cost.
@@ -131,7 +133,8 @@ def envelope(
         frame: One row per run and generation, as `replay.load` returns it.
         axis: What the cost is counted in. Every run must know it: unknown costs are not zero.
         level: Nominal coverage of the intervals.
-        best: The best known fitness of the task.
+        best: The best known fitness of the task; None: 1. Where that is far from what was reached
+            (`replay.planning.grid.best_known`), there is no collapse without it.
         ceiling: Where the collapse takes log(best - fitness), fitness counts as at most this share
             of the way from the lowest fitness to the best.
 
@@ -158,10 +161,15 @@ def envelope(
             "active parameters, dollars its prices"
         )
     joined = pd.concat(tables, ignore_index=True)
-    lowest = frame.groupby("task")["best_fitness"].min()
+    logged = frame.groupby("task")["best_fitness"].agg(["min", "max"])
     rows = []
     for task, part in joined.groupby("task", sort=False):
-        r2 = _collapse(part, best, ceiling, float(lowest[task]))
+        lowest, highest = float(logged["min"][task]), float(logged["max"][task])
+        try:
+            r2 = _collapse(part, best_known(best, lowest, highest), ceiling, lowest)
+        except ValueError as error:
+            warnings.warn(f"no collapse for {task}: {error}", stacklevel=2)
+            r2 = np.nan
         rows.append((task, r2, part["model"].nunique(), len(part)))
     collapse = pd.DataFrame(rows, columns=["task", "r2", "models", "points"])
     return Envelope(axis, joined, collapse, level)

@@ -27,6 +27,9 @@ IntArray = NDArray[np.int64]
 
 Centre = Literal["mean", "median"]
 
+FAR = 3
+"""Gap to 1, in ranges of the logged fitness, beyond which 1 is not taken for the best known."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
@@ -204,6 +207,24 @@ def cells(sweep: Sweep) -> Cells:
         children=np.array([N for N, _, _ in columns]),
         values=values,
     )
+
+
+def best_known(best: float | None, lowest: float, highest: float) -> float:
+    """The best known fitness of a task: as given, or 1 where fitness is plausibly on that scale.
+
+    Raises:
+        ValueError: It was not given, and the gap between the highest fitness and 1 exceeds FAR
+            times the range of what was logged.
+    """
+    if best is not None:
+        return best
+    if 1 - highest > FAR * (highest - lowest):
+        raise ValueError(
+            f"expected best=, the best known fitness of the task: runs range from {lowest:g} to "
+            f"{highest:g}, and 1 lies more than {FAR} times that range above them, so that it says "
+            "nothing about what can be reached; pass best= (best=1 if 1 is the best known fitness)"
+        )
+    return 1.0
 
 
 def log_gaps(values: FloatArray, best: float, ceiling: float, lowest: float) -> FloatArray:

@@ -38,7 +38,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from replay.logs.frames import Brief, require_greedy
-from replay.planning.grid import FloatArray, IntArray
+from replay.planning.grid import FloatArray, IntArray, best_known
 
 STATES = 400
 RESOLUTION = 1e-3
@@ -211,12 +211,13 @@ def _uniform(rngs: Sequence[np.random.Generator], of: IntArray) -> FloatArray:
     return np.concatenate([rng.random(n) for rng, n in zip(rngs, counts, strict=True)])
 
 
-def fit_kernel(children: pd.DataFrame, *, best: float = 1.0) -> Kernel:
+def fit_kernel(children: pd.DataFrame, *, best: float | None = None) -> Kernel:
     """Estimate the kernel of one task and one model.
 
     Args:
         children: One row per child, as `replay.children` returns it.
-        best: The best known fitness of the task, on the scale of the table.
+        best: The best known fitness of the task, on the scale of the table; None: 1, where that is
+            not far from what was reached (`replay.planning.grid.best_known`).
 
     Raises:
         ValueError: If a column is missing, there is no child, several tasks or models are mixed,
@@ -269,7 +270,7 @@ def _rate(better: FloatArray) -> FloatArray:
     return np.minimum(np.maximum(better, 1e-12), 0.999)
 
 
-def _visits(children: pd.DataFrame, best: float) -> Visits:
+def _visits(children: pd.DataFrame, best: float | None) -> Visits:
     from scipy.sparse import csr_array
 
     run = children["run"].factorize()[0]
@@ -281,6 +282,7 @@ def _visits(children: pd.DataFrame, best: float) -> Visits:
     improved = children["improved"].to_numpy(bool)[order]
     known = np.concatenate([parent, fitness[improved]])
     lowest, highest = float(np.nanmin(known)), float(np.nanmax(known))
+    best = best_known(best, lowest, highest)
     if not lowest < best or highest > best + BEYOND * (best - lowest):
         raise ValueError(
             f"expected best= to be the best known fitness, got {best!r} where {lowest:g} to "

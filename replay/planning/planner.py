@@ -179,13 +179,13 @@ class Plan:
         T, N = self.choice.generations, self.choice.children
         rule = "T = N" if T == N else "the split nearest to T = N"
         lines = [f"  {rule} and one run; nothing in these runs supports more"]
-        for row in self.needed.itertuples():
-            other = (
-                f"N = {row.children}" if row.arms == 1 else f"K = {row.arms} arms ({row.policy})"
-            )
+        for other in self.needed.to_dict("records"):
+            name = f"N = {other['children']}"
+            if other["arms"] > 1:
+                name = f"K = {other['arms']} arms ({other['policy']})"
             lines.append(
-                f"  {other} would have to lead by more than {row.margin:.4f}; in simulation it "
-                f"leads by {row.ahead:+.4f}"
+                f"  {name} would have to lead by more than {other['margin']:.4f}; in simulation it "
+                f"leads by {other['ahead']:+.4f}"
             )
         return lines
 
@@ -197,7 +197,7 @@ def plan(
     children: pd.DataFrame | None = None,
     costs: Mapping[str, float] | None = None,
     tau: float | None = None,
-    best: float = 1.0,
+    best: float | None = None,
     arms: Sequence[int] = ARMS,
     policies: Sequence[str] = PLANNED_POLICIES,
     kernels: int = 24,
@@ -213,7 +213,8 @@ def plan(
             logs that the frame came from.
         costs: Cost per `call`, `evaluation` and `generation`; None counts calls.
         tau: A fitness that one would like to reach.
-        best: The best known fitness of the task, on the scale of the frame.
+        best: The best known fitness of the task, on the scale of the frame; None: 1, where that is
+            not far from what was reached (`replay.planning.grid.best_known`).
         arms: Numbers of arms to try beside a single run; empty for none.
         policies: Policies to try on them; they are told the rank.
         kernels: Resampled kernels, the states of the world that the plan is averaged over.

@@ -150,13 +150,18 @@ def _places(replay: Replay, fitness: Floats, lengths: Ints, rounds: int) -> Ints
 
 
 def usual_tau(random: Replay) -> float:
-    """Fitness that 90 % of the replicates reach in the end, to three digits; may be -inf."""
-    final = random.best_fitness[:, -1]
+    """Fitness that 90 % of the replicates reach in the end, rounded down; may be -inf.
+
+    It has three digits of the range that fitness has over all rounds, however far from 0 that is.
+    """
+    reached = random.best_fitness
+    final = reached[:, -1]
     value = float(np.quantile(np.where(np.isnan(final), -np.inf, final), 0.1, method="lower"))
-    if value == 0 or math.isinf(value):
+    spread = float(np.nanmax(reached) - np.nanmin(reached)) if np.isfinite(value) else 0.0
+    if not spread > 0:
         return value
-    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
-    return float(f"{math.floor(value / unit + 1e-9) * unit:.12g}")
+    unit = 10.0 ** (math.floor(math.log10(spread)) - 2)
+    return float(f"{math.floor(value / unit + 1e-9) * unit:.15g}")
 
 
 def named_policies(

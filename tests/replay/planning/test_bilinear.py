@@ -150,3 +150,62 @@ def test_too_few_cells_and_mixed_tasks_are_refused():
     mixed = pd.concat([frame, frame.assign(task="other", run=frame["run"] + "-b")])
     with pytest.raises(ValueError, match="select one"):
         fit_bilinear(mixed)
+
+
+def cut(frame, rng):
+    """A quarter of the runs is missing, and every other one ends early."""
+    runs = frame["run"].unique()
+    frame = frame[frame["run"].isin(runs[rng.random(len(runs)) > 0.25])]
+    depth = frame.groupby("run")["generation"].max()
+    early = np.maximum(1, np.floor(depth * rng.random(len(depth))))
+    ends = depth.where(rng.random(len(depth)) > 0.5, early)
+    return frame[frame["generation"] <= frame["run"].map(ends)]
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_intervals_of_missing_and_truncated_grids_cover(seeds):
+    """Cells that a single run reaches are left out; it used to cost every interval."""
+    held, without = [], 0
+    for number in range(30):
+        rng = np.random.default_rng([2, number])
+        fit = fit_bilinear(cut(bilinear_runs(budget=64, seeds=range(seeds), rng=rng), rng))
+        without += not len(fit.draws)
+        limits = [fit.coefficients[name] for name in "abc"]
+        held += [
+            found["low"] <= truth <= found["high"]
+            for found, truth in zip(limits, (-0.2, -0.1, -0.04), strict=True)
+            if len(fit.draws)
+        ]
+    assert without <= 3
+    assert np.mean(held) > 0.88
+
+
+def test_cells_of_a_single_run_are_left_out_and_counted():
+    frame = bilinear_runs(budget=16, seeds=range(3))
+    alone = (frame["children"] == 4) & (frame["seed"] > 0) & (frame["generation"] > 2)
+    fit, same = (
+        fit_bilinear(frame[~alone]),
+        fit_bilinear(frame[~((frame["children"] == 4) & (frame["generation"] > 2))]),
+    )
+    assert fit.n_single == 1
+    assert "1 cells left out" in str(fit)
+    assert fit.coefficients["c"]["value"] == pytest.approx(same.coefficients["c"]["value"])
+
+
+def test_a_fit_that_needs_cells_of_a_single_run_says_what_is_missing():
+    frame = bilinear_runs(budget=16, seeds=range(1))
+    fit = fit_bilinear(frame)
+    assert not len(fit.draws)
+    assert np.isnan(fit.coefficients["c"]["low"])
+    assert f"{fit.n_single} of the cells are reached by a single run" in str(fit)
+
+
+def test_best_has_to_be_given_where_fitness_is_far_from_one():
+    frame = bilinear_runs(budget=16, seeds=range(4))
+    moved = frame.assign(best_fitness=frame["best_fitness"] - 5)
+    with pytest.raises(ValueError, match="expected best="):
+        fit_bilinear(moved)
+    given = fit_bilinear(moved, best=-4.0)
+    assert given.coefficients["c"]["value"] == pytest.approx(
+        fit_bilinear(frame).coefficients["c"]["value"]
+    )

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import as_frame, bilinear_runs
 
-from replay.planning.grid import cells, one_sweep, sweeps
+from replay.planning.grid import best_known, cells, one_sweep, sweeps
 
 
 def ragged():
@@ -95,3 +95,21 @@ def test_initial_programs_alone_are_no_cells():
     frame = bilinear_runs(budget=4)
     with pytest.raises(ValueError, match="at least one generation"):
         cells(one_sweep(frame[frame["generation"] == 0]))
+
+
+@pytest.mark.parametrize(("low", "high"), [(5.0, 5.01), (-4.8, -4.2), (0.002, 0.009), (0.3, 0.3)])
+def test_one_is_not_taken_for_the_best_known_where_it_is_far_from_what_was_reached(low, high):
+    if high > 1:
+        assert best_known(None, low, high) == 1.0  # and `best` is then refused as no best at all
+    else:
+        with pytest.raises(ValueError, match="expected best="):
+            best_known(None, low, high)
+    assert best_known(7.0, low, high) == 7.0
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.2, 0.4001), (0.0, 0.9), (0.9, 1.02)])
+def test_one_is_the_best_known_where_runs_come_within_three_ranges(low, high):
+    assert best_known(None, low, high) == 1.0
+    if high < 0.5:
+        with pytest.raises(ValueError, match="expected best="):
+            best_known(None, low, high - 0.001)

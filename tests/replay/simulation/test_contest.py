@@ -109,3 +109,14 @@ def test_names_and_policies_of_ones_own_compete_in_one_list():
 def test_what_is_no_list_of_policies_is_refused(policies, error, message):
     with pytest.raises(error, match=message):
         compete(runs(6), policies, **SMALL)
+
+
+@pytest.mark.parametrize(("low", "width"), [(5.0, 0.01), (0.2, 0.6), (-3e6, 40.0), (0.0, 1e-7)])
+def test_the_usual_tau_is_rounded_by_the_range_of_fitness_and_not_by_its_size(low, width):
+    rng = np.random.default_rng(0)
+    best = low + width * np.sort(rng.random((20, 9)), axis=1)
+    random = simulate(best, "random", rounds=8, arms=4, replicates=200)
+    value = np.quantile(random.best_fitness[:, -1], 0.1, method="lower")
+    tau = usual_tau(random)
+    assert value - 0.011 * width <= tau <= value
+    assert (random.best_fitness[:, 0] < tau).any()
