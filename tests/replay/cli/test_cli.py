@@ -159,7 +159,9 @@ def test_plan_prints_a_recommendation_and_draws_it(here, capsys):
     assert run("plan", "logs", "--budget", "16", "--tau", "0.9") == 0
     out = capsys.readouterr().out
     assert "spend it on" in out
-    assert "no forecast of the fitness: several arms" in out
+    assert "T = N and one run; nothing in these runs supports more" in out
+    assert "no forecast of the fitness: beyond what the pilot saw" in out
+    assert out.index("recommended") < out.index("not forecast\n")
     assert "nan" not in out
     assert out.rstrip().endswith("figure: plan.png")
     assert (here / "plan.png").exists()
