@@ -162,6 +162,9 @@ class Protocol(_Part, frozen=True, kw_only=True):
         policy_claims: Statements about policies replayed over a condition's runs.
         detects: Which differences the design can detect, with which power.
         notes: What else was decided beforehand: pilots, stopping, exclusions.
+        stop: `settled` if runs may stop as soon as the claims about conditions are settled, however
+            often one looks: they are then judged by evidence that allows it. Empty: the number of
+            runs is fixed.
         result: What came out; not part of the hash.
     """
 
@@ -176,6 +179,7 @@ class Protocol(_Part, frozen=True, kw_only=True):
     detects: tuple[str, ...]
     options: dict[str, Any] = {}
     notes: dict[str, str] = {}
+    stop: Literal["", "settled"] = ""
     result: dict[str, Any] = {}
 
     def __post_init__(self) -> None:

@@ -1,142 +1,55 @@
-"""One comparison on anybody's logs: supported, refuted or undetermined, and what would settle it.
+"""One comparison on anybody's logs: greater, less, within a margin or undetermined.
 
-"a is no worse than b" is supported if the interval of the effect, a less b, lies above minus a
-margin that was fixed beforehand, refuted if it lies below, and undetermined otherwise; with
-margin 0 it reads "a is better than b". Beside it stands how often a null, in which there is no such
-effect, does as well; the effect that this many runs would detect in four of five repetitions; and
-how many more runs it would take at the effect that was seen.
+Groups of runs are compared by exchanging runs (`replay.statistics.exchange`): verdict, p and
+interval come from one distribution. Policies are compared on pools of runs by the jackknife over
+runs (`replay.simulation.effects`). With `sequential=True` groups are compared by evidence that may
+be looked at after every run (`replay.statistics.sequential`). The rule of the verdict is that of
+`replay.claims.decision`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from replay.logs.frames import COSTS, distinct_runs, fitness_matrix, is_stand_in, run_lengths
+from replay.claims.decision import (
+    Outcome,
+    checked_margin,
+    decide,
+    detectable,
+    power,
+    still_needed,
+)
+from replay.claims.sides import Sides, sides_of
+from replay.claims.verdict import Verdict
+from replay.logs.frames import COSTS, distinct_runs, is_stand_in
 from replay.simulation.effects import pool_interval
-from replay.simulation.pools import ENOUGH, Pools
+from replay.simulation.pools import Pools
+from replay.statistics.exchange import Exchange, Exchanges
 from replay.statistics.intervals import (
     LEAST,
-    NOTHING,
     FloatArray,
     Interval,
-    compare,
     interval,
+    measured,
     student,
+    too_few,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from replay.statistics.sequential import e_process, sequence
 
 Side = str | Mapping[str, Any]
 """A policy's name, or the values of columns that single out runs, such as {"children": 8}."""
 
-MARGIN_SHARE = 0.1
-"""Of what hindsight gains over chance: the largest loss that counts as none."""
+LEAST_PAIRS = 6
+"""Pairs below which flipping signs can reject nothing at 5 %: 2 / 2^5 is above .05."""
 
-POWER = 0.8
-EXCHANGES = 2000
-"""Draws of the null of two groups of runs."""
-
-_SAME = ("task", "model", "children", "search")
-"""Columns of which one side may hold one value only."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What `judge` found.
-
-    Attributes:
-        verdict: `supported`, `refuted` or `undetermined`: that a is no worse than b by `margin`.
-        a: The one side, in words.
-        b: The other.
-        effect: Mean of a less that of b, in fitness.
-        interval: The effect with its interval over runs.
-        margin: Loss that counts as none, fixed beforehand.
-        null: What the null says.
-        p: How often the null does at least as well as was seen (one-sided).
-        p_opposite: How often it does at most as well; where draws tie with what was seen, both are
-            large.
-        detectable: Effect that as many runs would tell from none, and from the null, in four of
-            five repetitions.
-        runs_needed: Runs still needed at the effect that was seen; infinite if it is none.
-        cost: What these would cost, by unit, where it is known.
-        n: Runs that it rests on.
-        points: What is compared, of a and of b: by run, or by replicate of the policies.
-        setting: On what, in words.
-    """
-
-    verdict: Literal["supported", "refuted", "undetermined"]
-    a: str
-    b: str
-    effect: float
-    interval: Interval
-    margin: float
-    null: str
-    p: float
-    p_opposite: float
-    detectable: float
-    runs_needed: float
-    cost: dict[str, float]
-    n: int
-    points: tuple[FloatArray, FloatArray]
-    setting: str
-
-    @property
-    def paragraph(self) -> str:
-        """A paragraph for a methods section."""
-        found, more = self.interval, self.runs_needed
-        limits = found.note or (
-            f"{found.label} [{found.low:.4g}, {found.high:.4g}], called by the worst coverage "
-            "measured on normal, lognormal and beta data at this n"
-        )
-        known = ", ".join(f"{value:,.4g} {unit}" for unit, value in self.cost.items())
-        needed = "an unknown number of" if not math.isfinite(more) else f"{more:,.0f}"
-        power = (
-            f"So many runs detect an effect of {self.detectable:.4g} with a power of {POWER:.0%}; "
-            f"at the effect seen, {needed} more runs would settle it"
-            + (f" ({known})." if known else ".")
-            if math.isfinite(self.detectable)
-            else "What effect so few runs would detect cannot be said."
-        )
-        return (
-            f"We compared {self.a} with {self.b} on {self.setting} (n = {self.n} runs). The mean "
-            f"difference in fitness was {self.effect:.4g} ({limits}). That {self.a} loses no more "
-            f"than {self.margin:.4g}, fixed beforehand, is {self.verdict}. Under the null "
-            f"({self.null}) a difference at least as large has probability {self.p:.3g}. {power}"
-        )
-
-    def __str__(self) -> str:
-        """Render as `undetermined: ucb1 less random 0.012 [-0.02, 0.04] ...`."""
-        return f"{self.verdict}: {self.a} less {self.b} {self.interval}, margin {self.margin:.3g}"
-
-    __repr__ = __str__
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draws the effect with its interval, no effect, and the margin.
-
-        Args:
-            ax: Where to draw; None: a new figure.
-        """
-        if ax is None:
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=(6, 1.8), layout="constrained").subplots()
-        ax.axvline(0, color="0.3", linewidth=1)
-        ax.axvline(-self.margin, color="0.5", linestyle="--", label=f"margin {self.margin:.3g}")
-        if not self.interval.note:
-            ax.hlines(0, self.interval.low, self.interval.high, linewidth=3, color="C0")
-        ax.plot([self.effect], [0], "o", color="C0", label=f"{self.interval.label}, n = {self.n}")
-        names = f"{self.a} less {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
-        ax.set(yticks=[], ylim=(-1, 1), xlabel=f"fitness, {names}")
-        ax.set_title(self.verdict, loc="left")
-        ax.legend(frameon=False, loc="upper right", fontsize="small")
-        return ax
+PER_PULL = (
+    "pools of K = {K} of the logged runs, drawn without replacement, {rounds} pulls, {reward}"
+)
 
 
 def judge(
@@ -145,6 +58,8 @@ def judge(
     b: Side,
     margin: float | None = None,
     *,
+    sequential: bool = False,
+    bounds: tuple[float, float] | None = None,
     arms: int | None = None,
     rounds: int | None = None,
     calls: int | None = None,
@@ -152,17 +67,22 @@ def judge(
     level: float = 0.95,
     seed: int = 0,
 ) -> Verdict:
-    """Judges whether a is no worse than b, on logs of ours, imported ones or a table.
+    """Judges how a compares with b, on logs of ours, imported ones or a table.
 
     Args:
         frame: Rows of `replay.load`, of one task.
         a: A policy's name; or {column: value} such as {"model": "x"} or {"children": 8},
             `generations` being the depth at which runs are compared. Runs of equal seeds are
-            paired, or copies of forks: those of one root run and number; intervals are over roots.
+            pairs, and so are copies (forks) of one run. Where only some runs have a partner, all
+            are compared as groups in which the pairs stay together; none is discarded.
         b: The same of what it is compared with.
-        margin: Loss in fitness that counts as none; None: a tenth of what hindsight gains over
-            chance: the best arm of a pool less `random`, the best run less the mean run.
-        arms: K of policies; None: a fifth of the runs, so that there are five disjoint pools.
+        margin: Largest difference in fitness, in either direction, that counts as none. It must not
+            be computed from these runs. None: there is no margin.
+        sequential: Whether verdict and interval must hold however often this is asked, for
+            instance after every run. Runs enter in the order of their seeds.
+        bounds: Lowest and highest score that is possible. With it, `sequential` bets on bounded
+            scores, and other verdicts carry an interval that covers rare jumps, too.
+        arms: K of policies; None: a fifth of the runs, at least 2.
         rounds: Pulls of policies; None: the generations of the shortest run.
         calls: Budget at which groups of runs are compared; None: the most that all have.
         reward: What policies are told.
@@ -171,206 +91,221 @@ def judge(
 
     Raises:
         ValueError: Runs of several tasks, or of several models or N on one side; a policy against
-            a group; a group without runs; a run without any fitness, which has no mean.
+            a group; a group without runs; a run without any fitness, which has no mean; a negative
+            margin; policies with `sequential`; a score outside `bounds`.
     """
-    frame = distinct_runs(frame)
+    frame, margin = distinct_runs(frame), checked_margin(margin)
     if isinstance(a, str) and isinstance(b, str):
+        if sequential or bounds is not None:
+            raise ValueError(
+                "expected groups of runs for sequential=True or bounds: the pools that policies "
+                "are replayed on share their runs, so they are no sequence of independent pairs"
+            )
         pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
         return judge_pools(frame, pools, a, b, margin, level=level)
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return _judged(frame, _of_groups(frame, a, b, calls, level, seed), margin, level)
-    raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
+    if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
+    sides = sides_of(frame, a, b, calls)
+    names = (_named(a), _named(b))
+    if sequential:
+        return _followed(frame, sides, names, margin, bounds, level)
+    return _judged(frame, _of_groups(sides, names, margin, bounds, level, seed), margin, level)
 
 
 def judge_pools(
     frame: pd.DataFrame, pools: Pools, a: str, b: str, margin: float | None, *, level: float = 0.95
 ) -> Verdict:
     """`judge` of two policies on pools of the frame's runs, for several comparisons on them."""
-    return _judged(frame, _of_policies(pools, a, b, level), margin, level)
+    return _judged(frame, _of_policies(pools, a, b, level), checked_margin(margin), level)
 
 
 class _Found(NamedTuple):
-    """What two sides came to."""
+    """A comparison before its verdict."""
 
-    about: dict[str, Any]  # fields of the verdict, of which the rest follows from:
+    about: dict[str, Any]  # fields of the verdict that are known already
+    limits: tuple[float, float]  # by which it is decided; NaN where nothing can be
+    error: float  # standard error of the effect
     freedom: float
-    hurdle: float  # effect that the null itself reaches in 1 of 20 draws
-    scale: float  # what a margin is a share of
     depth: int  # generations of the runs
+    per: float  # single runs in a unit of n
 
 
-def _judged(frame: pd.DataFrame, found: _Found, margin: float | None, level: float) -> Verdict:
-    limits, n = found.about["interval"], found.about["n"]
-    margin = MARGIN_SHARE * found.scale if margin is None else margin
-    verdict: Literal["supported", "refuted", "undetermined"] = "undetermined"
-    if limits.low > -margin or limits.high < -margin:
-        verdict = "supported" if limits.low > -margin else "refuted"
-    factor = float(student(level, found.freedom))
-    error = (limits.high - limits.low) / 2 / factor
-    power = float(student(2 * POWER - 1, found.freedom)) * error
-    detectable = power + max(factor * error, found.hurdle)
-    away, total = abs(limits.value + margin), math.inf
-    if verdict != "undetermined":
-        total = 0.0
-    elif away > 0 and math.isfinite(detectable):
-        total = n * (detectable / away) ** 2
-    more = float(max(math.ceil(total) - n, int(total > 0))) if math.isfinite(total) else math.inf
+def _judged(frame: pd.DataFrame, found: _Found, margin: float, level: float) -> Verdict:
+    verdict = decide(*found.limits, margin)
+    if verdict == "within margin" and math.isnan(found.about["interval"].low):
+        verdict = "undetermined"  # without any spread the size of an effect is unknown
+    effect, n = found.about["interval"].value, found.about["n"]
+    finds = detectable(found.error, found.freedom, level)
+    more = still_needed(n, effect, margin, finds, verdict, found.per)
     return Verdict(
-        verdict=verdict, effect=limits.value, margin=margin, detectable=detectable,
-        runs_needed=more, cost=_cost(frame, found.depth, more), **found.about,
+        verdict=verdict, effect=effect, margin=margin, detectable=finds, e_value=math.nan,
+        power=power(effect, found.error, found.freedom, level), runs_needed=more,
+        cost=_cost(frame, found.depth, more), **found.about,
     )  # fmt: skip
 
 
 def _of_policies(pools: Pools, a: str, b: str, level: float) -> _Found:
-    one, other, K = pools.ends(a), pools.ends(b), pools.K
-    limits = pool_interval(one - other, pools.played(a).arms, level=level, name=f"{a} less {b}")
-    freedom, hurdle = pools.n / K - 1, -math.inf
-    if "single" in (a, b):
-        null = "no difference between disjoint pools, Student's t"
-        p = _student_p(limits, freedom, level)
-        opposite = 1 - p
-    else:
-        null = "increments permuted across arms at each generation"
-        drawn = pools.permuted_effects(a, b, limits.value)
-        p, opposite = _tails(limits.value, drawn, 0.0)
-        if len(hits := np.flatnonzero(drawn >= limits.value)) >= ENOUGH:
-            p = ENOUGH / float(1 + hits[ENOUGH - 1])  # Besag and Clifford 1991
-        hurdle = float(np.quantile(drawn, 0.95))  # the null need not be no effect
+    from scipy.special import stdtr
+
+    one, other, freedom = pools.ends(a), pools.ends(b), pools.n - 1
+    name = f"{a} less {b}"
+    limits = pool_interval(one - other, pools.played(a).arms, level=level, name=name, kind="effect")
+    error = (limits.high - limits.low) / 2 / float(student(level, freedom))
+    greater = float(stdtr(freedom, -limits.value / error)) if error > 0 else math.nan
     about = {
-        "a": a, "b": b, "interval": limits, "null": null, "p": p, "p_opposite": opposite,
-        "n": pools.n, "points": (one, other),
-        "setting": f"pools of K = {K} of the logged runs, drawn apart, {pools.rounds} pulls, "
-        f"{pools.reward}",
+        "a": a, "b": b, "interval": limits, "n": pools.n, "points": (one, other),
+        "null": f"no effect over runs, Student's t with {freedom} degrees of freedom",
+        "p": 2 * min(greater, 1 - greater), "p_greater": greater, "p_less": 1 - greater,
+        "setting": PER_PULL.format(K=pools.K, rounds=pools.rounds, reward=pools.reward),
     }  # fmt: skip
-    scale = float(np.mean(pools.ends("oracle_arm") - pools.ends("random")))
-    return _Found(about, freedom, hurdle, scale, pools.rounds)
+    return _Found(about, (limits.low, limits.high), error, freedom, pools.rounds, 1.0)
 
 
 def _of_groups(
-    frame: pd.DataFrame,
-    a: Mapping[str, Any],
-    b: Mapping[str, Any],
-    calls: int | None,
+    sides: Sides,
+    names: tuple[str, str],
+    margin: float,
+    bounds: tuple[float, float] | None,
     level: float,
     seed: int,
 ) -> _Found:
-    parts = [_part(frame, side) for side in (a, b)]
-    if len({part["task"].iloc[0] for part, _ in parts}) > 1:
-        raise ValueError("expected runs of one task on both sides, got two")
-    sizes = [int(part["children"].iloc[0]) for part, _ in parts]
-    budget = calls or min(
-        int(run_lengths(part).min()) * N for (part, _), N in zip(parts, sizes, strict=True)
-    )
-    depths = [depth or budget // N for (_, depth), N in zip(parts, sizes, strict=True)]
-    left, right = (_ends(part, depth) for (part, _), depth in zip(parts, depths, strict=True))
-    one, other, by, given = _matched(left, right)
-    if paired := bool(by):
-        limits = interval(one - other, level=level)
-        freedom, null = len(one) - 1.0, "the sides of each pair exchanged"
+    left, right, n = sides.left, sides.right, sides.units
+    least = sides.pairs if sides.paired else min(len(left), len(right))
+    kind = "pairs" if sides.paired else "groups"
+    value, note = float(left.mean() - right.mean()), ""
+    found, inside = Exchange(value, *[math.nan] * 5), math.nan
+    if sides.paired and least < LEAST_PAIRS:
+        note = f"{least} pairs never settle anything by their signs (needs {LEAST_PAIRS})"
+    elif least < LEAST:
+        note = too_few(least, LEAST)
     else:
-        limits = compare(other, one, level=level).difference
-        freedom, null = float(min(len(one), len(other)) - 1), "runs exchanged between the sides"
-    drawn = exchanged_effects(one, other, paired, np.random.default_rng([seed, 8]))
-    together = np.concatenate([one, other])
-    p, opposite = _tails(limits.value, drawn, 1e-12 * np.abs(together).max())
-    names = [", ".join(f"{key} = {value}" for key, value in side.items()) for side in (a, b)]
+        exchanges = Exchanges(left, right, pairs=sides.pairs, seed=seed)
+        found = exchanges.found(level)
+        if margin and found.error > 0:
+            inside = min(1.0, 2 * max(exchanges.p(-margin, 1), exchanges.p(margin, -1)))
+        note = "" if found.error > 0 else "no run of a side differs from another: no spread"
+    low, high = found.low, found.high
+    if np.isin(np.concatenate([left, right]), (0.0, 1.0)).all() and not math.isnan(low):
+        apart = shares_apart(left, right, level)
+        low, high, note = min(low, apart[0]), max(high, apart[1]), ""
+    if np.isinf([low, high]).any():
+        note = "so few exchanges are possible that they exclude no effect"
+    shown = (math.nan, math.nan) if note else (low, high)
+    limits = Interval(
+        value=value, low=shown[0], high=shown[1], n=n, level=level, statistic="difference",
+        coverage=math.nan if note else measured(kind, least, level), note=note,
+    )  # fmt: skip
+    null = "the runs of each pair exchanged" if sides.paired else "runs exchanged between the sides"
+    if sides.pairs and not sides.paired:
+        null += ", those of a pair with each other"
     about = {
-        "a": names[0], "b": names[1], "interval": limits, "null": null, "p": p,
-        "p_opposite": opposite, "n": len(one) if paired else len(together), "points": (one, other),
-        "setting": f"whole runs after {depths[0]} and {depths[1]} generations"
-        + (f", paired by {by}" if paired else "") + given,
+        "a": names[0], "b": names[1], "interval": limits, "null": null,
+        "p": float(np.minimum(1.0, 2 * min(found.p_greater, found.p_less))), "p_within": inside,
+        "p_greater": found.p_greater, "p_less": found.p_less, "n": n, "points": (left, right),
+        "setting": sides.setting, "unit": "pairs" if sides.paired else "runs",
+        "bounded": bounded_difference(sides, bounds, level) if bounds else None,
     }  # fmt: skip
-    scale = float(together.max() - together.mean())
-    return _Found(about, max(freedom, 1.0), -math.inf, scale, max(depths))
+    freedom = float(least - 1 if sides.paired else max(min(len(left), len(right)) - 1, 1))
+    return _Found(about, (low, high), found.error, freedom, max(sides.depths), sides.runs / n)
 
 
-def _ends(part: pd.DataFrame, depth: int) -> pd.DataFrame:
-    """Value at a depth of each run that is so deep, with its seed, root and copy, -1 for none."""
-    deep = run_lengths(part) >= depth
-    if not deep.any():
-        deepest = run_lengths(part).max()
-        raise ValueError(f"expected runs of {depth} generations, the deepest has {deepest}")
-    first = part.groupby("run", sort=False).first()
-    if "root" not in first:
-        first = first.assign(root=first.index, copy=-1)
-    found = first.loc[deep, ["seed", "root", "copy"]].reset_index(drop=True)
-    found["value"] = fitness_matrix(part)[deep, depth]
-    if found["value"].isna().any():
-        raise ValueError(NOTHING)
-    return found
+def shares_apart(left: FloatArray, right: FloatArray, level: float) -> tuple[float, float]:
+    """Limits of a difference of shares by squaring and adding (Newcombe 1998, method 10)."""
+    a, b = interval(left, "share", level), interval(right, "share", level)
+    apart = a.value - b.value
+    down = math.hypot(a.value - a.low, b.high - b.value)
+    return apart - down, apart + math.hypot(a.high - a.value, b.value - b.low)
 
 
-def _matched(left: pd.DataFrame, right: pd.DataFrame) -> tuple[FloatArray, FloatArray, str, str]:
-    """Values of both sides, by what they are paired (empty: not), and what copies are given.
+def bounded_difference(sides: Sides, bounds: tuple[float, float], level: float) -> Interval:
+    """Interval of the difference by betting on scores within bounds; pairs by their differences.
 
-    Copies of forks pair with those of the same root and number, other runs with those of the same
-    seed where enough do. Copies of one root are no independent runs: they count as their mean,
-    unless there is one root alone.
+    Of groups it is that of two means, each at half the error.
     """
-    forks = [bool((side["copy"] >= 0).all()) for side in (left, right)]
-    keys, by = (["root", "copy"], "root and copy") if all(forks) else (["seed"], "seed")
-    both = left.merge(right, on=keys, suffixes=("", "_other"))
-    if any(side.duplicated(keys).any() for side in (left, right)) or len(both) < LEAST:
-        by = ""
+    low, high = _checked_bounds(sides, bounds)
+    width = high - low
+    if sides.paired:
+        unit = (sides.differences / width + 1) / 2
+        found = interval(unit, "mean", level, method="betting")
+        limits = [width * (2 * limit - 1) for limit in (found.low, found.high)]
     else:
-        left, right = both, both.assign(value=both["value_other"])
-    given = ""
-    if any(forks):
-        given = ", given this state"
-        if max(side["root"].nunique() for side in (left, right)) > 1:
-            given = ", copies of a run taken together"
-            left, right = (side.groupby("root")[["value"]].mean() for side in (left, right))
-    one, other = (side["value"].to_numpy(np.float64) for side in (left, right))
-    return one, other, by, given
+        one, other = (
+            interval((side - low) / width, "mean", (1 + level) / 2, method="betting")
+            for side in (sides.left, sides.right)
+        )
+        limits = [width * (one.low - other.high), width * (one.high - other.low)]
+    value = float(sides.left.mean() - sides.right.mean())
+    return Interval(
+        value=value, low=limits[0], high=limits[1], n=sides.units, coverage=level, level=level,
+        statistic="difference",
+    )  # fmt: skip
 
 
-def _part(frame: pd.DataFrame, side: Mapping[str, Any]) -> tuple[pd.DataFrame, int | None]:
-    """The rows of one side, and the depth at which it wants to be compared."""
-    wanted = dict(side)
-    depth = wanted.pop("generations", None)
-    if unknown := sorted(set(wanted) - set(frame.columns)):
-        raise ValueError(f"expected columns among {sorted(frame.columns)}, got {unknown}")
-    part = frame
-    for column, value in wanted.items():
-        part = part[part[column] == value]
-    if part.empty:
-        raise ValueError(f"no run has {dict(side)!r}")
-    for column in _SAME:
-        if column in part and part[column].nunique(dropna=False) > 1:
-            found = sorted(map(str, part[column].unique()))
-            raise ValueError(f"expected runs of one {column} in {dict(side)!r}, got {found}")
-    return part, None if depth is None else int(depth)
+def _checked_bounds(sides: Sides, bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = (float(each) for each in bounds)
+    both = np.concatenate([sides.left, sides.right])
+    if not low < high or both.min() < low or both.max() > high:
+        raise ValueError(
+            f"expected bounds (lowest, highest) around all scores, from {both.min():g} to "
+            f"{both.max():g}, got {bounds!r}"
+        )
+    return low, high
 
 
-def exchanged_effects(
-    left: FloatArray, right: FloatArray, paired: bool, rng: np.random.Generator
-) -> FloatArray:
-    """Effects where the sides are exchanged at random, (draws,)."""
-    if paired:
-        signs = rng.choice([-1.0, 1.0], size=(EXCHANGES, len(left)))
-        return np.asarray((signs * (left - right)).mean(axis=1))
-    together = np.concatenate([left, right])
-    order = rng.random((EXCHANGES, len(together))).argsort(axis=1)
-    mixed = together[order]
-    return np.asarray(mixed[:, : len(left)].mean(axis=1) - mixed[:, len(left) :].mean(axis=1))
+def _followed(
+    frame: pd.DataFrame,
+    sides: Sides,
+    names: tuple[str, str],
+    margin: float,
+    bounds: tuple[float, float] | None,
+    level: float,
+) -> Verdict:
+    """The sequential verdict, on pairs in the order of their seeds."""
+    d = sides.differences
+    half_range, null = None, "the two runs of a pair are exchangeable; signs flipped"
+    if bounds is not None:
+        low, high = _checked_bounds(sides, bounds)
+        half_range, null = high - low, f"equal means of scores in [{low:g}, {high:g}]; betting"
+    found = sequence(d, level=level, half_range=half_range)
+    ends = (found.low, found.high)
+    verdict: Outcome = decide(*ends, margin) if np.isfinite(ends).all() else "undetermined"
+    settled = 1 / (1 - level)
+    more = 0.0
+    if verdict == "undetermined":
+        rate = math.log(2 * found.e_value) / len(d) if found.e_value > 0.5 else 0.0
+        more = 2.0 * max(1, math.ceil(math.log(2 * settled) / rate) - len(d)) if rate else math.inf
+    note = ""
+    if not np.isfinite(ends).all():
+        least = math.floor(math.log2(2 * settled)) + 1
+        note = f"{len(d)} pairs exclude no effect yet, and fewer than {least} never can"
+        ends = (math.nan, math.nan)
+    left_out = abs(len(sides.left) - len(sides.right))
+    waiting = f", {left_out} runs still without a partner" if left_out else ""
+    together = f"by {sides.by}" if sides.paired else "in the order of their seeds"
+    return Verdict(
+        verdict=verdict, a=names[0], b=names[1], effect=found.value, margin=margin, null=null,
+        interval=Interval(
+            value=found.value, low=ends[0], high=ends[1], n=len(d), level=level, note=note,
+            coverage=math.nan if note else level, statistic="confidence sequence",
+        ),
+        p=1 / max(found.e_value, 1.0), p_greater=1 / max(found.e_greater, 1.0),
+        p_less=1 / max(found.e_less, 1.0), e_value=found.e_value,
+        e_within=min(float(e_process(sign * d, half_range, -margin)[-1]) for sign in (1, -1))
+        if margin else math.nan,
+        detectable=math.nan,
+        power=math.nan, runs_needed=more, cost=_cost(frame, max(sides.depths), more), n=len(d),
+        points=(sides.left, sides.right), unit="pairs", sequential=True,
+        setting=f"whole runs after {sides.depths[0]} and {sides.depths[1]} generations, paired "
+        f"{together}{sides.given}{waiting}",
+    )  # fmt: skip
 
 
-def _tails(value: float, drawn: FloatArray, slack: float) -> tuple[float, float]:
-    """Shares of draws, the value included, that do at least and at most as well, up to `slack`."""
-    above, below = (drawn >= value - slack).sum(), (drawn <= value + slack).sum()
-    return float((1 + above) / (1 + len(drawn))), float((1 + below) / (1 + len(drawn)))
-
-
-def _student_p(found: Interval, freedom: float, level: float) -> float:
-    """One-sided probability of at least this value where there is no effect; NaN without limits."""
-    from scipy.special import stdtr
-
-    error = (found.high - found.low) / 2 / float(student(level, freedom))
-    return float(1 - stdtr(freedom, found.value / error)) if error > 0 else math.nan
+def _named(side: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in side.items())
 
 
 def _cost(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
-    """What so many runs of this depth would cost, by unit, where the logs know it.
+    """What so many single runs of this depth would cost, by unit, where the logs know it.
 
     The FLOPs and dollars of the offline model are invented.
     """

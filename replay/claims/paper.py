@@ -36,6 +36,7 @@ from replay.claims.judging import judge_pools
 from replay.logs.frames import distinct_runs, run_lengths
 from replay.planning.grid import Cells, FloatArray, IntArray, cells, sweeps
 from replay.simulation.pools import Pools
+from replay.statistics.resampling import holm
 
 REGIMES = {
     "circle_packing": "corner",
@@ -98,16 +99,6 @@ def ledger(
         "undetermined",
     )
     return table
-
-
-def holm(p: FloatArray) -> FloatArray:
-    """Holm's adjusted p-values; NaN stays and does not count."""
-    adjusted = np.full(len(p), np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    scaled = p[order] * np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return adjusted
 
 
 def _sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator[Row]:
@@ -199,9 +190,9 @@ def _pool_claims(frame: pd.DataFrame, policies: Sequence[str], seed: int) -> Ite
         yield {
             "claim": claim, "measure": f"{a} less {b}, N = {N}, {found.setting}",
             "value": found.effect, "low": found.interval.low, "high": found.interval.high,
-            "n": n, "p": found.p, "detectable": found.detectable,
-            # That worlds without better arms do better still is not that b beats a.
-            "p_opposite": found.p_opposite if b == "single" else np.nan,
+            "n": n, "detectable": found.detectable, "p_opposite": found.p_less,
+            # Beside chance over runs, worlds without better arms must not do as well.
+            "p": max(found.p_greater, pools.null_p(a, b)) if b == "random" else found.p_greater,
         }  # fmt: skip
 
 

@@ -1,9 +1,8 @@
 """What the runs of a protocol say: its measures by run, and its claims judged.
 
 A protocol (`evo.studies.protocol`) states conditions, measures, margins and claims before its
-first call. Only complete runs count. A claim that two conditions differ is supported if exchanging
-runs among them hardly ever does as well (two-sided, Holm over the confirmatory claims), refuted if
-the interval of the difference lies within the margin, and undetermined otherwise.
+first call. Only complete runs count. Claims are decided by the rule of `replay.claims.decision`,
+and those about conditions share one error.
 """
 
 from __future__ import annotations
@@ -19,9 +18,12 @@ import pandas as pd
 from evo.logs.log import Log
 from evo.studies.protocol import Claim, Protocol, load_protocol, logs_of
 from evo.tasks.task import load_task
+from replay.claims.decision import decide
 from replay.claims.judging import judge
-from replay.claims.paper import holm
-from replay.statistics.intervals import FloatArray, interval
+from replay.claims.policies import policy_claim_rows
+from replay.statistics.intervals import LEAST, FloatArray
+from replay.statistics.resampling import holm, resampled
+from replay.statistics.sequential import e_holm
 
 Stated = Protocol | str | os.PathLike[str]
 """A protocol, its file, or the name of a shipped one."""
@@ -75,6 +77,10 @@ def protocol_claims(
 ) -> pd.DataFrame:
     """Returns a protocol's claims, judged on its complete runs.
 
+    The verdicts are those of `replay.judge`. All confirmatory claims about conditions share an
+    error of 5 %: by Holm's correction, or by e-Holm where the protocol is stopped once it is
+    settled. Claims about policies are tested in their order, as the protocol states.
+
     Args:
         protocol: A protocol, its file, or the name of a shipped one.
         folder: Where its logs are; None: `logs/local/NAME`.
@@ -82,24 +88,56 @@ def protocol_claims(
 
     Returns:
         One row a claim: claim, text, kind, measure, a, b, n_a, n_b (complete runs), planned_a,
-        planned_b, effect (a less b), low, high, interval (what it is called), margin, null, p
-        (two-sided), detectable (effect found in four of five repetitions), runs_needed (further
-        ones for a verdict if the effect stays; both before Holm's correction), why (nothing can be
-        said), p_holm (over the confirmatory ones), verdict.
+        planned_b, effect (a less b), low, high, level, interval (what it is called), margin, null,
+        p (two-sided, or one-sided where a claim about policies says so), e_value (of protocols that
+        are stopped once settled), detectable (effect found in four of five repetitions), power (for
+        the effect that was seen), runs_needed (further single runs for a verdict if the effect
+        stays; all three before the correction), why (nothing can be said), p_holm (over the
+        confirmatory ones; one over the adjusted e-value where there is one), verdict: `greater`,
+        `less`, `within margin`, `undetermined`, or `descriptive`, which is none.
     """
     protocol = loaded(protocol)
     runs = protocol_runs(protocol, folder, **settings)
     planned = {each.name: each.runs for each in protocol.conditions}
-    table = pd.DataFrame([_judged(claim, runs, planned) for claim in protocol.claims])
-    stated = table["kind"] == "confirmatory"
-    table["p_holm"] = holm(table["p"].where(stated).to_numpy(dtype=float))
-    within = (table["low"] > -table["margin"]) & (table["high"] < table["margin"])
-    apart = (table["p_holm"] < ALPHA) & table["low"].notna()
-    verdict = np.where(apart, "supported", np.where(within, "refuted", ""))
-    table["verdict"] = np.where(verdict == "", "undetermined", verdict)
-    table.loc[verdict != "", "runs_needed"] = 0.0
-    table.loc[~stated, "verdict"] = "descriptive"
-    return table
+    follow = protocol.stop == "settled"
+    rows = [_judged(claim, runs, planned, follow=follow) for claim in protocol.claims]
+    _share_error(rows, follow=follow)
+    rows += policy_claim_rows(protocol, logs_of(protocol, folder), planned)
+    table = pd.DataFrame(rows)
+    return table.drop(columns=["p_within", "e_within"], errors="ignore")
+
+
+def _share_error(rows: list[dict[str, Any]], *, follow: bool) -> None:
+    """Decides all claims together, in place.
+
+    A confirmatory claim has two nulls, no effect and an effect beyond the margin, of which at most
+    one is true. So each null is corrected together with one null of each other claim, the one with
+    less against it.
+    """
+    stated = [row for row in rows if row["kind"] == "confirmatory"]
+    kind = "e" if follow else "p"
+    apart, inside = (
+        np.array([row[name] for row in stated], dtype=np.float64)
+        for name in ("e_value" if follow else "p", f"{kind}_within")
+    )
+    weaker = np.fmin(apart, inside) if follow else np.fmax(apart, inside)
+    for row in rows:
+        row["p_holm"] = math.nan
+    for k, row in enumerate(stated):
+        adjusted = []
+        for own in (apart, inside):
+            family = np.where(np.arange(len(stated)) == k, own, weaker)
+            found = e_holm(family)[k] if follow else holm(family)[k]
+            adjusted.append(float(1 / np.maximum(found, 1.0) if follow else found))
+        row["p_holm"], verdict = adjusted[0], row["verdict"]
+        if verdict == "within margin" and not adjusted[1] <= ALPHA:
+            verdict = decide(row["low"], row["high"])
+        if verdict in ("greater", "less") and not adjusted[0] <= ALPHA:
+            verdict = "undetermined"
+        row["verdict"] = verdict
+    for row in rows:
+        if row["kind"] != "confirmatory":
+            row["verdict"] = "descriptive"
 
 
 def best_of(
@@ -113,7 +151,8 @@ def best_of(
 
     Children of the first generation of every run that was begun are rewrites of the same program;
     the expected best of n of them follows from their order statistics. A child that failed is
-    worth the initial program.
+    worth the initial program; if that failed, too, the best of so few as may all have failed is
+    minus infinity.
 
     Args:
         protocol: A protocol, its file, or the name of a shipped one.
@@ -130,9 +169,8 @@ def best_of(
     pooled = np.concatenate([*drawn, np.empty(0)])
     sizes = np.arange(1, min(most, len(pooled)) + 1)
     low = high = np.full(len(sizes), math.nan)
-    if len(drawn) >= 5:
-        rng = np.random.default_rng([seed, 9])
-        picks = rng.integers(len(drawn), size=(RESAMPLES, len(drawn)))
+    if len(drawn) >= LEAST:
+        picks = resampled(len(drawn), RESAMPLES, np.random.default_rng([seed, 9]))
         again = [_expected_best(np.concatenate([drawn[k] for k in row]), sizes) for row in picks]
         low, high = np.quantile(again, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
     found = {"n": sizes, "value": _expected_best(pooled, sizes), "low": low, "high": high}
@@ -163,7 +201,9 @@ def _measured(log: Log, reach: float | None) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[str, object]:
+def _judged(
+    claim: Claim, runs: pd.DataFrame, planned: dict[str, int], *, follow: bool
+) -> dict[str, Any]:
     """A claim's row: `judge` on frames of one generation that holds the measure."""
     counts = runs["condition"].value_counts()
     row = {
@@ -172,38 +212,31 @@ def _judged(claim: Claim, runs: pd.DataFrame, planned: dict[str, int]) -> dict[s
         "n_a": int(counts.get(claim.a, 0)), "n_b": int(counts.get(claim.b, 0)),
         "planned_a": planned[claim.a], "planned_b": planned[claim.b],
     }  # fmt: skip
-    nothing = dict.fromkeys(("effect", "low", "high", "p", "detectable", "runs_needed"), math.nan)
     why = "" if row["n_a"] and row["n_b"] else "no complete run on one side"
     if claim.measure not in runs or runs[claim.measure].isna().all():
         why = f"no {claim.measure}"
     if why:
-        return {**row, **nothing, "interval": "", "margin": claim.margin, "null": "", "why": why}
+        return {**row, **_NOTHING, "margin": claim.margin, "why": why}
     measured = runs.assign(best_fitness=runs[claim.measure])
     frame = pd.concat([measured.assign(generation=number) for number in (0, 1)])
     a, b = ({"condition": name, "generations": 1} for name in (claim.a, claim.b))
-    found = judge(frame, a, b, claim.margin)
-    low, high, label = found.interval.low, found.interval.high, found.interval.label
-    if claim.measure == "reach":
-        low, high = _shares_apart(*found.points)
-        label = "95 % interval"
-    # A verdict needs an effect that stands out, or that is seen to lie within the margin.
-    away = max(abs(found.effect), claim.margin - abs(found.effect))
-    more = found.n * ((found.detectable / away) ** 2 - 1) if away > 0 else math.inf
+    found = judge(frame, a, b, claim.margin, sequential=follow)
+    limits = found.interval
     return {
-        **row, "effect": found.effect, "low": low, "high": high, "interval": label,
-        "margin": claim.margin, "null": found.null,
-        "p": min(1.0, 2 * min(found.p, found.p_opposite)), "detectable": found.detectable,
-        "runs_needed": max(1.0, math.ceil(more)) if math.isfinite(more) else more,
-        "why": found.interval.note,
+        **row, "effect": found.effect, "low": limits.low, "high": limits.high,
+        "level": limits.level, "interval": limits.label, "margin": claim.margin, "null": found.null,
+        "p": found.p, "p_within": found.p_within, "e_value": found.e_value,
+        "e_within": found.e_within, "detectable": found.detectable, "power": found.power,
+        "runs_needed": found.runs_needed, "why": limits.note, "verdict": found.verdict,
     }  # fmt: skip
 
 
-def _shares_apart(left: FloatArray, right: FloatArray) -> tuple[float, float]:
-    """Limits of a difference of shares by squaring and adding (Newcombe 1998, method 10)."""
-    a, b = interval(left, "share"), interval(right, "share")
-    apart = a.value - b.value
-    down = math.hypot(a.value - a.low, b.high - b.value)
-    return apart - down, apart + math.hypot(a.high - a.value, b.value - b.low)
+_NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("effect", "low", "high", "level", "p", "p_within", "e_value"), math.nan),
+    **dict.fromkeys(("e_within", "detectable", "power", "runs_needed"), math.nan),
+    "interval": "", "null": "", "verdict": "undetermined",
+}  # fmt: skip
+"""A claim of which nothing can be said."""
 
 
 def _rewrites(log: Log) -> FloatArray:
@@ -215,8 +248,13 @@ def _rewrites(log: Log) -> FloatArray:
 
 
 def _expected_best(values: FloatArray, sizes: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
-    """Mean of the largest of n of the values, over all choices without repetition."""
+    """Mean of the largest of n of the values, over all choices without repetition.
+
+    Minus infinity where all n may be children without any fitness.
+    """
     from scipy.special import comb
 
-    rank, m = np.arange(len(values)), len(values)
-    return np.array([np.sort(values) @ (comb(rank, n - 1) / comb(m, n)) for n in sizes])
+    ordered, rank, m = np.sort(values), np.arange(len(values)), len(values)
+    chances = np.array([comb(rank, n - 1) / comb(m, n) for n in sizes]).reshape(len(sizes), m)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(chances > 0, chances * ordered, 0.0).sum(axis=1))

@@ -86,19 +86,37 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
     options = ", ".join(f"{name} {value}" for name, value in protocol.options.items())
     measures = "; ".join(f"{name}: {text}" for name, text in protocol.measures.items())
     stated = claims[claims["kind"] == "confirmatory"]
-    pairs = any("pair" in null for null in claims["null"])
-    paired = ", of pairs of runs of one seed, or of copies of one run" if pairs else ""
     nulls = " or ".join(dict.fromkeys(filter(None, stated["null"]))) or "runs exchanged"
-    return (
+    text = (
         f"Conditions ({protocol.calls} calls in all): {made}. Settings: {options}. Measures: "
-        f"{measures}. Complete runs alone count. An effect is the mean of the first condition less "
-        f"that of the second{paired}. Its interval is over whole runs, nominally at 95 %, and is "
-        "called by the worst coverage measured at so few runs; of a share it is Newcombe's. The "
-        f"null distribution is that of {nulls}; p is two-sided, Holm's over the {len(stated)} "
-        f"confirmatory claims. A claim is supported at Holm's p < {ALPHA:g}, refuted where the "
-        "interval lies within the margin, and else undetermined. Detectable is the effect that as "
-        "many runs would find in four of five repetitions; it, and the further runs that a verdict "
-        "takes if the effect stays as it is, are stated before Holm's correction."
+        f"{measures}. Only complete runs count. An effect is the mean of the first condition less "
+        "that of the second. "
+    )
+    if protocol.claims:
+        text += (
+            f"Claims about conditions: null {nulls}. p is two-sided, and the interval holds every "
+            "effect that the same test does not reject. It is labelled by the worst coverage "
+            "measured at so few runs. A margin was fixed in the protocol. The verdict is within "
+            "margin where the interval lies inside it, else greater or less where the interval "
+            "excludes no effect, else undetermined. "
+        )
+        text += (
+            "Runs may stop as soon as the claims are settled: verdicts rest on e-values, which "
+            "hold however often one looks, with e-Holm over the confirmatory claims. "
+            if protocol.stop == "settled"
+            else "By Holm's correction all confirmatory claims about conditions share an error of "
+            f"{ALPHA:g}. "
+        )
+    if protocol.policy_claims:
+        text += (
+            "Claims about policies rest on the estimator that the protocol states, the "
+            "infinitesimal jackknife over runs, and are tested in the order of the file, each only "
+            "if all before it were accepted. "
+        )
+    return text + (
+        "Detectable is the effect that as many runs find in four of five repetitions. It, the "
+        "power for the effect that was seen, and the further runs that a verdict takes if the "
+        "effect stays as it is, are stated before any correction."
     )
 
 
@@ -127,18 +145,21 @@ def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
     if not math.isnan(row["low"]):
         effect += f", {row['interval']} [{row['low']:+.4g}, {row['high']:+.4g}]"
     yield f"{row['a']} less {row['b']}", effect
-    if row["why"] and math.isnan(row["low"]):
-        yield "no interval", str(row["why"])
-    if row["kind"] == "confirmatory":
-        yield "margin", f"{row['margin']:g}"
-    if not math.isnan(row["p"]):
+    if row["why"]:
+        yield "no interval" if math.isnan(row["low"]) else "note", str(row["why"])
+    if row["kind"] == "confirmatory" and row["margin"]:
+        yield "margin, fixed in the protocol", f"{row['margin']:g}"
+    if not math.isnan(row["e_value"]):
+        yield "e-value", f"{row['e_value']:.3g} (null: {row['null']})"
+    elif not math.isnan(row["p"]):
         holm = "" if math.isnan(row["p_holm"]) else f", Holm's {row['p_holm']:.3g}"
         yield "p", f"{row['p']:.3g}{holm} (null: {row['null']})"
     found = f"{row['detectable']:.3g} in four of five repetitions"
     yield "detectable", "cannot be said" if math.isnan(row["detectable"]) else found
+    if not math.isnan(row["power"]):
+        yield "power for the effect that was seen", f"{row['power']:.0%}"
     if row["verdict"] == "undetermined" and 0 < row["runs_needed"] < math.inf:
-        what = "pairs" if "pair" in row["null"] else "runs, of both sides together"
-        more = f"about {row['runs_needed']:,.0f} {what}, if the effect stays"
+        more = f"about {row['runs_needed']:,.0f} single runs, if the effect stays"
         yield "further runs for a verdict", more
 
 

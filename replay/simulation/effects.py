@@ -2,10 +2,9 @@
 
 What is estimated. A replicate of `replay.simulate(..., arms=K)` draws K of the n logged runs as
 its arms and plays the policy over them; the mean over replicates estimates the expected result of
-this policy on K runs drawn anew. The uncertainty is that of the n runs alone, and two replicates
-without a common run are independent draws of it: see `pool_interval`. Effects are means of paired
-differences: both replays drew the same arms. Pools should be drawn without replacement, since
-repeated runs within a pool bias the best of K low.
+this policy on K runs drawn anew. The interval is over the n runs: see `pool_interval`. Effects are
+means of paired differences: both replays drew the same arms. Pools are drawn without replacement,
+since repeated runs within a pool bias the best of K low.
 """
 
 from __future__ import annotations
@@ -25,35 +24,55 @@ from replay.statistics.intervals import (
     LEAST,
     NOTHING,
     FloatArray,
-    IntArray,
     Interval,
     interval,
     measured,
+    stretches,
     student,
     too_few,
 )
+from replay.statistics.jackknife import Jackknife, jackknife
+from replay.statistics.resampling import weights
 
-_MOST_POOLS = 2_000
-"""Replay that the variance over pools is taken from; memory grows with their square."""
+PoolKind = Literal["pool", "effect"]
+
+
+def pool_errors(found: Jackknife, kind: PoolKind) -> tuple[FloatArray, FloatArray]:
+    """Standard errors of the mean over pools, below and above it.
+
+    They hold the variance over runs and the Monte Carlo error of a finite number of replicates.
+    For what one policy reaches, as for a mean of runs, the error on the side of the longer tail of
+    the runs' influence is stretched; for an effect both are the same.
+    """
+    error = np.sqrt(np.maximum(found.variance, 0.0) + found.noise)
+    below, above = stretches(found.influence) if kind == "pool" else (1.0, 1.0)
+    return error * below, error * above
 
 
 def pool_interval(
-    values: ArrayLike, arms: ArrayLike, *, level: float = 0.95, name: str = "mean"
+    values: ArrayLike,
+    arms: ArrayLike,
+    *,
+    level: float = 0.95,
+    name: str = "mean",
+    kind: PoolKind = "pool",
 ) -> Interval:
     """Interval over runs of the mean of replicates that drew K of n runs as their arms.
 
-    Replay without a common run are independent, so half their mean squared difference is the
-    variance of one pool; the n runs are worth n / K of them, and Student's t has n / K - 1 degrees
-    of freedom.
+    The variance over runs is that of the infinitesimal jackknife (`replay.statistics.jackknife`),
+    which averages out the policy's own randomness; Student's t has n - 1 degrees of freedom.
 
     Args:
         values: One number per replicate, (replicates,), or columns of them, (replicates, m).
-        arms: Which runs each replicate drew, (replicates, K).
+        arms: Which runs each replicate drew without replacement, (replicates, K).
         level: Nominal coverage.
         name: What to call the statistic.
+        kind: `pool` for what one policy reaches, `effect` for a difference between two policies on
+            the same pools: see `pool_errors`. Each kind has its own measured coverage.
 
     Returns:
-        The interval; `n` counts runs. There is none below five pools, that is where n < 5 K.
+        The interval; `n` counts runs. There is none below five runs, where each replicate drew all
+        runs, and where arms were drawn with replacement.
     """
     array = np.asarray(values, dtype=np.float64)
     columns, chosen = array.reshape(len(array), -1), np.asarray(arms)
@@ -62,18 +81,27 @@ def pool_interval(
             f"expected arms of shape ({len(columns)}, K), one row per replicate, "
             f"got {chosen.shape!r}"
         )
-    n, K = len(np.unique(chosen)), chosen.shape[1]
-    mean = columns.mean(axis=0)
-    if n < LEAST * K:
-        half = np.full_like(mean, np.nan)
-        note = f"too few pools: {n} runs make {n / K:.2g} of K = {K}, an interval needs {LEAST}"
+    known, index = np.unique(chosen, return_inverse=True)
+    n, K = len(known), chosen.shape[1]
+    ordered = np.sort(chosen, axis=1)
+    mean, low, high = columns.mean(axis=0), *np.full((2, columns.shape[1]), np.nan)
+    if np.isnan(mean).all():
+        note = NOTHING
+    elif n < LEAST:
+        note = too_few(n, LEAST)
+    elif n <= K:
+        note = f"every replicate drew all {n} runs: nothing shows what other runs would have done"
+    elif (ordered[:, 1:] == ordered[:, :-1]).any():
+        note = "arms were drawn with replacement; draw them without it (replace=False)"
     else:
-        variance = _pool_variance(columns, chosen) * (K / n)
-        half = student(level, n / K - 1) * np.sqrt(variance)
-        flat = variance <= 1e-24 * (1 + mean**2)
-        half[flat], note = np.nan, EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
-    coverage = np.where(np.isnan(half), np.nan, measured("pool", int(n / K + 1e-9), level))
-    found = {"value": mean, "low": mean - half, "high": mean + half, "coverage": coverage}
+        below, above = pool_errors(jackknife(columns, index.reshape(chosen.shape), n), kind)
+        factor, flat = student(level, n - 1), below + above <= 1e-12 * (1 + np.abs(mean))
+        low, high = (
+            np.where(flat, np.nan, x) for x in (mean - factor * below, mean + factor * above)
+        )
+        note = EQUAL if flat.any() else NOTHING if np.isnan(mean).any() else ""
+    coverage = np.where(np.isnan(low), np.nan, measured(pool_kind(kind, n, K), n, level))
+    found = {"value": mean, "low": low, "high": high, "coverage": coverage}
     single = array.ndim == 1
     return Interval(
         **{key: float(each[0]) if single else each for key, each in found.items()},
@@ -81,22 +109,12 @@ def pool_interval(
     )  # fmt: skip
 
 
-def _pool_variance(columns: FloatArray, arms: IntArray) -> FloatArray:
-    """Variance of one replicate over pools without a common run; NaN where no two are."""
-    columns, arms = columns[:_MOST_POOLS], arms[:_MOST_POOLS]
-    _, place = np.unique(arms, return_inverse=True)
-    drawn = np.zeros((len(arms), int(place.max()) + 1))
-    drawn[np.arange(len(arms))[:, None], place.reshape(arms.shape)] = 1.0
-    pools, group, counts = np.unique(drawn, axis=0, return_inverse=True, return_counts=True)
-    apart = (pools @ pools.T == 0).astype(np.float64)
-    if not apart.any():
-        return np.full(columns.shape[1], np.nan)
-    centred, group = columns - columns.mean(axis=0), group.ravel()
-    first = np.cumsum(counts) - counts
-    sums = np.add.reduceat(centred[np.argsort(group, kind="stable")], first, axis=0)
-    others = apart @ counts  # replicates apart from those of each pool
-    squares = others[group] @ centred**2 - (sums * (apart @ sums)).sum(axis=0)
-    return np.asarray(np.maximum(squares, 0.0) / (counts @ others))
+def pool_kind(kind: str, n: int, K: int) -> str:
+    """Name of the measured coverage: pools of more than a fifth of the runs have one of their own.
+
+    No coverage was measured for pools of more than half of the runs.
+    """
+    return kind if n >= 5 * K else f"{kind} above n/5" if n >= 2 * K else f"{kind} above n/2"
 
 
 def effect(
@@ -112,7 +130,7 @@ def effect(
             "the two replays drew different arms, so they are not paired; simulate both with the "
             "same seed, arms, rounds and replicates"
         )
-    return pool_interval(after - before, treatment.arms, level=level, name=name)
+    return pool_interval(after - before, treatment.arms, level=level, name=name, kind="effect")
 
 
 def pool_effect(single: Replay, random: Replay, *, level: float = 0.95) -> Interval:
@@ -211,9 +229,9 @@ def time_to_threshold(
         if np.isnan(band.low).all():
             low, high, note = np.nan, np.nan, band.note
     elif rule == "bootstrap":
-        drawn = np.random.default_rng([seed, n]).multinomial(n, np.full(n, 1 / n), resamples)
+        drawn = weights(n, resamples, np.random.default_rng([seed, n]))
         known = np.isfinite(curves)
-        means = drawn / n @ np.where(known, curves, 0.0)
+        means = drawn @ np.where(known, curves, 0.0)
         shares = ((drawn @ ~known == 0) & (means >= tau - 1e-12 * abs(tau))).mean(axis=0)
         low, high, coverage, note = _crossing_limits(curves, tau)
     elif share == 1:

@@ -8,8 +8,10 @@ import pandas as pd
 from replay.simulation.arms import default_arms, pool_of
 from replay.simulation.simulate import Replay, simulate
 from replay.statistics.intervals import NOTHING, FloatArray
+from replay.statistics.resampling import tail_p
 
-REPLICATES = 1000
+REPLICATES = 20_000
+"""Replicates of each policy: enough for their Monte Carlo error not to matter."""
 WORLDS, POOLS = 50, 40
 """Worlds without better arms that are simulated at once, and pools drawn in each."""
 ENOUGH, MOST = 20, 2000
@@ -62,6 +64,14 @@ class Pools:
         if self.nothing(policy):
             raise ValueError(NOTHING)
         return self.played(policy).best_fitness[:, -1]
+
+    def null_p(self, a: str, b: str) -> float:
+        """Probability of at least the effect of a over b in worlds without better arms.
+
+        Worlds are drawn until ENOUGH of them do as well, or there are MOST.
+        """
+        value = float(np.mean(self.ends(a) - self.ends(b)))
+        return tail_p(value, self.permuted_effects(a, b, value), ENOUGH)
 
     def permuted_effects(self, a: str, b: str, value: float) -> FloatArray:
         """Effects in worlds without better arms, until ENOUGH reach `value` or there are MOST."""

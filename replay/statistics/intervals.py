@@ -190,11 +190,23 @@ def _mean(values: FloatArray, level: float) -> _Found:
         return _Found(value, np.nan, np.nan, "mean", too_few(n, LEAST))
     (away,), power = _scaled(values - value)
     spread = np.sqrt((away**2).sum(axis=0) / (n - 1))
+    half = student(level, n - 1) * np.ldexp(spread, power) / np.sqrt(n)
+    below, above = stretches(values)
+    return _Found(value, value - half * below, value + half * above, "mean")
+
+
+def stretches(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Factors, at least 1, of the lower and the upper half of an interval of a mean.
+
+    The half on the side of the longer tail is stretched by the skewness of the values over the
+    first axis, (n, columns), or by 10 / n of it from ten values on.
+    """
+    n = len(values)
+    (away,), _ = _scaled(values - values.mean(axis=0))
+    spread = np.sqrt((away**2).sum(axis=0) / (n - 1))
     cubes = (away**3).mean(axis=0)
     skewness = min(1.0, 10 / n) * cubes / np.where(spread > 0, spread, 1.0) ** 3
-    half = student(level, n - 1) * np.ldexp(spread, power) / np.sqrt(n)
-    low, high = (half * (1 + np.maximum(side * skewness, 0.0)) for side in (-1, 1))
-    return _Found(value, value - low, value + high, "mean")
+    return 1 + np.maximum(-skewness, 0.0), 1 + np.maximum(skewness, 0.0)
 
 
 def _scaled(*deviations: FloatArray) -> tuple[list[FloatArray], IntArray]:

@@ -1,8 +1,8 @@
 """Coverage of every kind of interval by simulation; `--write` makes coverage.csv again.
 
 Each trial draws n runs from a known distribution and asks whether the interval holds the truth.
-Shares have 5, 20 and 50 % successes in the columns of the three distributions; of pools n is the
-number of disjoint ones, and the worst of K = 2 and 5 and of the best and the mean of K counts.
+Shares have 5, 20 and 50 % successes in the columns of the three distributions. Policies over pools
+are measured by `effect_coverage.py`.
 The standard error of a coverage near 95 % is 0.5 points at 2,000 trials.
 """
 
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import replay.statistics.intervals
-from replay.simulation.effects import pool_interval
 from replay.statistics.intervals import interval, welch_half
 
 Floats = NDArray[np.float64]
@@ -28,22 +27,19 @@ DISTRIBUTIONS: dict[str, Draw] = {
 }
 SHARES = {"normal": 0.05, "lognormal": 0.2, "beta": 0.5}
 SIZES = (5, 6, 8, 10, 15, 20, 29, 30, 100)
-POOLS = (2, 3, 4, 5, 6, 10, 20)
 LEVELS = (0.8, 0.9, 0.95)
 STATISTICS: dict[str, tuple[str | float, Callable[[Floats], float]]] = {
     "mean": ("mean", np.mean),
     "median": ("median", np.median),
     "quantile": (0.9, lambda values: float(np.quantile(values, 0.9))),
 }
-KINDS = (*STATISTICS, "betting", "share", "difference", "pool")
+KINDS = (*STATISTICS, "betting", "share", "difference")
 TRUTH_FROM = 300_000
 
 
 def coverage(kind: str, name: str, n: int, level: float, trials: int, seed: int = 2) -> float:
     """Share of trials whose interval holds the truth; NaN where there is none at this n."""
     rng, draw = np.random.default_rng(seed), DISTRIBUTIONS[name]
-    if kind == "pool":
-        return min(_pool(draw, n * K, K, best, level, trials) for K in (2, 5) for best in (0, 1))
     if kind == "difference":
         left, right = draw(rng, (n, trials)), draw(rng, (n, trials))
         half = welch_half(left, right, level)
@@ -66,17 +62,6 @@ def coverage(kind: str, name: str, n: int, level: float, trials: int, seed: int 
     return float(np.mean((found.low <= truth) & (truth <= found.high)))
 
 
-def _pool(draw: Draw, n: int, K: int, best: int, level: float, trials: int) -> float:
-    """Coverage of `pool_interval` for the best or the mean of K of n runs."""
-    rng = np.random.default_rng([n, K, best])
-    reduce = np.max if best else np.mean
-    truth = float(reduce(draw(rng, (TRUTH_FROM // K, K)), axis=1).mean())
-    order = rng.random((max(1, 100 * K // n), n)).argsort(axis=1)
-    arms = order[:, : n // K * K].reshape(-1, K)
-    found = pool_interval(reduce(draw(rng, (n, trials))[arms], axis=1), arms, level=level)
-    return float(np.mean((found.low <= truth) & (truth <= found.high)))
-
-
 def main() -> None:
     """Print, and write if asked to, one row per kind, level and n."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -86,7 +71,7 @@ def main() -> None:
     rows = []
     for kind in KINDS:
         for level in LEVELS:
-            for n in POOLS if kind == "pool" else SIZES:
+            for n in SIZES:
                 trials = min(options.trials, 200) if kind == "betting" else options.trials
                 found = [coverage(kind, name, n, level, trials) for name in DISTRIBUTIONS]
                 if not np.isnan(found).any():

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from synthetic_runs import as_frame
 
 import replay
@@ -34,62 +35,175 @@ def arms(n=20, rounds=20):
 def test_groups_are_told_apart_where_runs_suffice():
     frame = two(0.2, 12)
     better, worse = replay.judge(frame, NEW, OLD), replay.judge(frame, OLD, NEW)
-    assert (better.verdict, worse.verdict) == ("supported", "refuted")
+    assert (better.verdict, worse.verdict) == ("greater", "less")
     assert better.effect == pytest.approx(-worse.effect)
-    assert better.p < 0.01
-    assert worse.p > 0.9
+    assert better.p == worse.p < 0.01
+    assert better.p_greater == worse.p_less
     assert better.runs_needed == 0
+    assert better.power > 0.99
     assert better.interval.low < better.effect < better.interval.high
     few = replay.judge(two(0.2, 4), NEW, OLD)
     assert few.verdict == "undetermined"
-    assert "too small" in few.interval.note
+    assert np.isnan(few.p)
     assert "undetermined" in few.paragraph
     assert repr(few) == str(few)
 
 
 def test_an_undetermined_comparison_says_what_would_settle_it():
-    found = replay.judge(two(0.01, 8).assign(n_calls=8.0), NEW, OLD, margin=0.0)
-    assert found.verdict == "undetermined"
+    """Runs are single ones, of both sides, and priced as such."""
+    found = replay.judge(two(0.01, 8).assign(n_calls=8.0), NEW, OLD)
+    assert (found.verdict, found.n, found.unit) == ("undetermined", 8, "pairs")
     assert 0 < found.runs_needed < np.inf
     assert found.cost["calls"] == pytest.approx(found.runs_needed * 32)
     assert f"{found.runs_needed:,.0f} more runs" in found.paragraph
     assert found.detectable > abs(found.effect)
-    total = found.n * (found.detectable / abs(found.effect)) ** 2
-    assert found.n + found.runs_needed == np.ceil(total)
+    pairs = np.ceil(found.n * (found.detectable / abs(found.effect)) ** 2)
+    assert found.runs_needed == 2 * (pairs - found.n)
     axes = found.plot()
     assert axes.get_title(loc="left") == "undetermined"
 
 
-def test_a_margin_makes_equals_no_worse():
+def test_there_is_a_margin_only_if_one_was_given():
     frame = two(0.0, 30)
-    assert replay.judge(frame, NEW, OLD, margin=0.0).verdict != "supported"
-    assert replay.judge(frame, NEW, OLD, margin=0.1).verdict == "supported"
+    plain = replay.judge(frame, NEW, OLD)
+    assert (plain.verdict, plain.margin) == ("undetermined", 0.0)
+    assert "counts as none" not in plain.paragraph
+    assert "margin" not in str(plain)
+    within = replay.judge(frame, NEW, OLD, margin=0.1)
+    assert within.verdict == "within margin"
+    assert within.p_within < 0.05
+    assert str(within.interval) == str(plain.interval)
+    assert "up to 0.1 counts as none" in within.paragraph
+    for found in (plain, within):
+        assert "beforehand" not in found.paragraph
+    with pytest.raises(ValueError, match="margin of 0 or more"):
+        replay.judge(frame, NEW, OLD, margin=-0.1)
 
 
-def test_a_policy_that_finds_the_good_arm_beats_chance_and_the_null():
-    found = replay.judge(arms(), "best_arm", "random", margin=0.0)
+@pytest.mark.parametrize("shift", np.linspace(-0.08, 0.08, 9))
+@pytest.mark.parametrize("sizes", [(9, 9), (14, 6)])
+def test_verdict_interval_and_p_agree(shift, sizes):
+    frame = pd.concat(
+        [group(0.5 + shift, sizes[0], "new", seed=3), group(0.5, sizes[1], "old", seed=4)]
+    )
+    found = replay.judge(frame, NEW, OLD)
+    low, high = found.interval.low, found.interval.high
+    assert (found.verdict == "greater") == (low > 0) == (found.p_greater <= 0.025)
+    assert (found.verdict == "less") == (high < 0) == (found.p_less <= 0.025)
+    assert (found.verdict == "undetermined") == (found.p > 0.05)
+
+
+def test_policies_are_judged_by_the_jackknife_over_runs():
+    found = replay.judge(arms(), "best_arm", "random")
+    assert found.verdict == "greater"
     assert found.effect > 0.05
     assert found.p < 0.05
-    assert found.interval.n == 20
+    assert found.interval.n == found.n == 20
     assert "K = 4" in found.setting
+    assert "Student's t with 19" in found.null
+    error = (found.interval.high - found.interval.low) / 2 / stats.t.ppf(0.975, 19)
+    assert found.p == pytest.approx(2 * stats.t.sf(found.effect / error, 19), rel=1e-6)
     same = replay.judge(arms(), "random", "random")
     assert same.verdict == "undetermined"
 
 
-def test_one_run_is_judged_against_pools():
-    found = replay.judge(arms(), "single", "random", margin=0.0)
-    assert "disjoint pools" in found.null
-    assert 0 <= found.p <= 1
-
-
-def test_where_arms_are_alike_the_null_is_seldom_rejected():
+def test_where_arms_are_alike_policies_are_seldom_told_apart():
     rng = np.random.default_rng(0)
     ps = []
-    for _ in range(12):
-        best = rng.exponential(size=(10, 13)).cumsum(axis=1)
+    for _ in range(6):
+        best = 1 - np.exp(-0.05 * rng.exponential(size=(10, 13)).cumsum(axis=1))
         ps.append(replay.judge(as_frame(best, children=1, seeds=range(10)), "ucb1", "random").p)
-    assert np.mean(np.array(ps) < 0.1) <= 0.34
+    assert np.mean(np.array(ps) < 0.1) <= 0.5
     assert np.max(ps) > 0.3
+
+
+def test_a_few_equal_seeds_discard_no_run():
+    """Five pairs among forty runs stay together; all forty count."""
+    new, old = group(0.6, 20, "new", seed=1), group(0.5, 20, "old", seed=2)
+    old["seed"] += 15
+    found = replay.judge(pd.concat([new, old]), NEW, OLD)
+    assert (found.n, found.unit) == (40, "runs")
+    assert "5 pairs of one seed stay together" in found.setting
+    assert found.verdict == "greater"
+
+
+def test_five_pairs_never_settle_anything_and_say_so():
+    found = replay.judge(two(9.0, 5), NEW, OLD)
+    assert found.verdict == "undetermined"
+    assert "5 pairs never settle" in found.paragraph
+    assert np.isnan(found.interval.low)
+
+
+def sides(left, right, base=0):
+    parts = []
+    for model, values, first in (("new", left, 0), ("old", right, base)):
+        ends = np.asarray(values, dtype=float)[:, None]
+        seeds = range(first, first + len(ends))
+        frame = as_frame(np.c_[np.zeros(len(ends)), ends], children=1, seeds=seeds)
+        parts.append(frame.assign(model=model, run=model + frame["run"]))
+    return pd.concat(parts)
+
+
+def test_groups_without_any_spread_differ_without_an_interval():
+    found = replay.judge(sides([0.5] * 6, [0.4] * 6, base=50), NEW, OLD, margin=0.3)
+    assert found.verdict == "undetermined"  # how far apart runs can lie, nothing shows
+    assert "no spread" in found.interval.note
+    assert replay.judge(sides([0.5] * 6, [0.4] * 6, base=50), NEW, OLD).verdict == "greater"
+    equal = replay.judge(sides([0.5] * 6, [0.5] * 6, base=50), NEW, OLD, margin=0.1)
+    assert (equal.verdict, equal.p) == ("undetermined", 1.0)
+
+
+def test_shares_have_an_interval_where_all_succeed_or_none():
+    found = replay.judge(sides([1] * 8, [0] * 8, base=50), NEW, OLD)
+    assert found.verdict == "greater"
+    assert 0 < found.interval.low < 0.7
+    none = replay.judge(sides([0] * 8, [0] * 8, base=50), NEW, OLD, margin=0.05)
+    assert none.verdict == "undetermined"
+    assert none.interval.low < -0.2 < 0.2 < none.interval.high
+
+
+def test_a_known_range_adds_an_interval_that_covers_rare_jumps():
+    rng = np.random.default_rng(0)
+    left, right = 0.02 * rng.random((2, 20))
+    frame = sides(left, right)
+    found = replay.judge(frame, NEW, OLD, bounds=(0, 1))
+    assert found.bounded.low < found.interval.low < found.interval.high < found.bounded.high
+    assert "betting covers it" in found.paragraph
+    assert "betting" not in replay.judge(frame, NEW, OLD).paragraph
+    apart = replay.judge(sides(left, right, base=50), NEW, OLD, bounds=(0, 1)).bounded
+    assert apart.low <= found.effect <= apart.high
+    with pytest.raises(ValueError, match="around all scores"):
+        replay.judge(frame, NEW, OLD, bounds=(0.0, 0.01))
+
+
+def test_a_sequential_verdict_is_the_confidence_sequences():
+    found = replay.judge(two(0.1, 20), NEW, OLD, sequential=True)
+    assert found.sequential
+    assert found.verdict == "greater"
+    assert found.e_value >= 20
+    assert found.interval.low > 0
+    assert "after every pair" in found.paragraph
+    fixed = replay.judge(two(0.1, 20), NEW, OLD)
+    assert np.isnan(fixed.e_value)
+    assert found.interval.low < fixed.interval.low  # the price of looking
+    few = replay.judge(two(0.1, 5), NEW, OLD, sequential=True)
+    assert few.verdict == "undetermined"
+    assert "fewer than 6 never can" in few.paragraph
+    bet = replay.judge(two(0.3, 60), NEW, OLD, sequential=True, bounds=(0, 1.2))
+    assert "betting" in bet.null
+    assert bet.verdict == "greater"
+    with pytest.raises(ValueError, match="expected groups of runs"):
+        replay.judge(arms(), "ucb1", "random", sequential=True)
+
+
+def test_the_order_of_a_sequence_is_that_of_the_seeds():
+    frame = two(0.02, 12)
+    mixed = frame.sample(frac=1, random_state=1)
+    mixed = mixed.sort_values(["run", "generation"], kind="stable")
+    one, other = (replay.judge(each, NEW, OLD, sequential=True) for each in (frame, mixed))
+    assert one.e_value == pytest.approx(other.e_value)
+    turned = frame.assign(seed=np.where(frame["model"] == "old", 40 - frame["seed"], frame["seed"]))
+    assert replay.judge(turned, NEW, OLD, sequential=True).e_value != pytest.approx(one.e_value)
 
 
 def copies(model, roots, each, gain=0.0, seed=0):
@@ -108,17 +222,19 @@ def copies(model, roots, each, gain=0.0, seed=0):
 
 def test_copies_of_forks_pair_and_runs_that_they_left_are_what_counts():
     many = pd.concat([copies("new", 6, 4, 0.01), copies("old", 6, 4, seed=1)])
-    found = replay.judge(many, NEW, OLD, margin=0.0)
+    found = replay.judge(many, NEW, OLD)
     assert found.n == 6
     means = many[many["generation"] == 1].groupby("model")["best_fitness"].mean()
     assert found.effect == pytest.approx(means["new"] - means["old"], abs=1e-12)
-    assert "paired by root and copy, copies of a run taken together" in found.setting
-    assert found.verdict == "supported"  # their luck, of ten times the effect, is shared
+    assert "paired by root, copies of a run taken together" in found.setting
+    assert found.verdict == "greater"  # their luck, of ten times the effect, is shared
+    shares = many.assign(best_fitness=many["best_fitness"] > 0.5)
+    assert replay.judge(shares, NEW, OLD).n == 6  # means of zeros and ones are no zeros and ones
     one = pd.concat([copies("new", 1, 8, 0.01), copies("old", 1, 8, seed=1)])
-    found = replay.judge(one, NEW, OLD, margin=0.0)
+    found = replay.judge(one, NEW, OLD)
     assert found.n == 8
-    assert found.setting.endswith("paired by root and copy, given this state")
-    apart = replay.judge(many.assign(copy=-1, root=many["run"]), NEW, OLD, margin=0.0)
+    assert found.setting.endswith("paired by copy, given this state")
+    apart = replay.judge(many.assign(copy=-1, root=many["run"]), NEW, OLD)
     assert apart.n == 48
     assert "paired" not in apart.setting
 

@@ -8,11 +8,13 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, t
 
 import evo
 from evo.studies.protocol import Protocol, load_protocol, run_protocol
-from replay.claims.protocols import _shares_apart, best_of, protocol_claims, protocol_runs
+from replay.claims.judging import shares_apart
+from replay.claims.policies import policy_claim_rows
+from replay.claims.protocols import _expected_best, best_of, protocol_claims, protocol_runs
 from replay.logs.tables import load_tables
 from replay.reports.report import groups, sections
 
@@ -102,7 +104,8 @@ def test_claims_are_judged_on_both_sides(made: tuple[Protocol, Path]) -> None:
     assert differ["low"] < differ["effect"] < differ["high"]
     assert (differ["n_a"], differ["n_b"], differ["planned_a"]) == (5, 5, 5)
     assert differ["p_holm"] >= differ["p"]
-    assert (differ["verdict"] == "supported") == (differ["p_holm"] < 0.05)
+    assert (differ["verdict"] in ("greater", "less")) == (differ["p_holm"] <= 0.05)
+    assert (differ["level"], table.loc["described", "level"]) == (0.95, 0.95)
     assert table.loc["unknown", "verdict"] == "undetermined"
     assert "taste" in table.loc["unknown", "why"]
     assert table.loc["described", "verdict"] == "descriptive"
@@ -147,13 +150,21 @@ def test_difference_of_shares_holds_its_level() -> None:
     """Exactly, over all outcomes, at n = 5 against 7."""
     sides = [np.arange(n + 1) for n in (5, 7)]
     limits = {
-        (i, j): _shares_apart(np.repeat([1.0, 0.0], [i, 5 - i]), np.repeat([1.0, 0.0], [j, 7 - j]))
+        (i, j): shares_apart(
+            np.repeat([1.0, 0.0], [i, 5 - i]), np.repeat([1.0, 0.0], [j, 7 - j]), 0.95
+        )
         for i, j in itertools.product(*sides)
     }
     for p, q in itertools.product((0.1, 0.3, 0.5, 0.8), repeat=2):
         chance = np.outer(binom.pmf(sides[0], 5, p), binom.pmf(sides[1], 7, q))
         held = sum(chance[ij] for ij, (low, high) in limits.items() if low <= p - q <= high)
         assert held >= 0.95
+
+
+def test_the_best_of_programs_that_failed_has_no_fitness() -> None:
+    """Of four children two failed, as did the initial program: three always hold a good one."""
+    best = _expected_best(np.array([-np.inf, -np.inf, 0.2, 0.6]), np.arange(1, 5))
+    assert best.tolist() == [-np.inf, -np.inf, pytest.approx(0.5), pytest.approx(0.6)]
 
 
 def test_local_protocol_is_read_as_far_as_it_came() -> None:
@@ -227,17 +238,30 @@ def test_sides_that_are_equal_differ_in_no_claim(judged) -> None:
     assert found["verdict"] == "undetermined"
 
 
-def test_a_claim_is_supported_by_what_holms_correction_leaves(judged) -> None:
+def test_a_claim_is_called_by_what_holms_correction_leaves(judged) -> None:
     lost = 0
     for shift in np.linspace(0.1, 0.5, 21):
         table = judged(APART, shift, {}, {})
         assert (table["p_holm"] == np.minimum(2 * table["p"], 1)).all()
-        assert ((table["verdict"] == "supported") == (table["p_holm"] < 0.05)).all()
-        lost += (table["p"] < 0.05).all() and (table["verdict"] != "supported").all()
+        assert ((table["verdict"] == "greater") == (table["p_holm"] <= 0.05)).all()
+        lost += (table["p"] < 0.05).all() and (table["verdict"] != "greater").all()
     assert lost
 
 
-def test_runs_for_a_verdict_are_those_of_a_difference_whichever_side_is_first(judged) -> None:
+def test_a_margin_is_claimed_together_with_the_others(judged) -> None:
+    """The two nulls of a claim cannot both be true, so its own margin costs a claim nothing."""
+    near = APART[2] + (APART - APART[2]) / 100
+    alone = judged(near, 0.001, {"margin": 0.01}).iloc[0]
+    assert alone["verdict"] == "within margin"
+    assert judged(near, 0.001, {}).iloc[0]["p"] == alone["p"] == alone["p_holm"]
+    assert judged(near, 0.02, {"margin": 0.01}).iloc[0]["verdict"] == "greater"
+    wide = judged(near, 0.004, {"margin": 0.01}).iloc[0]
+    assert wide["verdict"] == "within margin"
+    many = judged(near, 0.004, *[{"margin": 0.01}] * 8)
+    assert set(many["verdict"]) == {"undetermined"}
+
+
+def test_runs_for_a_verdict_are_single_runs_whichever_side_is_first(judged) -> None:
     """As many more runs as lower what can be detected to the effect; within the margin, to that."""
     for margin, away in ((0.0, 0.05), (0.01, 0.05), (0.2, 0.15)):
         found = judged(
@@ -247,4 +271,58 @@ def test_runs_for_a_verdict_are_those_of_a_difference_whichever_side_is_first(ju
         total = 10 * (found["detectable"].iloc[0] / away) ** 2
         assert found["runs_needed"].tolist() == [pytest.approx(math.ceil(total - 10), abs=1.01)] * 2
     decided = judged(APART, 9.0, {}).iloc[0]
-    assert (decided["verdict"], decided["runs_needed"]) == ("supported", 0)
+    assert (decided["verdict"], decided["runs_needed"]) == ("greater", 0)
+
+
+def test_a_protocol_that_stops_when_settled_is_judged_by_e_values(made, tmp_path) -> None:
+    protocol, logs = made
+    assert protocol.stop == ""
+    settled = msgspec.structs.replace(protocol, stop="settled")
+    assert settled.digest != protocol.digest
+    table = protocol_claims(settled, tmp_path)
+    assert set(table["verdict"]) == {"undetermined", "descriptive"}
+    assert protocol_claims(protocol, logs)["e_value"].isna().all()
+
+
+def test_evidence_of_a_sequence_is_shared_among_claims(judged, made) -> None:
+    rng = np.random.default_rng(0)
+    protocol = msgspec.structs.replace(made[0], stop="settled")
+    claim = protocol.claims[0]
+    rows = [
+        {"condition": name, "run": f"{name}{k}", "seed": k, "root": f"{name}{k}", "copy": -1,
+         "task": "t", "model": "m", "children": 1, "generation": 1, "calls": 1, "ok": 1.0,
+         "final_fitness": 0.5 + 0.05 * (name == "deep") + 0.05 * rng.normal()}
+        for k in range(30) for name in ("deep", "broad")
+    ]  # fmt: skip
+
+    def claimed(count: int) -> pd.DataFrame:
+        own = msgspec.structs.replace(protocol, claims=(claim,) * count)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("replay.claims.protocols.protocol_runs", lambda *_: pd.DataFrame(rows))
+            return protocol_claims(own)
+
+    one = claimed(1).iloc[0]
+    assert one["e_value"] > 20
+    assert one["verdict"] == "greater"
+    assert one["p_holm"] == pytest.approx(1 / one["e_value"])
+
+
+def test_claims_about_policies_follow_the_stated_formula_and_sequence() -> None:
+    folder = Path(__file__).resolve().parents[3] / "logs" / "corpus" / "local-tsp"
+    logs = {"deep": [evo.read_log(path) for path in sorted(folder.glob("deep-s*"))]}
+    stated = load_protocol("local-tsp-policies")
+    claims = tuple(msgspec.structs.replace(each, replicates=6_000) for each in stated.policy_claims)
+    stated = msgspec.structs.replace(stated, policy_claims=claims)
+    rows = {row["claim"]: row for row in policy_claim_rows(stated, logs, {"deep": 48})}
+    first = rows["thompson-over-random"]
+    assert first["effect"] == pytest.approx(0.026, abs=0.003)
+    assert (first["high"] - first["low"]) / 2 == pytest.approx(0.018, rel=0.15)
+    error = (first["high"] - first["low"]) / 2 / t.ppf(0.975, 23)
+    assert first["p"] == pytest.approx(t.sf(first["effect"] / error, 23))  # one-sided
+    assert (first["n_a"], first["planned_a"], first["level"]) == (24, 48, 0.95)
+    verdicts = [row["verdict"] for row in rows.values()]
+    assert verdicts == ["greater", "undetermined", "undetermined", "descriptive"]
+    assert rows["ucb1-over-random"]["why"] == ""
+    assert "before it was not accepted" in rows["exp3p-over-random"]["why"]
+    few = policy_claim_rows(stated, {"deep": logs["deep"][:4]}, {"deep": 48})
+    assert all("pools of 4 need more" in row["why"] for row in few)

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 
 from evo.studies.protocol import load_protocol
@@ -35,7 +36,7 @@ def test_a_protocol_of_which_nothing_was_made_says_so(tmp_path, capsys):
     text = (tmp_path / "page.html").read_text()
     assert "No run has a complete generation yet" in text
     assert "0 of " in text
-    assert "supported<" not in text
+    assert "supported" not in text
     assert main(["report", "--protocol", "local-tsq"]) == 2
     assert "did you mean 'local-tsp'" in capsys.readouterr().err
     for wrong in (["-o", "page.png"], ["--tau", "0.9"], ["a", "b"]):
@@ -52,7 +53,9 @@ def test_the_methods_paragraph_states_every_condition_and_measure():
     assert all(f"{name}: {text}" in said for name, text in protocol.measures.items())
     assert f"{protocol.calls} calls" in said
     assert "pairs" not in said
-    null = ["the sides of each pair exchanged"]
-    assert "pairs of runs" in methods(
-        protocol, pd.DataFrame({"kind": ["confirmatory"], "null": null})
-    )
+    null = "the runs of each pair exchanged"
+    table = pd.DataFrame({"kind": ["confirmatory"], "null": [null]})
+    assert f"null {null}" in methods(protocol, table)
+    settled = methods(msgspec.structs.replace(protocol, stop="settled"), table)
+    assert "e-Holm" in settled
+    assert "e-Holm" not in methods(protocol, table)

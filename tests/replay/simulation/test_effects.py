@@ -1,18 +1,22 @@
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 import replay
 from replay.simulation.effects import (
     allocation_effect,
     effect,
     pool_effect,
+    pool_interval,
     time_to_threshold,
 )
 from replay.statistics.intervals import FloatArray, IntArray
+from replay.statistics.jackknife import jackknife
 
 
 @dataclass
@@ -45,6 +49,72 @@ def test_effects_are_paired_and_add_up():
     assert "equal" in nothing.note
     with pytest.raises(ValueError, match="drew different arms"):
         effect(single, Played(best.best_fitness, arms[::-1]))
+
+
+def test_pools_of_one_run_have_the_interval_of_the_runs():
+    values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0, 2.0, -2.0])
+    arms = draws(7, 7, 400).reshape(-1, 1)
+    found = pool_interval(values[arms[:, 0]], arms)
+    student = scipy.stats.ttest_1samp(values, 0).confidence_interval()
+    np.testing.assert_allclose([found.low, found.high], student, rtol=2e-3)
+    assert found.n == 7
+
+
+def test_more_replicates_do_not_make_up_for_runs():
+    values = np.random.default_rng(0).normal(size=20)
+    few, many = (draws(20, 4, replicates) for replicates in (2_000, 40_000))
+    found = [pool_interval(values[arms].max(axis=1), arms) for arms in (few, many)]
+    widths = [each.high - each.low for each in found]
+    assert widths[1] == pytest.approx(widths[0], rel=0.1)
+    assert widths[1] > 0.3
+
+
+def test_the_interval_of_an_effect_is_students_over_the_jackknife():
+    values, arms = np.random.default_rng(1).normal(size=15), draws(15, 3, 3_000)
+    gain = values[arms].max(axis=1) - values[arms].mean(axis=1)
+    found, kept = pool_interval(gain, arms, kind="effect"), jackknife(gain[:, None], arms, 15)
+    half = scipy.stats.t.ppf(0.975, 14) * np.sqrt(kept.variance + kept.noise)[0]
+    np.testing.assert_allclose([found.low, found.high], found.value + half * np.array([-1, 1]))
+
+
+@pytest.mark.parametrize(
+    ("arms", "note"),
+    [
+        (draws(4, 2, 50), "too small"),
+        (draws(6, 6, 50), "every replicate drew all 6 runs"),
+        (np.random.default_rng(0).integers(0, 8, (50, 3)), "with replacement"),
+    ],
+)
+def test_pools_that_say_nothing_of_other_runs_have_no_interval(arms, note):
+    found = pool_interval(np.random.default_rng(0).normal(size=8)[arms].max(axis=1), arms)
+    assert np.isnan([found.low, found.high, found.coverage]).all()
+    assert note in found.note
+
+
+@pytest.mark.slow
+def test_on_real_runs_the_half_widths_are_those_of_leaving_each_run_out():
+    """Both remove the variance that the policies' own randomness adds to a finite replay."""
+    logs = Path(__file__).parents[3] / "logs" / "corpus" / "local-tsp"
+    runs = replay.fitness_matrix(replay.load(logs / "deep-s*.jsonl.gz", progress=False))
+    n, K, B = len(runs), 4, 12_000
+
+    def gains(matrix, seed):
+        common = {"rounds": 24, "arms": K, "replicates": B, "replace": False, "seed": seed}
+        made = replay.simulate_many(matrix, ["random", "thompson", "ucb1"], **common)
+        ends = [each.best_fitness[:, -1] for each in made.values()]
+        return np.stack([ends[1] - ends[0], ends[2] - ends[0]], axis=1), made["random"].arms
+
+    assert n == 24
+    gain, arms = gains(runs, 0)
+    found = pool_interval(gain, arms, kind="effect")
+    without = [gains(np.delete(runs, i, axis=0), 1 + i)[0] for i in range(n)]
+    means = np.stack([each.mean(axis=0) for each in without])
+    noise = np.stack([each.var(axis=0) / B for each in without]).mean(axis=0)
+    variance = (n - 1) ** 2 / n * (means.var(axis=0, ddof=1) - noise)
+    half = scipy.stats.t.ppf(0.975, n - 1) * np.sqrt(variance)
+    ratio = (found.high - found.low) / 2 / half
+    assert ((ratio > 0.8) & (ratio < 1.3)).all()
+    assert found.low[0] > 0 > found.low[1]  # Thompson gains, of UCB1 nothing is known
 
 
 RUNS = np.maximum.accumulate(np.random.default_rng(4).beta(1, 4, size=(24, 33)), axis=1)

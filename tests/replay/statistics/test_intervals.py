@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import replay.statistics.intervals
-from replay.simulation.effects import pool_interval
 from replay.statistics.intervals import compare, curve_band, interval
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -262,37 +261,6 @@ def test_pairs_take_out_what_runs_share():
     assert paired.probability.low == pytest.approx(0.025 ** (1 / 12))
     with pytest.raises(ValueError, match="equal length"):
         compare(base, better[1:], paired=True)
-
-
-def disjoint_pools(n, K, partitions, seed=0):
-    order = np.random.default_rng(seed).random((partitions, n)).argsort(axis=1)
-    return order[:, : n // K * K].reshape(-1, K)
-
-
-def test_pools_of_one_run_have_the_interval_of_the_runs():
-    values = np.array([-3.0, -1.0, 0.0, 1.0, 3.0, 2.0, -2.0])
-    arms = disjoint_pools(7, 1, 50)
-    found = pool_interval(values[arms[:, 0]], arms)
-    student = scipy.stats.ttest_1samp(values, 0).confidence_interval()
-    np.testing.assert_allclose([found.low, found.high], student)
-    assert found.n == 7
-
-
-def test_fewer_than_five_disjoint_pools_have_no_interval():
-    rng = np.random.default_rng(0)
-    values, arms = rng.normal(size=10), rng.random((300, 10)).argsort(axis=1)[:, :3]
-    found = pool_interval(values[arms].max(axis=1), arms)
-    assert np.isnan(found.low)
-    assert "too few pools" in found.note
-    narrow = pool_interval(values[arms[:, :2]].max(axis=1), arms[:, :2])
-    assert narrow.low < narrow.value < narrow.high
-
-
-def test_more_replicates_do_not_make_up_for_runs():
-    values = np.random.default_rng(0).normal(size=20)
-    few, many = (disjoint_pools(20, 4, partitions) for partitions in (40, 400))
-    widths = [np.diff(limits(pool_interval(values[a].max(axis=1), a))[1:]) for a in (few, many)]
-    assert widths[1] == pytest.approx(widths[0], rel=0.2)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Claims of a protocol about allocation policies, by the estimator that the protocol states.
+
+Both policies are replayed on the same pools of a condition's complete runs. The effect is the mean
+difference over replicates; its variance over runs is V of `replay.statistics.jackknife`, and
+interval and p are those of Student's t with n - 1 degrees of freedom. Where V is not positive,
+nothing is decided. Claims are tested in the order of the file: one is tested only if all before it
+were accepted.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evo.logs.log import Log
+from evo.policies import find_policy
+from evo.studies.protocol import PolicyClaim, Protocol
+from replay.claims.decision import detectable, power, still_needed
+from replay.simulation.effects import pool_kind
+from replay.simulation.simulate import Replay, simulate
+from replay.statistics.intervals import FloatArray, measured, name_of, student
+from replay.statistics.jackknife import jackknife
+
+
+def policy_claim_rows(
+    protocol: Protocol, logs: Mapping[str, Sequence[Log]], planned: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Rows of `replay.protocol_claims` for a protocol's claims about policies, in their order."""
+    depth = {each.name: each.generations for each in protocol.conditions}
+    fitness = {
+        name: np.array(
+            [
+                log.trajectory[: depth[name] + 1]
+                for log in sorted(logs[name], key=lambda log: log.header.seed)
+                if len(log.generations) >= depth[name]
+            ],
+            dtype=np.float64,
+        ).reshape(-1, depth[name] + 1)
+        for name in {claim.condition for claim in protocol.policy_claims}
+    }
+    cached = functools.cache(functools.partial(_replayed, fitness))
+    rows, accepted = [], True
+    for claim in protocol.policy_claims:
+        row = _estimated(claim, fitness[claim.condition], cached, planned[claim.condition])
+        if claim.role != "descriptive":
+            if not accepted:
+                why = row["why"] or "not tested: a claim before it was not accepted"
+                row |= {"verdict": "undetermined", "why": why}
+            accepted &= row["verdict"] in ("greater", "less")
+        rows.append(row)
+    return rows
+
+
+def _replayed(
+    fitness: Mapping[str, FloatArray],
+    condition: str,
+    policy: str,
+    parameters: tuple[tuple[str, float], ...],
+    setting: tuple[int, int, int, int, str],
+) -> Replay:
+    arms, pulls, replicates, seed, reward = setting
+    build: Any = find_policy(policy)
+    return simulate(
+        fitness[condition], functools.partial(build, **dict(parameters)) if parameters else policy,
+        rounds=pulls, arms=arms, replicates=replicates, seed=seed, reward=reward, replace=False,
+    )  # fmt: skip
+
+
+def _estimated(
+    claim: PolicyClaim, fitness: FloatArray, replayed: Any, planned: int
+) -> dict[str, Any]:
+    """The row of one claim, tested as if it stood alone."""
+    from scipy.special import stdtr
+
+    n, level = len(fitness), 1 - claim.alpha * (2 if claim.alternative == "greater" else 1)
+    row: dict[str, Any] = {
+        "claim": claim.name, "text": claim.text, "measure": "final_fitness",
+        "kind": "descriptive" if claim.role == "descriptive" else "confirmatory",
+        "a": claim.policy, "b": claim.against, "n_a": n, "n_b": n,
+        "planned_a": planned, "planned_b": planned, "margin": 0.0, "level": level,
+        **dict.fromkeys(("effect", "low", "high", "p", "e_value", "p_holm"), math.nan),
+        **dict.fromkeys(("detectable", "power", "runs_needed"), math.nan), "interval": "",
+        "null": f"no effect over runs, Student's t with {n - 1} degrees of freedom",
+        "verdict": "descriptive" if claim.role == "descriptive" else "undetermined", "why": "",
+    }  # fmt: skip
+    if n <= claim.arms:
+        return row | {"why": f"{n} complete runs, pools of {claim.arms} need more"}
+    setting = (claim.arms, claim.pulls, claim.replicates, claim.seed, claim.reward)
+    one, other = (
+        replayed(
+            claim.condition, name, tuple(sorted(claim.parameters.get(name, {}).items())), setting
+        )
+        for name in (claim.policy, claim.against)
+    )
+    gain = one.best_fitness[:, -1] - other.best_fitness[:, -1]
+    found = jackknife(gain[:, None], one.arms, n)
+    effect, variance = float(found.mean[0]), float(found.variance[0])
+    row["effect"] = effect
+    if not variance > 0:
+        return row | {"why": "the estimated variance over runs is not positive: nothing is decided"}
+    error, freedom = math.sqrt(variance), float(n - 1)
+    greater = float(stdtr(freedom, -effect / error))
+    p = greater if claim.alternative == "greater" else 2 * min(greater, 1 - greater)
+    half, finds = float(student(level, freedom)) * error, detectable(error, freedom, level)
+    verdict = row["verdict"]
+    if verdict != "descriptive" and p < claim.alpha:
+        verdict = "greater" if effect > 0 else "less"
+    coverage = measured(pool_kind("effect", n, claim.arms), n, level)
+    return row | {
+        "low": effect - half, "high": effect + half, "p": p, "verdict": verdict,
+        "interval": f"{100 * level:g} % interval by the stated formula ({name_of(coverage, level)} "
+        "as measured)" if math.isfinite(coverage) else f"{100 * level:g} % interval",
+        "detectable": finds, "power": power(effect, error, freedom, level),
+        "runs_needed": still_needed(
+            n, effect, 0.0, finds, "undetermined" if p >= claim.alpha else "greater"
+        ),
+    }  # fmt: skip

@@ -1,0 +1,167 @@
+"""What a comparison found, in words, numbers and a picture."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from replay.claims.decision import POWER, Outcome
+from replay.statistics.intervals import FloatArray, Interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What `judge` found.
+
+    Attributes:
+        verdict: `greater`, `less`, `within margin` or `undetermined`; see `replay.claims.decision`.
+        a: The one side, in words.
+        b: The other.
+        effect: Mean of a less that of b, in fitness.
+        interval: The effect with its interval over runs; a confidence sequence if `sequential`.
+        margin: Largest difference that counts as none, as it was given; 0 where there is none.
+        null: The null that p and e-value refer to.
+        p: Two-sided probability, under the null, of an effect at least as large; NaN where there
+            are too few runs.
+        p_greater: One-sided probability of an effect at least as high.
+        p_less: One-sided probability of an effect at most as high.
+        p_within: Two-sided probability, under an effect as large as the margin, of one that lies as
+            clearly within it; NaN without a margin, and of policies.
+        e_value: Evidence against no effect that holds however often one looks; NaN unless
+            `sequential`.
+        e_within: The same against an effect as large as the margin.
+        detectable: Effect that as many runs find in four of five repetitions.
+        power: Probability of `greater` or `less` if the true effect is the one that was seen.
+        runs_needed: Single runs, of both sides together, that a verdict still takes if the effect
+            stays as it was seen; infinite if it is none.
+        cost: What these would cost, by unit, where it is known.
+        n: What the interval rests on: pairs where every run has its partner, else runs.
+        points: What is compared, of a and of b: by run, or by replicate of the policies.
+        setting: On what, in words.
+        unit: What n counts: `pairs` or `runs`.
+        sequential: Whether verdict and interval hold however often one looks.
+        bounded: Interval that covers rare jumps, too, where the range of scores was given.
+    """
+
+    verdict: Outcome
+    a: str
+    b: str
+    effect: float
+    interval: Interval
+    margin: float
+    null: str
+    p: float
+    p_greater: float
+    p_less: float
+    e_value: float
+    detectable: float
+    power: float
+    runs_needed: float
+    cost: dict[str, float]
+    n: int
+    points: tuple[FloatArray, FloatArray]
+    setting: str
+    p_within: float = math.nan
+    e_within: float = math.nan
+    unit: str = "runs"
+    sequential: bool = False
+    bounded: Interval | None = None
+
+    @property
+    def paragraph(self) -> str:
+        """A paragraph for a methods section."""
+        sentences = [
+            f"We compared {self.a} with {self.b} on {self.setting} (n = {self.n} {self.unit}).",
+            f"The mean difference in fitness was {self.effect:.4g} ({self._limits}).",
+            *([f"A difference of up to {self.margin:.4g} counts as none."] if self.margin else []),
+            f"The verdict is: {self.verdict}.",
+            self._evidence,
+            self._design,
+            self._covered,
+        ]
+        return " ".join(filter(None, sentences))
+
+    @property
+    def _limits(self) -> str:
+        found = self.interval
+        if math.isnan(found.low):
+            return found.note
+        what = f"confidence sequence at {100 * found.level:g} %" if self.sequential else found.label
+        return f"{what} [{found.low:.4g}, {found.high:.4g}]"
+
+    @property
+    def _evidence(self) -> str:
+        if self.sequential:
+            settled = 1 / (1 - self.interval.level)
+            return (
+                f"The e-value against no effect is {self.e_value:.3g} (null: {self.null}). It may "
+                f"be looked at after every pair; {settled:.3g} settles the question."
+            )
+        if math.isnan(self.p):
+            return ""
+        return f"Under the null ({self.null}) the two-sided p is {self.p:.3g}."
+
+    @property
+    def _design(self) -> str:
+        more = self.runs_needed
+        known = ", ".join(f"{value:,.4g} {unit}" for unit, value in self.cost.items())
+        text = ""
+        if math.isfinite(self.detectable):
+            text = (
+                f"As many runs detect an effect of {self.detectable:.4g} with a power of "
+                f"{POWER:.0%}, and the effect that was seen with one of {self.power:.0%}."
+            )
+        if 0 < more < math.inf:
+            text += (
+                f" If the effect stays as it is, {more:,.0f} more runs"
+                + (f" ({known})" if known else "")
+                + " would settle it."
+            )
+        return text.strip()
+
+    @property
+    def _covered(self) -> str:
+        """What no interval from runs alone can cover."""
+        text = (
+            f"What fewer than one run in {max(1, round(self.n / 3))} does may be absent from "
+            "these runs and is covered by no interval that rests on them alone."
+        )
+        if self.bounded is None:
+            return text
+        low, high = self.bounded.low, self.bounded.high
+        return f"{text} For scores in the given range, betting covers it: [{low:.4g}, {high:.4g}]."
+
+    def __str__(self) -> str:
+        """Render as `undetermined: ucb1 less random 0.012 [-0.02, 0.04] ...`."""
+        margin = f", margin {self.margin:.3g}" if self.margin else ""
+        return f"{self.verdict}: {self.a} less {self.b} {self.interval}{margin}"
+
+    __repr__ = __str__
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draws the effect with its interval, no effect, and the margin.
+
+        Args:
+            ax: Where to draw; None: a new figure.
+        """
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(6, 1.8), layout="constrained").subplots()
+        ax.axvline(0, color="0.3", linewidth=1)
+        if self.margin:
+            for at, label in ((-self.margin, f"margin {self.margin:.3g}"), (self.margin, None)):
+                ax.axvline(at, color="0.5", linestyle="--", label=label)
+        if math.isfinite(self.interval.low):
+            ax.hlines(0, self.interval.low, self.interval.high, linewidth=3, color="C0")
+        label = f"{self.interval.label}, n = {self.n} {self.unit}"
+        ax.plot([self.effect], [0], "o", color="C0", label=label)
+        names = f"{self.a} less {self.b}".replace("$", r"\$")  # a dollar sign begins no formula
+        ax.set(yticks=[], ylim=(-1, 1), xlabel=f"fitness, {names}")
+        ax.set_title(self.verdict, loc="left")
+        ax.legend(frameon=False, loc="upper right", fontsize="small")
+        return ax

@@ -1,0 +1,47 @@
+"""Resampling of whole runs, and p-values of many draws or of many claims."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def resampled(n: int, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Bootstrap samples of n runs: which run stands at each place, (draws, n)."""
+    return rng.integers(n, size=(draws, n))
+
+
+def weights(n: int, draws: int, rng: np.random.Generator) -> FloatArray:
+    """Bootstrap samples of n runs: the share of each run in each sample, (draws, n)."""
+    return rng.multinomial(n, np.full(n, 1 / n), draws) / n
+
+
+def tail_p(value: float, drawn: ArrayLike, enough: int | None = None) -> float:
+    """Probability, under a null, of a draw at least as large as a value that was seen.
+
+    Args:
+        value: What was seen.
+        drawn: Draws of the null in order, (draws,).
+        enough: Number of draws at least as large after which no more were needed (Besag and
+            Clifford 1991); None: their number was fixed.
+
+    Returns:
+        A valid p-value: the value itself counts as a draw, unless sampling ended with a hit.
+    """
+    hits = np.asarray(drawn, dtype=np.float64) >= value
+    if enough is not None and hits.sum() >= enough:
+        return enough / float(1 + np.flatnonzero(hits)[enough - 1])
+    return float(1 + hits.sum()) / (1 + len(hits))
+
+
+def holm(p: ArrayLike) -> FloatArray:
+    """Holm's adjusted p-values; NaN stays and does not count."""
+    values = np.asarray(p, dtype=np.float64)
+    adjusted = np.full(len(values), np.nan)
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    scaled = values[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted
