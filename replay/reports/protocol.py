@@ -169,7 +169,7 @@ def _claims_cells(claims: pd.DataFrame) -> tuple[dict[str, list[Cell]], list[str
     for row in claims.to_dict("records"):
         n = row["n_a"] + row["n_b"]
         cells[row["claim"]] = [
-            Cell("effect", row["effect"], row["low"], row["high"], n, "difference", LEVEL),
+            Cell("effect", row["effect"], row["low"], row["high"], n, "difference", row["level"]),
             exact("p (Holm)", row["p_holm"], n, "p"),
             exact("detectable", row["detectable"], n, "difference"),
         ]

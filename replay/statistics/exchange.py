@@ -81,8 +81,13 @@ class Exchanges:
                 f"expected at least {max(2, pairs)} runs in each group, "
                 f"got {len(one)} and {len(other)}"
             )
-        self.sizes, self.pairs = (len(one), len(other)), pairs
-        self.value = float(one.mean() - other.mean())
+        self.value, self.pairs = float(one.mean() - other.mean()), pairs
+        # The larger group, else that of the larger mean, is computed as the left one, so that the
+        # same exchanges are drawn whichever group is named first.
+        self._sign = -1 if (len(one), one.mean()) < (len(other), other.mean()) else 1
+        if self._sign < 0:
+            one, other = other, one
+        self.sizes = (len(one), len(other))
         centre = np.concatenate([one, other]).mean()
         self._x, self._y = one - centre, other - centre
         self._scale = max(float(np.abs(self._x).max()), float(np.abs(self._y).max()))
@@ -109,6 +114,7 @@ class Exchanges:
 
     def statistic(self, effect: float) -> FloatArray:
         """Studentised difference under each exchange if `effect` is the true one, (exchanges,)."""
+        effect *= self._sign
         x, y, m = self._x - effect, self._y, self.pairs
         (a, b), s = self.sizes, self._sums
         left = x.sum() + s[0] + effect * s[1]
@@ -123,7 +129,8 @@ class Exchanges:
             shared = x[:m] @ y[:m] - one * theirs - other * mine + m * one * other
             variance = variance - 2 * shared / math.sqrt(a * (a - 1) * b * (b - 1))
         least = (1e-9 * (self._scale + abs(effect))) ** 2 / (a + b)
-        return np.asarray((one - other) / np.sqrt(np.maximum(variance, max(least, 1e-300))))
+        error = np.sqrt(np.maximum(variance, max(least, 1e-300)))
+        return np.asarray(self._sign * (one - other) / error)
 
     def p(self, effect: float, sign: int) -> float:
         """Share of exchanges, the actual one included, that do as well as it does.
