@@ -30,7 +30,7 @@ def test_without_pairs_it_is_scipys_permutation_test_of_welchs_t(sizes):
 
 @pytest.mark.parametrize("n", [6, 9])
 def test_pairs_have_their_signs_flipped(n):
-    left, right = RNG.normal(size=(2, n)) + [[0.7], [0.0]]
+    left, right = RNG.normal(0.7, 1, size=n), RNG.normal(size=n)
     found = exchange(left, right, pairs=n)
     expected = stats.permutation_test(
         (left - right,), np.mean, permutation_type="samples", alternative="greater",
