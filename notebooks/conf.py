@@ -26,6 +26,7 @@ suppress_warnings = ["myst.header", "mystnb.unknown_mime_type"]
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 always_use_bars_union = True
 python_use_unqualified_type_names = True

@@ -14,6 +14,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
+from replay import plots
+
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "notebooks" / "guide"
 PAGES = sorted(path.name for path in GUIDE.glob("*.md"))
@@ -50,12 +52,15 @@ def test_the_code_of_a_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
+    registered = dict(plots.FIGURES)
     names: dict[str, object] = {"__name__": "guide", "LOGS": str(ROOT / "logs")}
     try:
         for language, code in blocks((GUIDE / page).read_text()):
             run(language, code, names, tmp_path)
     finally:
         plt.close("all")
+        plots.FIGURES.clear()
+        plots.FIGURES.update(registered)
 
 
 @pytest.mark.slow
