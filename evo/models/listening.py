@@ -252,19 +252,20 @@ class _Server(contextlib.AbstractContextManager["_Server", None]):
 
     def _answer(self, connection: _Connection, request: Request, keeps: bool, modern: bool) -> None:
         """Answers a request and gives the connection back."""
+        stays = False
         try:
             response = self._listener.respond(request)
-            keeps = response is not None and _send(connection.socket, response, keeps, modern)
+            stays = response is not None and _send(connection.socket, response, keeps, modern)
         except OSError:  # the client went away, or the answer broke off
-            keeps = False
+            pass
         except Exception:
             traceback.print_exc(file=sys.stderr)
-            keeps = False
-        if keeps and not self._over:
-            self._served.append(connection)
-            self._wake()
-        else:
-            self._drop(connection)
+        finally:
+            if stays and not self._over:
+                self._served.append(connection)
+                self._wake()
+            else:
+                self._drop(connection)
 
     def _refuse(self, connection: _Connection, response: Response) -> None:
         with contextlib.suppress(OSError):

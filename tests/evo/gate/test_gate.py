@@ -22,7 +22,8 @@ from typing import Any
 import msgspec
 import openai
 import pytest
-from endpoints import Endpoint, Handling, closed_port, connected, say, serving
+from endpoints import closed_port, connected, say, serving
+from gates import KEY, USAGE, Upstream, logged, posting, reply
 from hypothesis import given
 from hypothesis import strategies as st
 from offline_requests import PARENTS, ask, showing
@@ -33,26 +34,7 @@ from evo.gate.server import OfflineServer
 from evo.logs.records import Attempt, Model
 
 MESSAGES = showing(PARENTS["mmd"])
-KEY = "sk-gate/0123456789-secret"
-USAGE = {"prompt_tokens": 30, "completion_tokens": 20}
-REPLY = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], "usage": USAGE}
 EVENT = b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'
-
-
-def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any], number: int) -> None:
-    say(handler, 200, json.dumps(REPLY).encode())
-
-
-class Upstream(Endpoint):
-    """An endpoint and its model."""
-
-    def __init__(self, handle: Handling = reply) -> None:
-        super().__init__(handle)
-        self.seen = self.requests
-        known = Model(name="m", context=1000, input_price=1.0, output_price=2.0)
-        self.model = msgspec.structs.replace(
-            known, id="real-name", base_url=self.url, key_variable="GATE_KEY"
-        )
 
 
 @pytest.fixture(autouse=True)
@@ -68,31 +50,6 @@ def asking(url: str, **fields: Any) -> Iterator[http.client.HTTPConnection]:
         body = {"messages": [{"role": "user", "content": "hi"}], **fields}
         connection.request("POST", "/v1/chat/completions", json.dumps(body))
         yield connection
-
-
-@contextlib.contextmanager
-def posting(gate: Gate | str) -> Iterator[Callable[..., tuple[int, Any, Any]]]:
-    """A function that sends a body over a connection of its own."""
-    with connected(gate if isinstance(gate, str) else gate.url) as connection:
-
-        def post(key: str = "tool", **fields: Any) -> tuple[int, Any, Any]:
-            body = {"model": "any", "messages": [{"role": "user", "content": "hi"}], **fields}
-            headers = {"authorization": f"Bearer {key}"}
-            connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read(), answer.headers
-
-        yield post
-
-
-def logged(path: Path | None) -> dict[str, list[dict[str, Any]]]:
-    """The lines of a gate's log by their kind."""
-    assert path is not None
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text().splitlines():
-        record = json.loads(line)
-        found.setdefault(record["kind"], []).append(record)
-    return found
 
 
 def stream(handler: BaseHTTPRequestHandler, content: bytes) -> None:
