@@ -27,6 +27,13 @@ GENERATIONS, ARMS, ROUNDS = 8, 10, 64  # where nothing says otherwise, as in the
 POOL = {"policy": Any, "arms": int, "rounds": int, "reward": str}
 """What makes an allocation of a configuration: see `evo.allocate_live`, whose defaults hold."""
 
+FIRST_SOURCES = {
+    ("best_of_n", 1): "35bf4140c7ef2705f96d593703755808dcbc12bcde40cd71ea1f20f34213bea2",
+    ("population", 1): "87f844890fb9b75c2deb7c08377d43b2154a73e9f057592f497cc41ad5a59ad0",
+    ("islands", 1): "8ce6bd6f03f7da30be6cb22abd6efae972143f9736d54d7c641f8b0de3c6a93c",
+}
+"""The source hashes in hashes of configurations, by name and version of a shipped search."""
+
 R = TypeVar("R", bound=msgspec.Struct)
 
 
@@ -81,8 +88,7 @@ def configuration_of(
     header: Header, generations: int, pool: Mapping[str, Any] | None = None
 ) -> Configuration:
     """Returns the configuration of a header and T, or of an allocation."""
-    # Without the number of the schema, so that folders of earlier versions go on.
-    run = short_hash(msgspec.structs.replace(identity(header), schema=1))
+    run = short_hash(_as_first_hashed(identity(header)))
     if not pool:
         return Configuration(header, generations, run, short_hash([run, generations]))
     made = Configuration(header, generations, run, short_hash([run, pool]), pool)
@@ -90,6 +96,18 @@ def configuration_of(
     if pool["reward"] is not None:
         find_reward(pool["reward"])
     return made
+
+
+def _as_first_hashed(header: Header) -> Header:
+    """Returns a header as the first versions hashed it, so that their folders go on.
+
+    They knew one schema, and their records of shipped searches held a hash of the source.
+    """
+    search = header.search
+    if search is not None and not search.source:
+        source = FIRST_SOURCES.get((search.name, search.version), "")
+        search = msgspec.structs.replace(search, source=source)
+    return msgspec.structs.replace(header, schema=1, search=search)
 
 
 def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:

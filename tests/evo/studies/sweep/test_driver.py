@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 from typing import Any
@@ -377,6 +378,15 @@ def test_an_endpoint_that_is_down_ends_the_sweep_resumably(
         )  # fmt: skip
     summary = summarise(tmp_path / "s")
     assert (summary.ended, summary.failed, summary.pending) == ("interrupted", 0, 4)
+
+
+def test_a_sweep_over_searches_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """Its headers hold a hash of the source of shipped searches."""
+    with tarfile.open(Path(__file__).parent / "data" / "sweep_over_searches.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    logs = {path: path.read_bytes() for path in tmp_path.rglob("runs/*.jsonl")}
+    assert evo.sweep(tmp_path / "sweep", progress=False).summary.completed == 3
+    assert {path: path.read_bytes() for path in tmp_path.rglob("runs/*.jsonl")} == logs
 
 
 @pytest.mark.parametrize("pool", [{}, {"policy": "ucb1", "arms": 2, "rounds": 2}])
