@@ -6,6 +6,7 @@
 | `evo.models` | an `evo.Model` |
 | `evo.policies` | a policy class |
 | `evo.searches` | a search class |
+| `evo.filters` | a filter class |
 | `replay.importers` | a function from a path to a list of imported runs |
 | `replay.figures` | a figure of a group of runs, see `replay.plots.FIGURES` |
 | `replay.sections` | a table of a group of runs, see `replay.reports.SECTIONS` |

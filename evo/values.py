@@ -38,6 +38,7 @@ class Kind(Generic[T]):
     Attributes:
         what: What messages call one.
         registry: What messages call the table of classes.
+        group: Entry points by which other packages add classes.
         known: Classes by name; users may add their own.
         shipped: The classes of this package: their version stands for their code.
         methods: What each value can do.
@@ -46,6 +47,7 @@ class Kind(Generic[T]):
 
     what: str
     registry: str
+    group: str
     known: Mapping[str, Callable[..., T]]
     shipped: frozenset[type]
     methods: tuple[str, ...]
@@ -139,7 +141,7 @@ class Kind(Generic[T]):
         return found
 
     def _classes(self) -> dict[str, Callable[..., T]]:
-        return {**plugged_in(self.registry.lower()), **self.known}
+        return {**plugged_in(self.group), **self.known}
 
     def _made(self, name: str, made: Callable[..., T], fields: dict[str, Any]) -> T:
         try:

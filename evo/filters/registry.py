@@ -20,6 +20,7 @@ FILTERS: dict[str, Callable[..., Filter]] = {
 KIND: Kind[Filter] = Kind(
     what="filter",
     registry="evo.FILTERS",
+    group="evo.filters",
     known=FILTERS,
     shipped=frozenset({SameProgram, NearDuplicates}),
     methods=("check",),

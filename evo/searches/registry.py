@@ -25,6 +25,7 @@ SEARCHES: dict[str, Callable[..., Search]] = {
 KIND: Kind[Search] = Kind(
     what="search",
     registry="evo.SEARCHES",
+    group="evo.searches",
     known=SEARCHES,
     shipped=frozenset({Greedy, BestOfN, Population, Islands}),
     methods=("start", "plan", "fold"),
