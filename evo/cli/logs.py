@@ -14,6 +14,7 @@ from evo.cli.tables import FAILURE, number, table, writable
 from evo.logs.escapes import plain_text
 
 if TYPE_CHECKING:
+    from evo.gate.log import GateLog
     from evo.runs.progress import Tally
 
 QUANTILES = (0.5, 0.9, 0.99)
@@ -31,10 +32,14 @@ SESSION = {
 
 
 def show(logs: LogPaths) -> int:
-    """Shows what logs hold, generation by generation."""
+    """Shows what logs hold, generation by generation; of a gate's log, client by client."""
+    from evo.gate.log import is_gate_log
     from evo.logs.log import read_log, summarise
 
     for path in logs:
+        if is_gate_log(Path(path)):
+            _show_gate(Path(path))
+            continue
         log = read_log(path)
         print(f"{path}\n{summarise(log)}")
         if log.sessions:
@@ -58,14 +63,59 @@ def show(logs: LogPaths) -> int:
     return 0
 
 
+def _show_gate(path: Path) -> None:
+    """Shows the log of a gate."""
+    from evo.gate.log import read_gate_log
+
+    log = read_gate_log(path)
+    print(f"{path}\na gate before {log.model.name}: {len(log.passed):,} calls were sent")
+    rows = []
+    clients = {each.sent.client for each in log.passed} | {each.client for each in log.kept}
+    for client in sorted(clients):
+        calls = [each for each in log.passed if each.sent.client == client]
+        kept = sum(each.client == client for each in log.kept)
+        tally = _tally_of_gate(log, client)
+        ok = sum(each.attempt is not None and each.attempt.status == "ok" for each in calls)
+        unknown = sum(each.attempt is None for each in calls)
+        counts = (len(calls), ok, len(calls) - ok - unknown, unknown, kept)
+        rows.append((client, *counts, f"{tally.tokens:,.0f}", number(tally.dollars, ".4f")))
+    print(
+        table(
+            rows,
+            ("client", "calls", "ok", "failed", "not settled", "cached", "tokens", "dollars"),
+        )
+    )
+
+
+def _tally_of_gate(log: GateLog, client: str | None = None) -> Tally:
+    """Returns what the calls of a gate's log, or of one client, came to."""
+    from evo.logs.records import Attempt, CriticRecord, Sampling
+    from evo.runs.progress import Tally
+
+    tally = Tally()
+    sampling = Sampling(temperature=None, top_p=None, max_tokens=None)  # each client has its own
+    asked = CriticRecord(model=log.model, sampling=sampling, rubric="")
+    for passed in log.passed:
+        if client in (None, passed.sent.client):
+            unknown = Attempt(status="error", latency=None, error="no outcome is logged")
+            tally.add([passed.attempt or unknown], asked)
+    for kept in log.kept:
+        if client in (None, kept.client):
+            tally.add([Attempt(status="ok", latency=0.0, cached=True)], asked)
+    return tally
+
+
 def stats(logs: LogPaths) -> int:
     """Shows what the calls of logs, or folders of logs, came to."""
+    from evo.gate.log import is_gate_log, read_gate_log
     from evo.logs.log import read_log
     from evo.logs.records import CriticCall
     from evo.runs.progress import Tally
 
-    found = [read_log(path) for path in find_logs(logs)]
-    rows, latencies, seconds = [], list[float](), list[float]()
+    paths = find_logs(logs)
+    gates = [path for path in paths if is_gate_log(Path(path))]
+    found = [read_log(path) for path in paths if path not in gates]
+    rows, latencies, seconds = list[tuple[object, ...]](), list[float](), list[float]()
     total = Tally()
     for log in found:
         tally, own = Tally(), list[float]()
@@ -80,6 +130,12 @@ def stats(logs: LogPaths) -> int:
         rows.append((log.path, *_figures(tally, own, times), *session))
         latencies += own
         seconds += times
+    for path in gates:
+        log_of_gate = read_gate_log(Path(path))
+        tried = [each.attempt for each in log_of_gate.passed if each.attempt is not None]
+        waited = [attempt.latency for attempt in tried if attempt.latency is not None]
+        figures = _figures(_tally_of_gate(log_of_gate), waited, [])
+        rows.append((path, *figures, *[""] * len(SESSION)))
     if len(found) > 1:
         rows.append(("total", *_figures(total, latencies, seconds), *[""] * len(SESSION)))
     print(table(rows, HEADS))

@@ -15,56 +15,15 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
+from evo.gate.log import Kept, Opened, Sent, Settled, line_decoder, passed_of
 from evo.logs.cost import flops_of_tokens, is_turned_away, price_of_tokens, usage_tokens
 from evo.logs.journal import LogError, Writer, file_name, go_on, unused
-from evo.logs.records import Attempt, Model, Record
+from evo.logs.records import Attempt, Model
 from evo.models.limits import MINUTE, Lease, Rates
 from evo.runs.budget import BudgetError, Ledger
 
 UNITS = ("calls", "tokens", "flops", "dollars")
 MOMENT = 1.0  # seconds after which a request may be tried again that waits for those under way
-
-
-class Opened(Record, frozen=True, kw_only=True, tag_field="kind", tag="gate"):
-    """First line: the model before which the gate stands, and when it began."""
-
-    schema: int = 1
-    model: Model
-    began: float
-
-
-class Sent(Record, frozen=True, kw_only=True, tag_field="kind", tag="sent"):
-    """A request is about to be forwarded; `worst` leaves out the units that have no bound."""
-
-    number: int
-    at: float
-    client: str
-    body: str
-    worst: dict[str, float]
-
-
-class Settled(Record, frozen=True, kw_only=True, tag_field="kind", tag="settled"):
-    """What became of a request."""
-
-    number: int
-    at: float
-    attempt: Attempt
-
-
-class Kept(Record, frozen=True, kw_only=True, tag_field="kind", tag="cached"):
-    """A request was answered from the cache, at no cost."""
-
-    at: float
-    client: str
-    body: str
-
-
-GateLine = Opened | Sent | Settled | Kept
-"""Every kind of line in the log of a gate."""
-
-_decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
 
 
 class Refused(Exception):  # noqa: N818
@@ -117,27 +76,21 @@ class Account:
 
     def open_log(self, path: Path, opened: contextlib.ExitStack) -> None:
         """Begins a log, or goes on with one of the same model: its requests count."""
-        writer, records = go_on(path, _decoder, opened, what="log of a gate", begin=self._header())
-        sent: dict[int, Sent] = {}
-        ended: list[tuple[float, Sent, Attempt | None]] = []
+        begin = self._header()
+        writer, records = go_on(path, line_decoder, opened, what="log of a gate", begin=begin)
         for record in records:
             if isinstance(record, Opened) and record.model.name != self._model.name:
                 raise LogError(
                     f"{path}: holds the calls of model {record.model.name!r}, not of "
                     f"{self._model.name!r}; name another log"
                 )
-            if isinstance(record, Sent):
-                sent[record.number] = record
-            elif isinstance(record, Settled) and (intent := sent.pop(record.number, None)):
-                ended.append((record.at, intent, record.attempt))
             if isinstance(record, Sent | Kept):
                 self.repeats[record.client, record.body] += 1
         wall, now = time.time(), time.monotonic()
-        ended += [(wall, intent, None) for intent in sent.values()]
-        for at, intent, attempt in sorted(ended, key=lambda each: each[0]):
-            cost, age = self._cost(intent, attempt), max(0.0, wall - at)
+        for sent, attempt, at in sorted(passed_of(records), key=lambda each: each.at or wall):
+            cost, age = self._cost(sent, attempt), max(0.0, wall - (at or wall))
             self._ledger.settle(cost)
-            self._next = max(self._next, intent.number + 1)
+            self._next = max(self._next, sent.number + 1)
             if age < MINUTE and (attempt is None or attempt.sent):
                 lease = Lease(_whole(cost["tokens"]))
                 self._rates.admit(lease, now=now - age)

@@ -17,7 +17,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evo.gate.account import Account, Refused, Sent, cost_of_tokens
+from evo.gate.account import Account, Refused, cost_of_tokens
+from evo.gate.log import Sent
 from evo.logs.cost import bound_of
 from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt, Model

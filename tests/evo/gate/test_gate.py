@@ -28,8 +28,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offline_requests import PARENTS, ask, showing
 
-from evo.gate.account import Account, Refused, Sent, cost_of_tokens
+from evo.gate.account import Account, Refused, cost_of_tokens
 from evo.gate.gate import Gate, client_name
+from evo.gate.log import Sent
 from evo.gate.server import OfflineServer
 from evo.logs.records import Attempt, Model
 

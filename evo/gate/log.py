@@ -1,0 +1,110 @@
+"""The log of a gate: one line for a request that is sent, and one for what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from evo.logs.journal import PREFIX, LogError, Reader, open_regular
+from evo.logs.records import Attempt, Int, Model, Record
+
+_FIRST = b',"kind":"gate"'
+
+
+class Opened(Record, frozen=True, kw_only=True, tag_field="kind", tag="gate"):
+    """First line: the model before which the gate stands, and when it began."""
+
+    schema: Int = 1
+    model: Model
+    began: float
+
+
+class Sent(Record, frozen=True, kw_only=True, tag_field="kind", tag="sent"):
+    """A request is about to be forwarded; `worst` leaves out the units that have no bound."""
+
+    number: Int
+    at: float
+    client: str
+    body: str
+    worst: dict[str, float]
+
+
+class Settled(Record, frozen=True, kw_only=True, tag_field="kind", tag="settled"):
+    """What became of a request."""
+
+    number: Int
+    at: float
+    attempt: Attempt
+
+
+class Kept(Record, frozen=True, kw_only=True, tag_field="kind", tag="cached"):
+    """A request was answered from the cache, at no cost."""
+
+    at: float
+    client: str
+    body: str
+
+
+GateLine = Opened | Sent | Settled | Kept
+"""Every kind of line in the log of a gate."""
+
+line_decoder: msgspec.json.Decoder[GateLine] = msgspec.json.Decoder(GateLine)
+
+
+class Passed(NamedTuple):
+    """A request that was sent, and what became of it; no attempt: that is not known."""
+
+    sent: Sent
+    attempt: Attempt | None
+    at: float | None  # when it ended
+
+
+@dataclass(frozen=True)
+class GateLog:
+    """What the log of a gate holds.
+
+    Attributes:
+        path: The file.
+        model: The model before which the gate stands.
+        passed: The requests that were sent, in order.
+        kept: The requests that the cache answered.
+    """
+
+    path: Path
+    model: Model
+    passed: list[Passed]
+    kept: list[Kept]
+
+
+def is_gate_log(path: Path) -> bool:
+    """Whether a file begins as the log of a gate; LogError where it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            first = file.read(len(PREFIX) + 64)
+    except OSError as error:
+        raise LogError(f"{path}: cannot read the log: {error.strerror or error}") from None
+    return first.startswith(PREFIX) and _FIRST in first
+
+
+def read_gate_log(path: Path) -> GateLog:
+    """Reads the log of a gate; LogError names the file and the line that is damaged."""
+    records = list(Reader(path, line_decoder, first=Opened, what="log of a gate").follow())
+    opened = records[0]
+    assert isinstance(opened, Opened)
+    kept = [record for record in records if isinstance(record, Kept)]
+    return GateLog(path, opened.model, passed_of(records), kept)
+
+
+def passed_of(records: Iterable[GateLine]) -> list[Passed]:
+    """Returns the requests of a log, in the order in which they were sent."""
+    found: dict[int, Passed] = {}
+    for record in records:
+        if isinstance(record, Sent):
+            found[record.number] = Passed(record, None, None)
+        elif isinstance(record, Settled) and record.number in found:
+            found[record.number] = Passed(found[record.number].sent, record.attempt, record.at)
+    return list(found.values())
