@@ -99,6 +99,7 @@ class Arm:
             TaskError: A package is missing.
             EvaluatorClosed: A stop came before the initial program was evaluated.
             EndpointError: The endpoint did not answer the calls of that evaluation.
+            LogError: The log is compact and cannot go on.
         """
         state = self.state
         for line in [] if log is None else lines_of(log):
