@@ -13,8 +13,24 @@ from .claims.protocols import protocol_runs as protocol_runs
 from .explorers import browse as browse
 from .explorers import explore as explore
 from .explorers import follow as follow
+from .importers.anything import (
+    attempts as attempts,
+)
+from .importers.anything import (
+    children as children,
+)
+from .importers.anything import (
+    instances as instances,
+)
+from .importers.anything import (
+    load as load,
+)
+from .importers.anything import (
+    load_tables as load_tables,
+)
 from .importers.drivers import drive as drive
 from .logs.decode import find_logs as find_logs
+from .logs.edits import edits as edits
 from .logs.frames import (
     cost_matrices as cost_matrices,
 )
@@ -22,21 +38,6 @@ from .logs.frames import (
     fitness_matrix as fitness_matrix,
 )
 from .logs.lineage import lineage as lineage
-from .logs.tables import (
-    attempts as attempts,
-)
-from .logs.tables import (
-    children as children,
-)
-from .logs.tables import (
-    instances as instances,
-)
-from .logs.tables import (
-    load as load,
-)
-from .logs.tables import (
-    load_tables as load_tables,
-)
 from .planning.bilinear import fit_bilinear as fit_bilinear
 from .planning.depth import depth_breadth as depth_breadth
 from .planning.depth import envelope as envelope

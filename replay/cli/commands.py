@@ -98,7 +98,7 @@ def report(
         seed: Of all draws; 0 by default.
         settings: Such as ucb1.c=0.1; ucb1.c=0.1,1 tries both.
     """
-    from replay.logs.tables import load_tables
+    from replay.importers.anything import load_tables
     from replay.plots.output import save
     from replay.reports.figures import Panel, best_construction, draw_page
     from replay.reports.report import groups, policy_sections, sections
@@ -229,7 +229,7 @@ def plan(
         theme: Of the figure.
     """
     from evo.logs.journal import file_name
-    from replay.logs.tables import load_tables
+    from replay.importers.anything import load_tables
     from replay.planning.planner import plan as make
     from replay.plots import planner_card
     from replay.plots.output import save

@@ -8,7 +8,7 @@ import hashlib
 import os
 import warnings
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -109,6 +109,10 @@ def _expand(source: str, left: dict[str, str]) -> list[Path]:
     if path.is_dir():
         inside = [p for p in sorted(path.rglob("*")) if _looks_like_log(p)]
         ours = [p for p in inside if _is_ours(p, left)]
+        if not ours and (read := _of_another_tool(path)):
+            for each in inside:  # what was noted as another tool's has been read now
+                left.pop(str(each), None)
+            return read
         if not ours:
             first = f"; {inside[0]}: {_FOREIGN}" if inside else ""
             raise LogError(
@@ -116,13 +120,22 @@ def _expand(source: str, left: dict[str, str]) -> list[Path]:
             )
         return [log for each in ours for log in _arms_or_log(each)]
     if path.exists():
-        return _arms_or_log(path)
+        foreign = path.is_file() and not _looks_like_log(path) and path.name != ALLOCATION
+        return (_of_another_tool(path) if foreign else []) or _arms_or_log(path)
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     found = [p for p in matches if p.is_dir() or (_looks_like_log(p) and _is_ours(p, left))]
     if not found:
         what = "no log matches" if glob.has_magic(source) else "no such file or folder"
         raise LogError(f"{source}: {what}")
     return [log for each in found for log in _expand(str(each), left)]
+
+
+FOREIGN: list[Callable[[Path], list[Path]]] = []
+"""What reads a path as runs of another tool and returns logs of them, none if it knows no tool."""
+
+
+def _of_another_tool(path: Path) -> list[Path]:
+    return next((logs for convert in FOREIGN if (logs := convert(path))), [])
 
 
 def _looks_like_log(path: Path) -> bool:

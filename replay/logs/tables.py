@@ -96,9 +96,10 @@ def children(
         (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
-        (generation and index of each), operator, draws, fitness_sd, prompt_tokens, cached_tokens,
-        completion_tokens, n_attempts, n_without_usage, finish_reason, tokens, flops, dollars,
-        call_seconds, evaluation_seconds, objective, strict_fitness; source.
+        (generation and index of each), operator, island (from 0; NaN without), draws, fitness_sd,
+        prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
+        finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,
+        strict_fitness; source.
     """
     [frame] = _kept(
         f"children {timeouts}", sources,

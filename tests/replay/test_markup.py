@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from replay.markup import clean, difference, program
+from replay.markup import LONGEST, clean, difference, program
 
 BEFORE = 'def f(x):\n    """Say <b>\n    more."""\n    return x + 1  # one\n'
 AFTER = BEFORE.replace("x + 1", "x * 2")
@@ -51,3 +51,17 @@ def test_whatever_a_program_is_it_stays_text(text):
         "i",
         "/i",
     }
+
+
+def test_a_difference_counts_what_was_added_and_what_was_removed():
+    shown, added, removed = difference("a\nb\nc\n", "a\nx\ny\nz\nb\n")
+    assert (added, removed) == (3, 1)
+    assert (shown.count("class='plus'"), shown.count("class='minus'")) == (3, 1)
+
+
+@pytest.mark.parametrize(("size", "words"), [(LONGEST, ""), (LONGEST + 1, "1 further characters")])
+def test_a_program_is_cut_behind_the_longest_that_is_shown(size, words):
+    shown = program("z" * size)
+    assert shown.count("z") == LONGEST
+    assert ("further characters are not shown" in shown) == bool(words)
+    assert words in shown

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import make_log_bytes, sample_lines, write_sample
 
+import evo
 import replay
 from evo.logs.cost import cost_of_calls, cost_of_children
 from evo.logs.journal import BODY, LogError, encode_line
@@ -29,6 +30,7 @@ from evo.logs.records import (
     Header,
     Initial,
     Reply,
+    SearchRecord,
 )
 from evo.studies.allocation.journal import AllocationHeader, ArmRecord
 from replay.logs.decode import find_logs, name_runs
@@ -607,3 +609,27 @@ def test_usage_beyond_all_counts_is_unknown(tmp_path):
         tmp_path / "a.jsonl", 4, b'"prompt_tokens":50', b'"prompt_tokens":1' + b"0" * 400
     )
     assert replay.attempts(path)["prompt_tokens"].isna().sum() >= 1
+
+
+def test_children_name_the_island_that_made_them(tmp_path):
+    """By the rule of the search: request i of generation g is of island ((g - 1) N + i) mod K."""
+    islands = SearchRecord(name="islands", fields={"islands": 4})
+    lines = changed(sample_lines(generations=3, children=3), Header, search=islands)
+    found = replay.children(write_lines(tmp_path / "a.jsonl", lines))
+    assert found["island"].tolist() == [0, 1, 2, 3, 0, 1, 2, 3, 0]
+    plain = replay.children(write_sample(tmp_path / "b.jsonl", generations=1, children=3))
+    assert plain["island"].isna().all()
+
+
+def test_the_island_is_the_one_that_the_search_asked(tmp_path):
+    """A child's parent is of its own island wherever no migrant came; here none ever does."""
+    log = evo.run(
+        "mmd", search=evo.searches.Islands(islands=3, interval=50), generations=4, children=4,
+        seed=2, log=tmp_path / "a.jsonl", progress=False,
+    )  # fmt: skip
+    found = replay.children(log)
+    island = found.set_index(["generation", "index"])["island"].to_dict()
+    pairs = [(row.island, row.parents[0]) for row in found.itertuples() if row.parents]
+    later = [(own, island[parent]) for own, parent in pairs if parent != (0, 0)]
+    assert len(later) > 3
+    assert all(own == other for own, other in later)

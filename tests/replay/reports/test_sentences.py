@@ -59,6 +59,7 @@ def test_data_are_shown_as_they_are_and_never_act_as_markup(data):
     assert "<" not in text
     assert html.unescape(text) == f"It was asked of {' '.join(data.splitlines())}."
     assert page.count("<strong>") == 1
+    assert page.count("$") == page.count("<span>$</span>")  # a pair of them would be a formula
 
 
 def test_data_between_backticks_stay_within_them():
