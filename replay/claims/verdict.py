@@ -99,7 +99,9 @@ class Verdict:
             settled = 1 / (1 - self.interval.level)
             return (
                 f"The e-value against no effect is {self.e_value:.3g} (null: {self.null}). It may "
-                f"be looked at after every pair; {settled:.3g} settles the question."
+                f"be looked at after every pair; {settled:.3g} settles the question. The price is "
+                "power: at half a standard deviation and 100 pairs .72, where a test of all 100 "
+                "at once has .94."
             )
         if math.isnan(self.p):
             return ""

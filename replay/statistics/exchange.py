@@ -16,6 +16,7 @@ interval holds every effect that the test does not reject, so verdict and interv
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import NamedTuple
@@ -91,7 +92,7 @@ class Exchanges:
         centre = np.concatenate([one, other]).mean()
         self._x, self._y = one - centre, other - centre
         self._scale = max(float(np.abs(self._x).max()), float(np.abs(self._y).max()))
-        moved = moves(*self.sizes, pairs, seed).astype(np.float64)
+        moved = moves(*self.sizes, pairs, seed)
         mine = np.arange(len(one) + len(other) - pairs) < len(one)  # slots of the left group
         paired = np.arange(len(mine)) < pairs
         # A move of slot i adds `gain` to the left sum: of a pair its other run less its own, of
@@ -182,11 +183,12 @@ class Exchanges:
         return outside
 
 
-def moves(a: int, b: int, pairs: int, seed: int = 0) -> NDArray[np.bool_]:
-    """Which slots change sides in each exchange, (exchanges, a + b - pairs); the first moves none.
+@functools.lru_cache(maxsize=16)
+def moves(a: int, b: int, pairs: int, seed: int = 0) -> FloatArray:
+    """Slots that change sides (1) in each exchange, (exchanges, a + b - pairs).
 
     Slots are the pairs, then the other runs of the left group, then those of the right. As many
-    runs of the left group leave it as come from the right.
+    runs of the left group leave it as come from the right. The first exchange moves none.
     """
     left, right = a - pairs, b - pairs
     rng = np.random.default_rng([seed, a, b, pairs])
@@ -207,4 +209,7 @@ def moves(a: int, b: int, pairs: int, seed: int = 0) -> NDArray[np.bool_]:
         order = rng.random((EXCHANGES, left + right)).argsort(axis=1)
         on_left = order < left
         flips[0], on_left[0] = False, np.arange(left + right) < left
-    return np.concatenate([flips, on_left != (np.arange(left + right) < left)], axis=1)
+    changed = on_left != (np.arange(left + right) < left)
+    made = np.concatenate([flips, changed], axis=1).astype(np.float64)
+    made.flags.writeable = False  # it is cached
+    return made

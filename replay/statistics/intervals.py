@@ -38,6 +38,7 @@ LEAST = 5
 """Runs below which a mean has no interval: its points are shown instead."""
 
 EQUAL = "all values are equal: no spread to judge by"
+WITHIN = "all values of a group are equal: no spread to judge by"
 NOTHING = "a run in which nothing was ever ok has no mean; ask for a quantile or a share"
 
 
@@ -232,7 +233,9 @@ def _quantile(values: FloatArray, level: float, *, q: float) -> _Found:
     enough = np.flatnonzero(held >= level)
     kind = "median" if q == 0.5 else "quantile"
     if not len(enough):
-        least = int(np.ceil(np.log(1 - level) / np.log(max(q, 1 - q)))) + (q == 0.5)
+        least = n + 1
+        while 1 - q**least - (1 - q) ** least < level:
+            least += 1
         return _Found(value, np.nan, np.nan, kind, too_few(n, least))
     balance = np.abs(below[first] - (1 - below[last]))
     best = enough[np.lexsort((balance[enough], (last - first)[enough]))[0]]
@@ -325,7 +328,24 @@ def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 
         value, half = float(wins.mean()), (found.high - found.low) / 2
         low, high = max(value - half, 0.0), min(value + half, 1.0)
         probability = replace(found, value=value, low=low, high=high)
+        if value in (0.0, 1.0):
+            probability = _separated(value, len(left), len(right), level, name)
     return Comparison(difference=difference, probability=probability, paired=paired)
+
+
+def _separated(value: float, n: int, m: int, level: float, name: str) -> Interval:
+    """Probability of improvement where every run of one group beats every run of the other.
+
+    No win varies then, so its limits are those of as many disjoint pairs of runs as there are, of
+    which all were won or all were lost.
+    """
+    pairs = min(n, m)
+    limits = clopper_pearson(np.array(value * pairs), pairs, level)
+    low, high = (float(limit) for limit in limits)
+    return Interval(
+        value=value, low=low, high=high, n=n + m, coverage=measured("share", pairs, level),
+        level=level, statistic=name,
+    )  # fmt: skip
 
 
 def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Interval:
@@ -334,7 +354,7 @@ def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Inte
     note = too_few(least, LEAST) if least < LEAST else ""
     if not note:
         half = float(welch_half(left, right, level))
-        half, note = (half, "") if half > 0 else (np.nan, EQUAL)
+        half, note = (half, "") if half > 0 else (np.nan, EQUAL if value == 0 else WITHIN)
     coverage = np.nan if note else measured("difference", least, level)
     return Interval(
         value=value, low=value - half, high=value + half, n=len(left) + len(right), level=level,

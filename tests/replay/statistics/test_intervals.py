@@ -282,3 +282,28 @@ def test_no_runs_are_told():
     for nothing in ([], np.empty((0, 2))):
         with pytest.raises(ValueError, match="at least one run"):
             interval(nothing)
+
+
+def test_separated_groups_have_limits_from_as_many_pairs():
+    low, high = np.arange(5.0), np.arange(11.0, 18.0)
+    found = compare(low, high)
+    welch = scipy.stats.ttest_ind(high, low, equal_var=False).confidence_interval()
+    np.testing.assert_allclose([found.difference.low, found.difference.high], welch)
+    sure = scipy.stats.binomtest(5, 5).proportion_ci()
+    np.testing.assert_allclose([found.probability.low, found.probability.high], sure)
+    turned = compare(high, low).probability
+    assert (turned.value, turned.low, turned.high) == (0, 0, pytest.approx(1 - sure.low))
+    assert found.probability.note == ""
+    flat = compare([1.0] * 5, [2.0] * 5)
+    assert "all values of a group are equal" in flat.difference.note
+    assert flat.probability.low > 0.4
+
+
+@pytest.mark.parametrize("q", [0.1, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9])
+def test_a_quantile_says_from_how_many_runs_on_it_has_an_interval(q):
+    statistic = "median" if q == 0.5 else q
+    least = next(
+        n for n in range(2, 99) if np.isfinite(interval(np.arange(float(n)), statistic).low)
+    )
+    for n in (2, least - 1):
+        assert f"needs {least})" in interval(np.arange(float(n)), statistic).note
