@@ -21,7 +21,7 @@ from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.runs.handle import read_begun
 from evo.studies.selection import (
-    Kind,
+    IntervalKind,
     SelectorClass,
     Terms,
     find_selector,
@@ -38,7 +38,7 @@ from evo.studies.selection.race import (
     selection_of,
 )
 from evo.studies.sweep.design import read_design
-from evo.studies.sweep.events import EventLog, Run, State
+from evo.studies.sweep.events import EventLog, RunKey, SweepState
 from evo.studies.sweep.fields import GENERATIONS, ROUNDS, canonical
 from evo.studies.sweep.summary import measure
 from replay.statistics.intervals import interval as interval_of
@@ -111,7 +111,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return frame
 
 
-def _run(place: Path, state: State, run: Run, T: int) -> dict[str, Any]:
+def _run(place: Path, state: SweepState, run: RunKey, T: int) -> dict[str, Any]:
     """What is known of one run of a sweep."""
     path = place / state.logs[run] if run in state.logs else None
     log = read_begun(path) if path is not None and path.is_file() else None
@@ -269,7 +269,7 @@ def select(
     batch: int = 1,
     bounds: tuple[float, float] | None = None,
     failure_value: float | None = None,
-    interval: Kind = "anytime",
+    interval: IntervalKind = "anytime",
     c: float = 1.0,
     fields: Sequence[str] | None = None,
     value: str | None = None,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
-from evo.studies.allocation.loop import Outcome
+from evo.studies.allocation.loop import PullOutcome
 from replay.logs.frames import (
     ReplayWarning,
     distinct_runs,
@@ -128,7 +128,7 @@ class LoggedArms:
         values: Floats = self._values[self._at].reshape(self.shape)
         return values
 
-    def pull(self, arm: Ints, active: Bools) -> Outcome:
+    def pull(self, arm: Ints, active: Bools) -> PullOutcome:
         """Reveal the next logged generation of these arms."""
         slot = self._rows + arm
         at = self._at[slot]
@@ -136,7 +136,7 @@ class LoggedArms:
         new = at + made
         self._at[slot] = new
         self._open[slot] = new < self._close[slot]
-        return Outcome(
+        return PullOutcome(
             arm=arm,
             before=self._values[at],
             after=self._values[new],

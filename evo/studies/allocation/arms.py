@@ -20,7 +20,7 @@ from evo.runs.session import open_log, session_line, worst_of
 from evo.runs.state import costs_of_log
 from evo.runs.workers import Stopped
 from evo.sandbox import EvaluatorClosed
-from evo.studies.allocation.loop import InOrder, Outcome
+from evo.studies.allocation.loop import InOrder, PullOutcome
 from evo.studies.study import Study
 from evo.tasks.task import calls_of_evaluation
 
@@ -109,7 +109,7 @@ class LiveArms:
         except (Stopped, EvaluatorClosed):
             self.stopped = True
 
-    def pull(self, arm: Ints, active: Bools) -> Outcome:
+    def pull(self, arm: Ints, active: Bools) -> PullOutcome:
         """Reveals an arm's next generation; the allocation is over if the arm was stopped."""
         chosen = self.arms[int(arm[0])]
         made = active & chosen.ready
@@ -119,7 +119,7 @@ class LiveArms:
         after = np.array([chosen.fitness[chosen.played] if made[0] else before])
         paid = {unit: np.array([cost]) for unit, cost in costs.items()}
         known = self.fitness
-        return Outcome(
+        return PullOutcome(
             arm=arm, before=np.array([before]), after=after, known=known, made=made, costs=paid
         )
 

@@ -13,7 +13,7 @@ import msgspec
 from evo.logs.journal import Reader, Writer
 from evo.logs.records import Record
 from evo.policies import Policy
-from evo.studies.allocation.loop import Outcome, state_digest
+from evo.studies.allocation.loop import PullOutcome, state_digest
 from evo.studies.folders import refuse_other
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class JournalWatcher:
                 f"now picks arm {picked}: it, or the arms' logs, have changed since"
             )
 
-    def told(self, round_index: int, reward: Floats, outcome: Outcome) -> None:
+    def told(self, round_index: int, reward: Floats, outcome: PullOutcome) -> None:
         """The policy knows the reward."""
         after = float(outcome.after[0])
         if not math.isnan(after):

@@ -22,7 +22,7 @@ from evo.runs.budget import Ledger, check_budget
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Pull):
+class PullOutcome(Pull):
     """A pull as the arms report it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Arms(Protocol):
     def worst(self, arm: Ints) -> Mapping[str, Floats]:
         """By unit, (replicates,): the most that pulls of these arms may cost; others: no bound."""
 
-    def pull(self, arm: Ints, active: Bools) -> Outcome:
+    def pull(self, arm: Ints, active: Bools) -> PullOutcome:
         """Advance these arms by one generation; replicates not active stay as they are.
 
         Called when the round is told, so that nothing of a pull in flight is known before.
@@ -65,7 +65,7 @@ class Watcher(Protocol):
     def asked(self, round_index: int, arm: Ints) -> None:
         """The policy picked these arms, (replicates,); nothing was spent yet."""
 
-    def told(self, round_index: int, reward: Floats, outcome: Outcome) -> None:
+    def told(self, round_index: int, reward: Floats, outcome: PullOutcome) -> None:
         """The policy was told the rewards, (replicates,), and its state now includes them."""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from evo.plugins import find_named, name_in
 from evo.studies.selection import rules
-from evo.studies.selection.base import BaseSelector, Kind, SelectorClass, Terms
+from evo.studies.selection.base import BaseSelector, IntervalKind, SelectorClass, Terms
 from evo.studies.selection.rules import neighbours
 
 SELECTORS: dict[str, type[BaseSelector]] = {
@@ -44,7 +44,7 @@ def selector_name(build: SelectorClass) -> str:
 __all__ = [
     "SELECTORS",
     "BaseSelector",
-    "Kind",
+    "IntervalKind",
     "SelectorClass",
     "Terms",
     "find_selector",

@@ -13,7 +13,7 @@ import numpy as np
 from evo.policies.base import Bools, Floats, Ints, Rng
 from evo.studies.selection.confidence import MOST, Sequence, log_evidence
 
-Kind = Literal["anytime", "compat"]
+IntervalKind = Literal["anytime", "compat"]
 """How a configuration's mean is known.
 
 - `anytime`: confidence sequences and paired bets, right at 1 - delta whenever one looks.
@@ -40,7 +40,7 @@ class Terms:
         delta: Probability, in (0, 1), with which a statement may ever be wrong.
         low: Least reward there is.
         high: Largest reward there is; every selector works in units of this range.
-        interval: See `Kind`.
+        interval: See `IntervalKind`.
         c: Standard errors on each side of the mean, for `compat`.
         neighbours: (configurations, configurations), which are next to each other, for selectors
             that climb; None: each is next to those before and after it.
@@ -51,18 +51,19 @@ class Terms:
     delta: float = 0.05
     low: float = 0.0
     high: float = 1.0
-    interval: Kind = "anytime"
+    interval: IntervalKind = "anytime"
     c: float = 1.0
     neighbours: Bools | None = None
 
     def __post_init__(self) -> None:
+        kinds = get_args(IntervalKind)
         bounds, finite = (self.low, self.high), -math.inf < self.low < self.high < math.inf
         for fine, name, expected, value in (
             (self.size >= 1, "size", "at least 1 sample", self.size),
             (self.batch >= 1, "batch", "at least 1 sample", self.batch),
             (0.0 < self.delta < 1.0, "delta", "a probability in (0, 1)", self.delta),
             (finite, "bounds", "two finite rewards, the lower first", bounds),
-            (self.interval in get_args(Kind), "interval", "anytime or compat", self.interval),
+            (self.interval in kinds, "interval", " or ".join(kinds), self.interval),
             (0.0 < self.c < math.inf, "c", "a positive number", self.c),
         ):
             if not fine:

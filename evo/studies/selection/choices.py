@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Given = Sequence[Values] | Values
 """Choices, or a space of which the grid is taken."""
 
-Place = tuple[int, int]
+SampleKey = tuple[int, int]
 """A choice and the number of one of its samples."""
 
 
@@ -119,7 +119,7 @@ class Choices(ABC):
         self._bar = study.progress(count * size, self.unit, "select")
 
     @abstractmethod
-    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+    def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
         """Returns the samples in this order, fewer where the budget ended or a stop was asked."""
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:

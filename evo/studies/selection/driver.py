@@ -29,7 +29,7 @@ from evo.runs.options import StudyOptions, VariedOptions, check_names, lists_opt
 from evo.runs.settings import Settings, at_least
 from evo.studies.folders import SELECTION, keep_identity
 from evo.studies.selection import (
-    Kind,
+    IntervalKind,
     SelectorClass,
     Terms,
     find_selector,
@@ -66,7 +66,7 @@ def plan_selection(
     batch: int | None = None,
     bounds: tuple[float, float] | None = None,
     failure_value: float | None = None,
-    interval: Kind = "anytime",
+    interval: IntervalKind = "anytime",
     c: float = 1.0,
     orders: Mapping[str, Sequence[Any]] | None = None,
     budget: Mapping[str, float] | None = None,

@@ -33,8 +33,8 @@ from evo.studies.selection.base import AGENT
 from evo.studies.selection.choices import (
     Choices,
     Given,
-    Place,
     Sample,
+    SampleKey,
     Scoring,
     configured,
     digest,
@@ -73,7 +73,7 @@ class RunSamples(Choices):
         """Opens what calls need."""
         super().begin(study, scoring, most)
         self._resources = study.enter(study.resources(quiet=True))
-        self._logs: dict[Place, Log] = {}
+        self._logs: dict[SampleKey, Log] = {}
         self._paid: dict[Path, int] = {}  # generations of each log, 0 included
 
     def logs(self, counts: Ints) -> tuple[tuple[Log, ...], ...]:
@@ -82,7 +82,7 @@ class RunSamples(Choices):
             tuple(self._logs[k, i] for i in range(count)) for k, count in enumerate(counts.tolist())
         )
 
-    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+    def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
         """Brings the logs of these samples to their goals, all at once."""
         jobs: dict[Path, Job] = {}
         for k, i in wanted:
@@ -182,18 +182,18 @@ class ProblemSamples(Choices):
             for (_, writer, _), count in zip(self._texts, counts.tolist(), strict=True)
         )
 
-    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+    def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
         """Asks the problems: of several configurations at once, unless a budget counts tokens."""
         if "calls" in self.study.ledger.limits:  # each sample is one, or two with its critic's
             left = self.study.ledger.limits["calls"] - self.study.ledger.total.get("calls", 0.0)
             wanted = wanted[: max(0, math.ceil(left / self._most))]
-        found: dict[Place, Sample] = {}
+        found: dict[SampleKey, Sample] = {}
         if self.study.ledger.limits.keys() - {"calls"}:
             for place in wanted:
                 if self.study.ledger.open().all():
                     self._settle(found, self._ask([place]))
         else:
-            groups: dict[int, list[Place]] = {}
+            groups: dict[int, list[SampleKey]] = {}
             for place in wanted:
                 groups.setdefault(place[0], []).append(place)
             jobs = min(len(groups), self.study.settings.max_concurrent) or 1
@@ -202,12 +202,12 @@ class ProblemSamples(Choices):
                 self._settle(found, part)
         return [found[place] for place in itertools.takewhile(found.__contains__, wanted)]
 
-    def _settle(self, found: dict[Place, Sample], part: dict[Place, Sample]) -> None:
+    def _settle(self, found: dict[SampleKey, Sample], part: dict[SampleKey, Sample]) -> None:
         found |= part
         for sample in part.values():
             self.study.ledger.settle(sample.costs)
 
-    def _ask(self, places: Sequence[Place]) -> dict[Place, Sample]:
+    def _ask(self, places: Sequence[SampleKey]) -> dict[SampleKey, Sample]:
         """Asks the problems of one configuration; none once a stop was asked for."""
         k, last = places[-1]
         header, writer, evaluator = self._texts[k]
@@ -303,13 +303,13 @@ class RowSamples(Choices):
         self._writer, lines = study.open_lines(AGENT, _decoder, what="journal of a selection")
         self._known = {(line.choice, line.row): line for line in lines}
 
-    def make(self, wanted: Sequence[Place]) -> list[Sample]:
+    def make(self, wanted: Sequence[SampleKey]) -> list[Sample]:
         """Calls the agent, several times at once; under a budget as if one after another."""
         worst = Worst({"cost": math.inf}, {"cost": 0.0}, generations=0)
         turns = Turns(self.study.ledger, [(place, worst) for place in wanted])
         stopped = self.study.control.stopping.is_set
 
-        def one(turn: tuple[int, Place]) -> Sample | None:
+        def one(turn: tuple[int, SampleKey]) -> Sample | None:
             place, sample = turn
             try:
                 if not turns.may_begin(place, stopped):

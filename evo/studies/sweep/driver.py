@@ -36,7 +36,7 @@ from evo.studies.sweep.design import (
     read_design,
     read_toml,
 )
-from evo.studies.sweep.events import Ending, Event, EventLog, Run
+from evo.studies.sweep.events import Ending, EventLog, RunKey, SweepEvent
 from evo.studies.sweep.fields import Configuration, short_hash
 from evo.studies.sweep.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.tasks.task import Task
@@ -99,7 +99,7 @@ class _Sweeping:
                 at_once=preset.configurations_in_flight if preset and usual else None,
                 on_generation=self._note,
             )
-            failed: list[tuple[Run, Exception]] = []
+            failed: list[tuple[RunKey, Exception]] = []
             for each in done:
                 if each.log is not None:
                     self._report(each.job, each.log)
@@ -128,7 +128,7 @@ class _Sweeping:
         elif isinstance(error, EndpointDown):
             self._down.setdefault(_endpoint(header), error)
 
-    def _left(self, *, done: bool = False) -> Iterator[tuple[Run, Configuration]]:
+    def _left(self, *, done: bool = False) -> Iterator[tuple[RunKey, Configuration]]:
         """Yields what is still to do, or was done, in the order of trials, then of seeds."""
         state = self._events.state
         for hash_, values in state.configurations.items():
@@ -145,7 +145,7 @@ class _Sweeping:
                 else:
                     yield run, known
 
-    def _jobs(self, left: Iterable[tuple[Run, Configuration]]) -> list[Job]:
+    def _jobs(self, left: Iterable[tuple[RunKey, Configuration]]) -> list[Job]:
         """Returns the logs to bring to their goals.
 
         By the prefix property a run with T = 64 holds every run with less, so configurations that
@@ -189,7 +189,7 @@ class _Sweeping:
                 self._append("run_completed", run, log=place, data=data)
 
     def _allocate(
-        self, run: Run, known: Configuration, resources: Resources
+        self, run: RunKey, known: Configuration, resources: Resources
     ) -> EndpointDown | EndpointRefused | LogError | None:
         """Makes an allocation, or goes on with it, as far as the budget goes; returns its error."""
         folder = self._folder / log_name(known, run[1]).removesuffix(".jsonl")
@@ -215,11 +215,11 @@ class _Sweeping:
             self._append("run_completed", run, log=place, data=measure_pool(done.arms))
         return None
 
-    def _fail(self, run: Run, why: object) -> None:
+    def _fail(self, run: RunKey, why: object) -> None:
         if run not in self._events.state.completed:
             self._append("run_failed", run, message=" ".join(str(why).split()))
 
-    def _append(self, event: Any, run: Run | None = None, **more: Any) -> None:
+    def _append(self, event: Any, run: RunKey | None = None, **more: Any) -> None:
         """Writes an event; where a listener raises, the session ends, and raises it in the end."""
         if run is not None:
             more |= {"configuration": run[0], "seed": run[1]}
@@ -230,7 +230,7 @@ class _Sweeping:
             self._control.stop()
             raise
 
-    def _served(self, job: Job) -> list[Run]:
+    def _served(self, job: Job) -> list[RunKey]:
         """Returns the runs of configurations that a log serves."""
         return [(hash_, job.header.seed) for hash_ in self._goals[job.path]]
 
@@ -292,7 +292,7 @@ def plan_sweep(
     seed: int | None = None,
     budget: Mapping[str, float] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Callable[[SweepEvent], object] | None = None,
     base: Mapping[str, Any] | None = None,
     generations: int | None = None,
     arms: int | None = None,
@@ -368,7 +368,7 @@ def _plan(
     design: Design,
     budget: Mapping[str, float] | None,
     settings: Settings,
-    on_event: Callable[[Event], object] | None,
+    on_event: Callable[[SweepEvent], object] | None,
     *,
     own: bool = True,
 ) -> Plan[Sweep]:

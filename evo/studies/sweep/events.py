@@ -32,14 +32,16 @@ Step = Literal["proposed", "run_started", "run_completed", "run_failed"]
 Ending = Literal["paused", "stopped", "budget_exhausted", "interrupted", "completed"]
 """A process has ended its work, and why; it is interrupted by an error."""
 
-Kind = Begin | Step | Ending | Literal["configuration_started", "pause_requested", "stop_requested"]
-"""Kinds of events; the last ones stand in folders of earlier versions."""
+Earlier = Literal["configuration_started", "pause_requested", "stop_requested"]
+"""Kinds of events in folders of earlier versions."""
+
+SweepEventKind = Begin | Step | Ending | Earlier
 
 
-class Event(Record, frozen=True, kw_only=True):
+class SweepEvent(Record, frozen=True, kw_only=True):
     """A change of state."""
 
-    event: Kind
+    event: SweepEventKind
     time: float  # seconds since 1970, UTC
     worker: str  # host and process
     trial: int | None = None  # its number, from 0; `values` are its own, by field of the space
@@ -51,20 +53,20 @@ class Event(Record, frozen=True, kw_only=True):
     data: dict[str, float | None] = msgspec.field(default_factory=dict)  # `measure`, or the budget
 
 
-_decoder = msgspec.json.Decoder(Event)
+_decoder = msgspec.json.Decoder(SweepEvent)
 
-Run = tuple[str, int]
+RunKey = tuple[str, int]
 """A configuration's hash and a seed."""
 
 
 @dataclass
-class State:
-    """What the events so far come to."""
+class SweepState:
+    """The state of a sweep, as its events so far tell it."""
 
     trials: list[tuple[dict[str, Any], str]] = field(default_factory=list)  # and configurations
-    completed: dict[Run, Event] = field(default_factory=dict)  # last figures of what is over
-    failed: dict[Run, str] = field(default_factory=dict)  # why; until a session tries them again
-    logs: dict[Run, str] = field(default_factory=dict)  # of what was begun, in the sweep's folder
+    completed: dict[RunKey, SweepEvent] = field(default_factory=dict)  # with their figures
+    failed: dict[RunKey, str] = field(default_factory=dict)  # why; until a session tries them again
+    logs: dict[RunKey, str] = field(default_factory=dict)  # relative to the sweep's folder
     budget: dict[str, float] = field(default_factory=dict)  # of the session that began last
     ended: str | None = "not begun"  # why the last session did; None while one goes on
     seconds: float = 0.0  # of wall time of all sessions
@@ -89,7 +91,7 @@ class State:
             )
         return made
 
-    def take(self, event: Event) -> None:
+    def take(self, event: SweepEvent) -> None:
         """Takes the next event into account."""
         begins, ends = event.event in get_args(Begin), event.event in get_args(Ending)
         since = event.time if begins else self._latest.pop(event.worker, None)
@@ -121,16 +123,18 @@ class EventLog:
     Where there is a listener, it is told of each event that is written here, one at a time.
     """
 
-    def __init__(self, folder: Path, on_event: Callable[[Event], object] | None = None) -> None:
+    def __init__(
+        self, folder: Path, on_event: Callable[[SweepEvent], object] | None = None
+    ) -> None:
         self.path = folder / EVENTS
-        self.events: list[Event] = []
-        self.state = State()
+        self.events: list[SweepEvent] = []
+        self.state = SweepState()
         self._on_event = on_event
         self._reader = Reader(self.path, _decoder, what="journal of a sweep")
         self._lock = threading.RLock()
         self.refresh()
 
-    def refresh(self) -> list[Event]:
+    def refresh(self) -> list[SweepEvent]:
         """Reads what was added, by whom ever, and returns it."""
         with self._lock:
             new = list(self._reader.follow()) if self.path.exists() else []
@@ -148,11 +152,11 @@ class EventLog:
             self._writer.cut(self._reader.length)
             yield
 
-    def append(self, event: Kind, **fields: Any) -> None:
+    def append(self, event: SweepEventKind, **fields: Any) -> None:
         """Writes an event; it has left this process when this returns."""
         worker = f"{socket.gethostname()}:{os.getpid()}"
         with self._lock:
-            self._writer.append(Event(event=event, time=time.time(), worker=worker, **fields))
+            self._writer.append(SweepEvent(event=event, time=time.time(), worker=worker, **fields))
             for each in self.refresh():
                 if self._on_event is not None:
                     self._on_event(each)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evo.policies import POLICIES, Draws
-from evo.studies.allocation.loop import Outcome, allocate, state_digest
+from evo.studies.allocation.loop import PullOutcome, allocate, state_digest
 
 
 class Steps:
@@ -29,7 +29,7 @@ class Steps:
     def pull(self, arm, active):
         before = self.fitness()[0, arm]
         self.depth[arm] += active
-        return Outcome(
+        return PullOutcome(
             arm=arm,
             before=before,
             after=self.fitness()[0, arm],

@@ -22,7 +22,7 @@ from evo.logs.cost import Cost
 from evo.logs.journal import LogBusyError, LogError
 from evo.policies import POLICIES
 from evo.studies.sweep.design import make_design, read_design
-from evo.studies.sweep.events import Event, EventLog
+from evo.studies.sweep.events import EventLog, SweepEvent
 from evo.studies.sweep.fields import known_fields
 from evo.studies.sweep.summary import cost_of_log, standings, summarise
 
@@ -456,7 +456,7 @@ def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys)
 
 
 def test_ctrl_c_pauses(tmp_path: Path) -> None:
-    def interrupt(event: Event) -> None:
+    def interrupt(event: SweepEvent) -> None:
         if event.event == "run_started":
             os.kill(os.getpid(), signal.SIGINT)
 
