@@ -203,7 +203,7 @@ OWN = ("06_your_own_logs", "10_searches")
 def test_what_is_ones_own_works_without_a_change_of_the_package(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search, a policy, an importer and a figure: the cells that are tagged so."""
+    """A search, a filter, a policy, an importer and a figure: the cells that are tagged so."""
     from replay import importers, plots
 
     path = ROOT / "notebooks" / f"{name}.ipynb"
@@ -221,6 +221,7 @@ def test_what_is_ones_own_works_without_a_change_of_the_package(
         assert evo.rerun(names["elites"].path).same
         parents = {child.parents[0] for child in names["elites"].outcomes}
         assert len(parents) > 2  # greedy would have gone on from the best alone
+        assert any(child.evaluation.status == "rejected" for child in names["filtered"].outcomes)
         fitness = np.random.default_rng(0).random((4, 9)).cumsum(axis=1)
         made = replay.simulate(fitness, names["Hopeful"], rounds=8, replicates=3)
         assert set(made.pulls.ravel()) == {0, 1, 2, 3}
