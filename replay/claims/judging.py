@@ -26,7 +26,7 @@ from replay.claims.decision import (
 )
 from replay.claims.sides import Sides, sides_of
 from replay.claims.verdict import Verdict
-from replay.logs.frames import COSTS, distinct_runs, is_stand_in
+from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
 from replay.simulation.effects import pool_interval
 from replay.simulation.pools import Pools
 from replay.statistics.exchange import Exchange, Exchanges
@@ -315,7 +315,7 @@ def _cost(frame: pd.DataFrame, depth: int, runs: float) -> dict[str, float]:
         return {}
     spent = {
         unit: float(inside.groupby("run")[column].sum(min_count=1).mean())
-        for unit, column in COSTS.items()
+        for unit, column in COST_COLUMNS.items()
         if column in inside and not (stand_in and unit in ("flops", "dollars"))
     }
     return {unit: runs * each for unit, each in spent.items() if math.isfinite(each) and each > 0}

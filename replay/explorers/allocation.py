@@ -14,7 +14,7 @@ from replay.explorers.allocation_data import (
     MOST_POLICIES,
     SHARE,
     AllocationView,
-    Pools,
+    RunsAsArms,
     parameters_of,
 )
 from replay.explorers.allocation_picture import AllocationPicture
@@ -42,12 +42,12 @@ class Allocations:
     """All that the explorer needs of a frame: the pools of its tasks, models and N."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        self._pools: dict[tuple[str, str, int], Pools] = {}
+        self._pools: dict[tuple[str, str, int], RunsAsArms] = {}
         reason: object = "there are no runs"
         for names, part in frame.groupby(list(KEY), sort=False) if len(frame) else ():
             task, model, N = cast("tuple[str, str, int]", names)
             try:
-                self._pools[str(task), str(model), int(N)] = Pools(part)
+                self._pools[str(task), str(model), int(N)] = RunsAsArms(part)
             except ValueError as error:
                 reason = error
         if not self._pools:
@@ -55,7 +55,7 @@ class Allocations:
         # the one with the most pulls to give comes first.
         self.keys = sorted(self._pools, key=lambda key: -int(self._pools[key].lengths.sum()))
 
-    def pools(self, now: Settings) -> Pools:
+    def pools(self, now: Settings) -> RunsAsArms:
         """Runs of a task, model and N."""
         key = now["task"], now["model"], now["children"]
         if key not in self._pools:

@@ -44,7 +44,7 @@ SHARE = 0.9
 """Share of replicates that the threshold time asks for, as in arXiv 2605.29268."""
 
 
-class Pools:
+class RunsAsArms:
     """Runs of one task, model and N as arms."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -117,7 +117,7 @@ def parameters_of(policy: str) -> tuple[str, ...]:
 class AllocationView:
     """What the explorer shows of one choice."""
 
-    pools: Pools  # the runs
+    pools: RunsAsArms  # the runs
     arms: int  # K
     rounds: int  # pulls of each replicate
     replicates: int  # number of replicates

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.logs.frames import COSTS, is_stand_in
+from replay.logs.frames import COST_COLUMNS, is_stand_in
 from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import FEWEST, fit_kernel
 from replay.plots import hits
@@ -56,7 +56,7 @@ UNITS: dict[CostAxis, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class BudgetCurve:
     """One quantity of one split by generation, with its interval."""
 
     x: FloatArray  # cost so far, generations 1, 2, ..., T
@@ -96,8 +96,8 @@ class Split:
 
     generations: int  # T
     children: int  # N
-    fitness: Curve  # mean over runs of the best fitness so far
-    reached: Curve  # share of runs that have reached tau
+    fitness: BudgetCurve  # mean over runs of the best fitness so far
+    reached: BudgetCurve  # share of runs that have reached tau
     costs: dict[str, Interval]  # what the split costs by unit, mean over runs; only what is known
 
     @property
@@ -107,7 +107,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SplitValue:
     """Mean best fitness of a split, its interval, the runs it rests on, and whether it was run."""
 
     value: float
@@ -192,14 +192,14 @@ class Outlook:
             costs=costs,
         )
 
-    def cell(self, generations: int, children: int) -> Cell | None:
+    def cell(self, generations: int, children: int) -> SplitValue | None:
         """Mean best fitness of a split; None if it was not logged and cannot be predicted."""
         logged = generations <= self.depths.get(children, 0)
         if not logged and (self.kernel is None or not self.kernel.inside(generations, children)):
             return None
         band = self._logged(children) if logged else self._predicted(children, None)
         value, low, high, n = (float(column[generations]) for column in band)
-        return Cell(value, low, high, n, logged)
+        return SplitValue(value, low, high, n, logged)
 
     def _join(self, T: int, N: int, tau: float) -> tuple[_Band, _Band, dict[str, Interval]] | None:
         depth = min(self.depths.get(N, 0), T)
@@ -304,7 +304,7 @@ def outlook(frame: pd.DataFrame, children: pd.DataFrame | None) -> Outlook:
     fitness = one_sweep(frame)
     if not fitness.depth.max():
         raise ValueError("no run has a complete generation yet: there is no split to show")
-    costs = {unit: one_sweep(frame, COSTS[unit]) for unit in known_units(frame)}
+    costs = {unit: one_sweep(frame, COST_COLUMNS[unit]) for unit in known_units(frame)}
     kernel = None
     if children is not None and len(children):
         try:
@@ -338,14 +338,16 @@ def known_units(frame: pd.DataFrame) -> list[CostAxis]:
     known = units[:1] if is_stand_in(frame["model"].iloc[0]) else units
     later = frame[frame["generation"] > 0]
     return [
-        unit for unit in known if COSTS[unit] in later and np.isfinite(later[COSTS[unit]]).all()
+        unit
+        for unit in known
+        if COST_COLUMNS[unit] in later and np.isfinite(later[COST_COLUMNS[unit]]).all()
     ]
 
 
 def _curve(
     x: FloatArray, value: FloatArray, low: FloatArray, high: FloatArray, n: FloatArray, logged: int
-) -> Curve:
-    return Curve(x=x, value=value, low=low, high=high, logged=logged, n=int(n[-1]))
+) -> BudgetCurve:
+    return BudgetCurve(x=x, value=value, low=low, high=high, logged=logged, n=int(n[-1]))
 
 
 @dataclass(frozen=True, kw_only=True)

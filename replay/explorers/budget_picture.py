@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replay.explorers.budget_data import NAMES, UNITS, BudgetView, CostAxis, Curve, Outlook, Split
+from replay.explorers.budget_data import (
+    NAMES,
+    UNITS,
+    BudgetCurve,
+    BudgetView,
+    CostAxis,
+    Outlook,
+    Split,
+)
 from replay.planning.grid import FloatArray
 from replay.plots import style
 from replay.plots.hits import Hits, Mark
@@ -172,7 +180,7 @@ class _Drawn:
         [self.end] = ax.plot([], [], color=colour, marker="o", ms=5, ls="", animated=True)
         self.artists = (self.band, self.line, self.dashed, self.dotted, self.end)
 
-    def show(self, curve: Curve | None) -> None:
+    def show(self, curve: BudgetCurve | None) -> None:
         for artist in self.artists:
             artist.set_visible(curve is not None)
         if curve is None:

@@ -15,7 +15,7 @@ from replay.explorers.shell import Explorer, notice
 from replay.explorers.subject import Settings, Subject, call
 from replay.explorers.widgets import choice, name_of, several
 from replay.planning.sweeps import (
-    COSTS,
+    COST_LABELS,
     by_configuration,
     completed,
     levels,
@@ -33,7 +33,7 @@ HELP = (
     "Choose values of the swept fields to see only their runs; where none is chosen, all count. "
     "The numbers in brackets are the completed runs that the other filters leave."
 )
-MEASURES = {"fitness": "best fitness", "n_ok": "children with a fitness", **COSTS}
+MEASURES = {"fitness": "best fitness", "n_ok": "children with a fitness", **COST_LABELS}
 WHERE = "where "
 """Begins the name of a filter's control; the rest is the field's."""
 
@@ -203,7 +203,7 @@ def explore_sweep(
         theme: Inks; `neutral` suits light and dark pages alike.
         **begins: Where its controls begin: figure (main effects, configurations, depth and breadth,
             or cost and fitness), measure (of main effects: fitness, n_ok, or a cost) and cost (one
-            of `replay.planning.sweeps.COSTS`).
+            of `replay.planning.sweeps.COST_LABELS`).
 
     Raises:
         ValueError: There is no such figure, field, value, measure or cost.
@@ -244,7 +244,7 @@ def explore_sweep(
     controls = {
         "figure": choice("Figure", drawings, tip="What is drawn"),
         "measure": choice("Mean of", filters.known(MEASURES), tip="What main effects are of"),
-        "cost": choice("Cost", filters.known(COSTS), tip="Fitness is drawn against it"),
+        "cost": choice("Cost", filters.known(COST_LABELS), tip="Fitness is drawn against it"),
     }
     for name, order in filters.order.items():
         controls[WHERE + name] = several(

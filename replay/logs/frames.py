@@ -159,7 +159,7 @@ def run_lengths(frame: pd.DataFrame) -> NDArray[np.int64]:
     return depth.to_numpy(dtype=np.int64)
 
 
-COSTS = {
+COST_COLUMNS = {
     "calls": "n_calls",
     "tokens": "tokens",
     "flops": "flops",
@@ -197,7 +197,9 @@ def cost_matrices(frame: pd.DataFrame) -> dict[str, Floats]:
         unknown and after a run's end.
     """
     frame = distinct_runs(frame)
-    return {unit: matrix_of(frame, column) for unit, column in COSTS.items() if column in frame}
+    return {
+        unit: matrix_of(frame, column) for unit, column in COST_COLUMNS.items() if column in frame
+    }
 
 
 def matrix_of(frame: pd.DataFrame, column: str) -> Floats:

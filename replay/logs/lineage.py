@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evo.logs.log import Log
-
-Place = tuple[int, int]
-"""Generation and index of a child; (0, 0) is the initial program."""
+from evo.searches.base import Place as Place  # noqa: PLC0414
 
 MOST_LINES = 5_000
 """Programs with more lines are not compared: the time grows with the square of their length."""

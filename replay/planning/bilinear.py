@@ -35,7 +35,7 @@ from replay.statistics.intervals import student
 
 Regime = Literal["depth corner", "breadth corner", "interior", "undetermined"]
 """Where the best split of a budget lies: at N = 1, at T = 1, between, or not known."""
-REGIMES: tuple[Regime, ...] = get_args(Regime)
+REGIME_NAMES: tuple[Regime, ...] = get_args(Regime)
 
 NAMES = ("b0", "a", "b", "c")
 HALF_DOUBLING = math.log(2) / 2
@@ -155,9 +155,9 @@ class BilinearFit:
         shares = [np.where(flat, 1 / 3, kind) for kind in (deep, ~interior & ~deep, interior)]
         probabilities: dict[str, float] = {
             name: float(share.mean()) if len(share) else math.nan
-            for name, share in zip(REGIMES, shares, strict=False)
+            for name, share in zip(REGIME_NAMES, shares, strict=False)
         }
-        likely = max(REGIMES[:3], key=lambda name: probabilities[name])
+        likely = max(REGIME_NAMES[:3], key=lambda name: probabilities[name])
         low, high = _plateau(beta[0], L, x, loss)
         return Optimum(
             calls=calls, probabilities=probabilities,

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from replay.logs.frames import COSTS, Brief
+from replay.logs.frames import COST_COLUMNS, Brief
 from replay.planning.grid import (
     Cells,
     Centre,
@@ -144,7 +144,7 @@ def envelope(
     if axis not in AXES:
         raise ValueError(f"expected an axis among {AXES!r}, got {axis!r}")
     tables = []
-    for fitness, cost in zip(sweeps(frame), sweeps(frame, COSTS[axis]), strict=True):
+    for fitness, cost in zip(sweeps(frame), sweeps(frame, COST_COLUMNS[axis]), strict=True):
         total = cost.values.copy()
         total[:, 0] = 0.0  # the initial program needs no call
         means = cells(replace(cost, values=total.cumsum(axis=1))).means
@@ -155,7 +155,9 @@ def envelope(
             tables.append(points)
     if not tables:
         later = frame[frame["generation"] > 0]
-        known = [name for name, column in COSTS.items() if column in later and later[column].any()]
+        known = [
+            name for name, column in COST_COLUMNS.items() if column in later and later[column].any()
+        ]
         raise ValueError(
             f"no run here knows its {axis}; axes that are known: {known!r}. FLOPs need the model's "
             "active parameters, dollars its prices"

@@ -31,7 +31,7 @@ from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
 from replay.simulation.simulate import simulate
 
-COSTS = ("call", "evaluation", "generation")
+COST_ITEMS = ("call", "evaluation", "generation")
 """What costs can be given for: a call of the model, an evaluation, and once per generation."""
 
 PLANNED_POLICIES = ("round_robin", "ucb1", "thompson_nig", "successive_halving")
@@ -416,8 +416,8 @@ def _read_children(frame: pd.DataFrame) -> pd.DataFrame:
 def _costs(costs: Mapping[str, float] | None) -> Costs:
     if costs is None:
         return Costs()
-    if unknown := sorted(set(costs) - set(COSTS)):
-        raise ValueError(f"expected costs among {COSTS!r}, got {unknown!r}")
+    if unknown := sorted(set(costs) - set(COST_ITEMS)):
+        raise ValueError(f"expected costs among {COST_ITEMS!r}, got {unknown!r}")
     price = Costs(**{"call": 0.0, **costs})
     if min(price.call, price.evaluation, price.generation) < 0 or not price.call + price.evaluation:
         raise ValueError(

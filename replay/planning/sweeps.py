@@ -57,7 +57,7 @@ FIGURES = (
 )
 """Columns of a run's figures, see `evo.studies.sweep.summary.measure`."""
 
-COSTS = {
+COST_LABELS = {
     "tokens": "prompt and completion tokens of a run",
     "n_calls": "LLM calls of a run",
     "flops": "FLOPs of a run",

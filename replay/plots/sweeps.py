@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replay.planning import sweeps
-from replay.planning.sweeps import COSTS, by_configuration, completed, pareto_front, swept_fields
+from replay.planning.sweeps import (
+    COST_LABELS,
+    by_configuration,
+    completed,
+    pareto_front,
+    swept_fields,
+)
 from replay.plots import hits, style
 from replay.plots.hits import ranged
 from replay.plots.shapes import estimates, lines
@@ -54,7 +60,7 @@ def main_effects(
         table.set_axis(names),
         title="Main effects of the swept fields",
         about=f"Mean and {seed_intervals(int(table['seeds'].max()))}; n counts runs.",
-        x=f"mean {FITNESS if column == 'fitness' else COSTS.get(column, column)}", ax=ax,
+        x=f"mean {FITNESS if column == 'fitness' else COST_LABELS.get(column, column)}", ax=ax,
         theme=theme,
     )  # fmt: skip
 
@@ -197,11 +203,11 @@ def cost_and_fitness(
     Raises:
         ValueError: An unknown cost, or one that is not known of any run.
     """
-    if cost not in COSTS:
-        raise ValueError(f"expected a cost among {', '.join(COSTS)}, got {cost!r}")
+    if cost not in COST_LABELS:
+        raise ValueError(f"expected a cost among {', '.join(COST_LABELS)}, got {cost!r}")
     table = by_configuration(frame, ["fitness", cost])
     if table[cost].isna().all():
-        raise ValueError(f"{cost}: unknown of every run; costs: {', '.join(COSTS)}")
+        raise ValueError(f"{cost}: unknown of every run; costs: {', '.join(COST_LABELS)}")
     ax = style.prepare(ax, theme)
     known = table.dropna(subset=["fitness", cost])
     front = pareto_front(known, cost)
@@ -212,7 +218,7 @@ def cost_and_fitness(
         ax.plot(part[cost], part["fitness"], ls="", marker="o", ms=5, color=colour)
     for _, row in known.iterrows():
         x, y = float(row[cost]), float(row["fitness"])
-        text = f"{_words(row, swept_fields(frame))}\n{COSTS[cost]} {number(x)}"
+        text = f"{_words(row, swept_fields(frame))}\n{COST_LABELS[cost]} {number(x)}"
         hits.mark(ax, (x, y, x, y), text, row["configuration"])
     ax.step(front[cost], front["fitness"], where="post", color=PALETTE[1], lw=1.2, ls="--")
     least, most = float(known[cost].min()), float(known[cost].max())
@@ -227,7 +233,7 @@ def cost_and_fitness(
         )  # fmt: skip
         asked = [row[name] for name in fields if row[name] is not None and row[name] == row[name]]
         ends.append((float(row["fitness"]), f"{at}:  {', '.join(map(short, asked))}", ink.faint))
-    style.label_axes(ax, theme, x=COSTS[cost], y=FITNESS)
+    style.label_axes(ax, theme, x=COST_LABELS[cost], y=FITNESS)
     style.label_ends(ax, theme, ends)
     named = f", named by {', '.join(fields)}" if fields else ""
     style.head(

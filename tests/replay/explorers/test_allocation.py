@@ -5,7 +5,7 @@ from synthetic_runs import as_frame, chain_runs
 import replay
 from replay.explorers import explore_allocation
 from replay.explorers.allocation import COARSE
-from replay.explorers.allocation_data import Pools
+from replay.explorers.allocation_data import RunsAsArms
 from replay.simulation.effects import time_to_threshold
 
 
@@ -23,7 +23,7 @@ def explorer(frame):
 
 def test_the_numbers_are_those_of_simulate(frame):
     part = frame[frame["children"] == 2]
-    pools = Pools(part)
+    pools = RunsAsArms(part)
     key = ("ucb1", (("c", 0.1),), 4, 40, "improvement", 300)
     played = pools.play(*key)
     import functools
@@ -44,13 +44,13 @@ def test_the_numbers_are_those_of_simulate(frame):
 
 
 def test_shares_by_rank_add_up(frame):
-    played = Pools(frame[frame["children"] == 4]).play("random", (), 5, 20, "rank", 400)
+    played = RunsAsArms(frame[frame["children"] == 4]).play("random", (), 5, 20, "rank", 400)
     assert played.ranks.shape == (5, 20)
     assert np.allclose(played.ranks.sum(axis=0), 1)
 
 
 def test_an_oracle_of_one_arm_pulls_a_single_rank(frame):
-    played = Pools(frame[frame["children"] == 4]).play("single", (), 5, 20, "rank", 100)
+    played = RunsAsArms(frame[frame["children"] == 4]).play("single", (), 5, 20, "rank", 100)
     single = played.replay.pulls
     assert (single == single[:, :1]).all()
     assert played.pulls.value[0] == pytest.approx(played.ranks[0].mean())

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from synthetic_runs import bilinear_runs
 
-from replay.planning.bilinear import NAMES, REGIMES, fit_bilinear
+from replay.planning.bilinear import NAMES, REGIME_NAMES, fit_bilinear
 
 QUIET = {"run_noise": 0.0, "generation_noise": 0.0}
 
@@ -97,7 +97,7 @@ def test_equal_cells_have_no_regime():
     frame = bilinear_runs((-0.5, 0, 0, 0), budget=16, **QUIET)
     fit = fit_bilinear(frame)
     assert fit.regime_at(16) == "undetermined"
-    assert fit.optimum(16).probabilities == pytest.approx(dict.fromkeys(REGIMES[:3], 1 / 3))
+    assert fit.optimum(16).probabilities == pytest.approx(dict.fromkeys(REGIME_NAMES[:3], 1 / 3))
 
 
 def test_one_run_a_cell_has_no_interval_and_no_regime():
