@@ -13,6 +13,7 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
@@ -293,10 +294,9 @@ def check_folder(path: Path) -> None:
     """Makes a folder unless it exists; `LogError` where it cannot be made or written."""
     try:
         path.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()  # permissions do not say all
     except OSError as error:
         raise LogError(f"{path}: cannot write there: {error.strerror or error}") from None
-    if not os.access(path, os.W_OK):
-        raise LogError(f"{path}: cannot write there: Permission denied")
 
 
 def write_new(target: Path, data: bytes) -> None:

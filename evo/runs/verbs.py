@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from evo.logs.caps import with_seconds
-from evo.logs.journal import LogError, check_free
+from evo.logs.journal import LogError, check_folder, check_free
 from evo.logs.log import Log, Logs, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Evaluation, Header, Model
@@ -315,8 +315,17 @@ def resume(
 def plan_jobs(
     jobs: Sequence[Job], settings: Settings, budget: Mapping[str, float] | None, label: str
 ) -> Plan[Logs]:
-    """Returns the plan to bring logs to their goals within one budget."""
+    """Returns the plan to bring logs to their goals within one budget.
+
+    A folder or a cache that cannot be written is an error now, before anything is announced.
+    """
     limits = check_budget(budget, [job.header for job in jobs])
+    for folder in {job.path.parent for job in jobs if not job.path.exists()}:
+        check_folder(folder)
+    if settings.cache is not None:
+        from evo.models.cache import ResponseCache
+
+        ResponseCache.open(Path(settings.cache)).close()
 
     def work(control: Control) -> Logs:
         try:

@@ -194,3 +194,18 @@ def test_a_name_that_is_no_formula_stops_neither_report_nor_site(tmp_path: Path)
     names = [str(renamed(tmp_path / f"{k}.jsonl")) for k in range(3)]
     assert replay_main(["report", *names, "-o", str(tmp_path / "a.png")]) == 0
     assert replay_main(["site", *names, "-o", str(tmp_path / "site")]) == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--log", "/proc/x"], ["--log-dir", "/proc/x", "--seeds", "1:3"], ["--cache", "/"]],
+    ids=lambda options: options[0],
+)
+def test_what_cannot_be_written_is_an_error_before_anything_is_announced(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    options: list[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "cp", "-T", "1", "-N", "1", "-q", *options]) == 2
+    said = capsys.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 1)
