@@ -633,3 +633,27 @@ def test_the_island_is_the_one_that_the_search_asked(tmp_path):
     later = [(own, island[parent]) for own, parent in pairs if parent != (0, 0)]
     assert len(later) > 3
     assert all(own == other for own, other in later)
+
+
+def test_an_initial_program_that_failed_is_not_ok_and_the_first_that_is_ok_is_better(tmp_path):
+    lines = changed(sample_lines(generations=2, children=9), Initial,
+                    evaluation=Evaluation(status="error", error="boom"))  # fmt: skip
+    path = write_lines(tmp_path / "a.jsonl", lines)
+    frame, children = replay.load(path), replay.children(path)
+    assert frame["n_ok"][0] == 0
+    assert np.isnan(frame["generation_best"][0])
+    first = children[children["generation"] == 1]
+    assert first["best_fitness"].isna().all()
+    assert first["improved"].tolist() == first["fitness"].notna().tolist()
+    assert first["improved"].any()
+    assert not first["improved"].all()
+    sound = replay.load(write_sample(tmp_path / "b.jsonl", generations=4, children=3))
+    assert sound["best_fitness"].iloc[-1] > 0.1
+    assert (sound["generation_best"][0], sound["n_ok"][0]) == (0.1, 1)
+
+
+def test_of_a_log_that_was_loaded_twice_the_later_rows_stay(tmp_path, monkeypatch):
+    path = write_sample(tmp_path / "a.jsonl", generations=2, children=3)
+    monkeypatch.chdir(tmp_path)
+    early, late = replay.load(path), replay.load("a.jsonl").assign(n_ok=7)
+    assert distinct_runs(pd.concat([early, late]))["n_ok"].tolist() == [7, 7, 7]

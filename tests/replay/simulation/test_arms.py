@@ -129,3 +129,10 @@ def test_the_oracle_pays_for_generation_0_with_an_arms_first_pull(seed):
             costs={"calls": costs}, budget={"calls": budget},
         )  # fmt: skip
         assert played.best_fitness[0, -1] == best
+
+
+def test_the_oracle_knows_no_more_than_the_rounds_reveal():
+    fitness = np.array([[0.0, 0.1, 0.1, 0.9], [0.0, 0.5, 0.5, 0.5]])
+    for rounds, arm in ((1, 1), (2, 1), (3, 0)):
+        played = simulate(fitness, "oracle_arm", rounds=rounds, replicates=1)
+        assert (played.pulls == arm).all()
