@@ -7,6 +7,7 @@ from . import plots as plots
 from . import reports as reports
 from .claims.judging import judge as judge
 from .claims.paper import ledger as ledger
+from .claims.power import power as power
 from .claims.protocols import best_of as best_of
 from .claims.protocols import protocol_claims as protocol_claims
 from .claims.protocols import protocol_runs as protocol_runs

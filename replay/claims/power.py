@@ -1,0 +1,242 @@
+"""What a study of so many runs would find: power by simulation from a pilot.
+
+The pilot's runs are a law: studies of n runs are drawn from it with replacement, and each is judged
+as `judge` would judge it. The share of studies with a verdict is exact for that law, but the pilot
+is a sample itself, and an effect that stands out in a pilot is usually too large. So each share has
+a band: the effect is moved and the spread is scaled as far as a sample of the pilot's size leaves
+them open (Student's t for the effect, chi squared for the variance), and the shares are taken
+again. A study's interval moves and scales with its data, so no study has to be drawn twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from replay.claims.decision import VERDICTS, checked_margin
+from replay.claims.judging import LEAST_PAIRS, Side, shares_apart
+from replay.claims.sides import Sides, sides_of
+from replay.logs.frames import distinct_runs
+from replay.simulation.effects import pool_interval
+from replay.simulation.pools import Pools
+from replay.simulation.simulate import simulate
+from replay.statistics.exchange import Exchanges
+from replay.statistics.intervals import LEAST, FloatArray, IntArray, student
+
+LAWS = 2000
+"""Effects and spreads that the pilot leaves open, drawn for the bands."""
+
+REPLICATES = 1000
+"""Pools of each simulated study of two policies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pilot:
+    """What a pilot says of the effect, and how a study of n runs is drawn from it and judged.
+
+    A study is its estimate with the limits of its interval, NaN where there is none.
+    """
+
+    effect: float
+    error: float  # standard error of the effect
+    freedom: float
+    inflation: float  # a sample's spread is this much too small to be that of its population
+    unit: str
+    least: int  # runs below which there is never a verdict
+    study: Callable[[int, np.random.Generator], tuple[float, float, float]]
+
+
+def power(
+    frame: pd.DataFrame,
+    a: Side,
+    b: Side,
+    *,
+    runs: int | Sequence[int],
+    margin: float = 0.0,
+    arms: int | None = None,
+    rounds: int | None = None,
+    calls: int | None = None,
+    reward: str = "best_fitness",
+    level: float = 0.95,
+    band: float = 0.8,
+    pooled: bool = False,
+    studies: int = 400,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Says how probable each verdict of `judge` is, by the number of runs of a further study.
+
+    Args:
+        frame: The pilot: rows of `replay.load`, of one task.
+        a: A policy's name, or {column: value}; as in `judge`, for this and the next.
+        b: What it is compared with.
+        runs: Numbers of runs of the study: on each side, or logged runs in all for policies. Where
+            every run of the pilot has its partner, they are pairs.
+        margin: Largest difference that counts as none; 0: there is no margin.
+        arms: K of policies; None: as `judge` chooses for the pilot. It is the same at all `runs`.
+        rounds: As in `judge`, like `calls`, `reward` and `level`.
+        calls: Budget at which groups of runs are compared.
+        reward: What policies are told.
+        level: Nominal coverage of the interval that decides.
+        band: Nominal coverage of the band.
+        pooled: Whether each side has the shape of both sides together (standardised), which gives
+            a small side the other's tails. Groups of runs without pairs alone.
+        studies: Simulated studies of each number of runs; a share of .8 of 400 has a Monte Carlo
+            error of .02.
+        seed: Key of all draws.
+
+    Returns:
+        One row per number of runs and verdict: runs, unit (`runs` or `pairs`), verdict, probability
+        (in studies drawn from the pilot), low, high (band over what the pilot leaves open).
+
+    Raises:
+        ValueError: As of `judge`; too few runs to draw from; or a number of runs, a band or a
+            number of studies that is out of range.
+    """
+    sizes = [runs] if isinstance(runs, int | np.integer) else list(runs)
+    if not sizes or min(sizes) < 2 or not 0 < band < 1 or studies < 1:
+        raise ValueError(
+            "expected numbers of runs of 2 or more, a band between 0 and 1 and at least one study, "
+            f"got runs={runs!r}, band={band!r} and studies={studies!r}"
+        )
+    frame, margin = distinct_runs(frame), checked_margin(margin)
+    if isinstance(a, str) and isinstance(b, str):
+        pools = Pools(frame, arms=arms, rounds=rounds, reward=reward, seed=seed)
+        pilot = _of_policies(pools, a, b, level, seed)
+    elif isinstance(a, Mapping) and isinstance(b, Mapping):
+        pilot = _of_groups(sides_of(frame, a, b, calls), level, pooled, seed)
+    else:
+        raise ValueError(f"expected two policies or two {{column: value}}, got {a!r} and {b!r}")
+    rows = [row for n in sizes for row in _rows(pilot, n, margin, band, studies, seed)]
+    return pd.DataFrame(rows)
+
+
+def _rows(
+    pilot: _Pilot, n: int, margin: float, band: float, studies: int, seed: int
+) -> Iterator[dict[str, object]]:
+    """The table's rows of one number of runs."""
+    rng = np.random.default_rng([seed, 11, n])
+    found = np.full((studies, 3), np.nan)
+    if n >= pilot.least:
+        found = np.array([pilot.study(n, rng) for _ in range(studies)])
+    value, low, high = found.T
+    stated = _shares(low[None], high[None], margin)[:, 0]
+    # A chi squared draw for the variance and a normal one for the effect: Student's t together.
+    spread = np.sqrt(pilot.freedom / rng.chisquare(pilot.freedom, LAWS))[:, None]
+    effect = pilot.effect + spread * pilot.error * rng.standard_normal((LAWS, 1))
+    scale = spread * pilot.inflation
+    centre = value.mean()
+    open_to = _shares(effect + scale * (low - centre), effect + scale * (high - centre), margin)
+    ends = np.quantile(open_to, [(1 - band) / 2, (1 + band) / 2], axis=1)
+    for k, verdict in enumerate(VERDICTS):
+        if margin or verdict != "within margin":
+            yield {
+                "runs": n, "unit": pilot.unit, "verdict": verdict,
+                "probability": float(stated[k]), "low": float(ends[0, k]),
+                "high": float(ends[1, k]),
+            }  # fmt: skip
+
+
+def _shares(low: FloatArray, high: FloatArray, margin: float) -> FloatArray:
+    """Share of the intervals (laws, studies) with each verdict of `decide`, (verdicts, laws)."""
+    within = (low > -margin) & (high < margin)
+    greater, less = (low > 0) & ~within, (high < 0) & ~within
+    of = {"greater": greater, "less": less, "within margin": within}
+    of["undetermined"] = ~(greater | less | within)
+    return np.stack([of[verdict].mean(axis=1) for verdict in VERDICTS])
+
+
+def _of_groups(sides: Sides, level: float, pooled: bool, seed: int) -> _Pilot:
+    left, right, paired = sides.left, sides.right, sides.paired
+    if min(len(left), len(right)) < 3:
+        raise ValueError(
+            f"expected a pilot of at least 3 runs on each side, got {len(left)} and {len(right)}"
+        )
+    if pooled and not paired:
+        left, right = _pooled(left, right)
+    pilot = Exchanges(sides.left, sides.right, pairs=sides.pairs if paired else 0, seed=seed)
+    effect, binary = pilot.value, bool(np.isin(np.concatenate([left, right]), (0.0, 1.0)).all())
+
+    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
+        rows = rng.integers(0, len(left), n)
+        one, other = left[rows], right[rows if paired else rng.integers(0, len(right), n)]
+        return _judged(one, other, n if paired else 0, effect, level, binary, seed)
+
+    n = min(len(sides.left), len(sides.right))
+    return _Pilot(
+        effect=effect, error=pilot.error, study=study, unit="pairs" if paired else "runs",
+        freedom=n - 1.0 if paired else _welch_freedom(sides.left, sides.right),
+        inflation=float(np.sqrt(n / (n - 1))), least=LEAST_PAIRS if paired else LEAST,
+    )  # fmt: skip
+
+
+def _judged(
+    left: FloatArray,
+    right: FloatArray,
+    pairs: int,
+    effect: float,
+    level: float,
+    binary: bool,
+    seed: int,
+) -> tuple[float, float, float]:
+    """A study's estimate and limits, on the sides of zero on which the exchanges put them.
+
+    The limits use the exchanges at the true effect, so that one pass over them suffices.
+    """
+    exchanges = Exchanges(left, right, pairs=pairs, seed=seed)
+    value, error, alpha = exchanges.value, exchanges.error, (1 - level) / 2
+    if not error > 0:
+        return value, np.nan, np.nan
+    t = exchanges.statistic(effect)
+    low, high = (value - float(np.quantile(t, tail)) * error for tail in (1 - alpha, alpha))
+    tiny = 1e-12 * (abs(value) + error)
+    low = max(low, tiny) if exchanges.p(0.0, 1) <= alpha else min(low, 0.0)
+    high = min(high, -tiny) if exchanges.p(0.0, -1) <= alpha else max(high, 0.0)
+    if binary:
+        apart = shares_apart(left, right, level)
+        low, high = min(low, apart[0]), max(high, apart[1])
+    return value, low, high
+
+
+def _pooled(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both sides with their own mean and spread, and the shape of both together."""
+    spreads = [side.std() or 1.0 for side in (left, right)]
+    shape = np.concatenate(
+        [(side - side.mean()) / s for side, s in zip((left, right), spreads, strict=True)]
+    )
+    return left.mean() + spreads[0] * shape, right.mean() + spreads[1] * shape
+
+
+def _welch_freedom(left: FloatArray, right: FloatArray) -> float:
+    """Degrees of freedom of Welch and Satterthwaite."""
+    parts = [side.var(ddof=1) / len(side) for side in (left, right)]
+    each = [part**2 / (len(side) - 1) for part, side in zip(parts, (left, right), strict=True)]
+    return float(sum(parts) ** 2 / sum(each)) if sum(each) > 0 else float(len(left) - 1)
+
+
+def _of_policies(pools: Pools, a: str, b: str, level: float, seed: int) -> _Pilot:
+    limits = pool_interval(
+        pools.ends(a) - pools.ends(b), pools.played(a).arms, level=level, kind="effect"
+    )
+
+    def study(n: int, rng: np.random.Generator) -> tuple[float, float, float]:
+        rows: IntArray = rng.integers(0, pools.n, n)
+        ends = [
+            simulate(
+                pools.fitness[rows], policy, arms=pools.K, lengths=pools.lengths[rows],
+                rounds=pools.rounds, replicates=REPLICATES, reward=pools.reward, seed=seed,
+            )
+            for policy in (a, b)
+        ]  # fmt: skip
+        gap = ends[0].best_fitness[:, -1] - ends[1].best_fitness[:, -1]
+        found = pool_interval(gap, ends[0].arms, level=level, kind="effect")
+        return found.value, found.low, found.high
+
+    error = (limits.high - limits.low) / 2 / float(student(level, pools.n - 1))
+    return _Pilot(
+        effect=limits.value, error=error if np.isfinite(error) else 0.0, freedom=pools.n - 1.0,
+        inflation=float(np.sqrt(pools.n / (pools.n - 1))), unit="runs",
+        least=max(LEAST, 2 * pools.K), study=study,
+    )  # fmt: skip

@@ -1,0 +1,122 @@
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks.power_bands import A, B, as_frame, stated
+from scipy.stats import nct, t
+
+import replay
+from replay.claims.power import power
+
+
+def pilot(seed=0, n=10, effect=1.0):
+    rng = np.random.default_rng(seed)
+    return as_frame(rng.normal(effect, 1, n), rng.normal(0, 1, n))
+
+
+def test_what_is_stated_comes_true_in_studies_drawn_from_the_pilot():
+    """A fast form of benchmarks/power_bands.py, which judges 400 studies."""
+    rng = np.random.default_rng(1)
+    left, right = rng.normal(0.9, 1, 10), rng.normal(0, 1, 8)
+    said = stated(power(as_frame(left, right), A, B, runs=14, studies=200), 14)["probability"]
+    found = [
+        replay.judge(as_frame(rng.choice(left, 14), rng.choice(right, 14)), A, B).verdict
+        for _ in range(60)
+    ]
+    assert found.count("greater") / 60 == pytest.approx(said, abs=0.2)
+
+
+def test_large_pilots_state_the_power_of_the_t_test():
+    frame = pilot(2, n=400, effect=0.8)
+    values = frame[frame["generation"] == 1].groupby("model")["best_fitness"]
+    sizes = values.std().pow(2).mean() ** 0.5
+    away = (values.mean()["a"] - values.mean()["b"]) / sizes * np.sqrt(15 / 2)
+    expected = 1 - nct.cdf(t.ppf(0.975, 28), 28, away)
+    row = stated(power(frame, A, B, runs=15, studies=200), 15)
+    assert row["probability"] == pytest.approx(expected, abs=0.1)
+    assert row["low"] <= expected <= row["high"]
+    assert row["high"] - row["low"] < 0.4
+
+
+def test_small_pilots_leave_the_power_open():
+    narrow = stated(power(pilot(3, n=100), A, B, runs=12, studies=100), 12)
+    wide = stated(power(pilot(3, n=6), A, B, runs=12, studies=100), 12)
+    assert wide["high"] - wide["low"] > 1.5 * (narrow["high"] - narrow["low"])
+
+
+def test_probabilities_of_the_verdicts_sum_to_one_and_grow_with_the_runs():
+    table = power(pilot(4), A, B, runs=[6, 12, 24], studies=60)
+    np.testing.assert_allclose(table.groupby("runs")["probability"].sum(), 1)
+    assert set(table["verdict"]) == {"greater", "less", "undetermined"}
+    greater = table[table["verdict"] == "greater"]
+    assert greater["probability"].is_monotonic_increasing
+    assert ((table["low"] <= table["high"]) & (table["low"] >= 0) & (table["high"] <= 1)).all()
+
+
+def test_a_margin_adds_the_verdict_within_it():
+    rng = np.random.default_rng(5)
+    frame = as_frame(rng.normal(0, 0.1, 12), rng.normal(0, 0.1, 12))
+    table = power(frame, A, B, runs=20, margin=0.5, studies=40)
+    row = table[table["verdict"] == "within margin"].iloc[0]
+    assert row["probability"] == 1
+    assert row["low"] > 0.9
+
+
+def test_runs_of_equal_seeds_are_drawn_as_pairs():
+    """Pairs differ by little although runs differ by much: unpaired, nothing would be found."""
+    rng = np.random.default_rng(6)
+    level = rng.normal(0, 10, 12)
+    frame = as_frame(level + rng.normal(0.5, 0.3, 12), level)
+    frame["seed"] %= 1000
+    row = stated(power(frame, A, B, runs=10, studies=60), 10)
+    assert row["unit"] == "pairs"
+    assert row["probability"] > 0.9
+
+
+def test_fewer_runs_than_any_verdict_needs_settle_nothing():
+    table = power(pilot(7, effect=9), A, B, runs=[4, 8], studies=20)
+    few = table[table["runs"] == 4].set_index("verdict")["probability"]
+    assert few["undetermined"] == 1
+    assert stated(table, 8)["probability"] == 1
+
+
+def test_pooled_sides_have_both_tails():
+    rng = np.random.default_rng(8)
+    quiet = np.r_[np.zeros(11), 1e-3]
+    frame = as_frame(rng.normal(2, 1, 12), quiet)
+    own, both = (power(frame, A, B, runs=8, studies=40, pooled=p, seed=1) for p in (False, True))
+    assert not own.equals(both)
+
+
+def test_policies_are_judged_on_pools_drawn_from_the_pilot():
+    from synthetic_runs import as_frame as runs
+
+    rng = np.random.default_rng(9)
+    rate = np.where(np.arange(20) % 2, 0.0, 0.02)[:, None]
+    best = 0.1 + rate * np.arange(21) + 0.001 * rng.random((20, 1))
+    frame = runs(best, children=1, seeds=range(20))
+    table = power(frame, "best_arm", "round_robin", runs=[20], studies=12, arms=4)
+    assert stated(table, 20)["probability"] > 0.8
+    assert set(table["unit"]) == {"runs"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"runs": 1}, "2 or more"),
+        ({"runs": []}, "2 or more"),
+        ({"runs": 8, "band": 1.5}, "band between 0 and 1"),
+        ({"runs": 8, "margin": -1}, "margin of 0 or more"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        power(pilot(), A, B, **settings)
+
+
+def test_a_policy_is_not_compared_with_a_group():
+    with pytest.raises(ValueError, match="two policies or two"):
+        power(pilot(), "ucb1", B, runs=8)
+
+
+def test_the_same_seed_gives_the_same_table():
+    pd.testing.assert_frame_equal(*(power(pilot(), A, B, runs=8, studies=20) for _ in range(2)))
