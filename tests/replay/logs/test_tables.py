@@ -29,6 +29,7 @@ from evo.logs.records import (
     Generation,
     Header,
     Initial,
+    Limits,
     Reply,
     SearchRecord,
 )
@@ -657,3 +658,9 @@ def test_of_a_log_that_was_loaded_twice_the_later_rows_stay(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     early, late = replay.load(path), replay.load("a.jsonl").assign(n_ok=7)
     assert distinct_runs(pd.concat([early, late]))["n_ok"].tolist() == [7, 7, 7]
+
+
+@pytest.mark.parametrize("how", [{"draws": 4}, {"confirm": 3}, {"limits": Limits(seconds=1.5)}])
+def test_how_programs_are_evaluated_makes_no_other_run_of_a_rescored_log(tmp_path, how):
+    rescored_beside(tmp_path, **how)
+    assert replay.load(tmp_path)["n_calls"].sum() == 9
