@@ -42,6 +42,7 @@ from evo.runs.options import (
 if TYPE_CHECKING:
     from cyclopts import Token
 
+Value = TypeVar("Value")
 Command = TypeVar("Command", bound=Callable[..., int])
 """Shows what was made, and returns the exit code."""
 
@@ -49,20 +50,20 @@ Command = TypeVar("Command", bound=Callable[..., int])
 def one(convert: Callable[[str], object], *names: str, metavar: str) -> object:
     """Returns the type of an option with one value, parsed by a function of a text."""
 
-    def read(_: object, tokens: "Sequence[Token]") -> Any:
+    def read(_: object, tokens: "Sequence[Token]") -> object:
         return convert(tokens[0].value)
 
-    return Annotated[Any, Parameter(name=names or None, converter=read, metavar=metavar)]
+    return Annotated[object, Parameter(name=names or None, converter=read, metavar=metavar)]
 
 
-def many(convert: Callable[[list[str]], Any], *names: str, metavar: str) -> Any:
+def many(convert: Callable[[list[str]], object], *names: str, metavar: str) -> object:
     """Returns the type of an option that may be given several times, parsed as a whole."""
 
-    def read(_: object, tokens: "Sequence[Token]") -> Any:
+    def read(_: object, tokens: "Sequence[Token]") -> object:
         return convert([token.value for token in tokens])
 
     found = Parameter(name=names or None, converter=read, metavar=metavar, negative=())
-    return Annotated[list[Any] | Any, found]
+    return Annotated[list[object] | object, found]
 
 
 def whole(text: str, *, low: float = -math.inf) -> int:
@@ -96,9 +97,9 @@ def instance_range(text: str) -> int | slice:
     return slice(first, end) if match[2] else int(match[1])
 
 
-def pairs(texts: Sequence[str], form: str, convert: Callable[[str], Any]) -> dict[str, Any]:
+def pairs(texts: Sequence[str], form: str, convert: Callable[[str], Value]) -> dict[str, Value]:
     """Parses NAME=VALUE, each name once."""
-    found: dict[str, Any] = {}
+    found: dict[str, Value] = {}
     for text in texts:
         name, sign, value = (part.strip() for part in text.partition("="))
         if name in found:
@@ -117,27 +118,28 @@ def numbers(texts: Sequence[str]) -> dict[str, float]:
     return pairs(texts, "NAME=NUMBER", float)
 
 
-def assignments(texts: Sequence[str]) -> dict[str, Any]:
+def assignments(texts: Sequence[str]) -> dict[str, object]:
     """Parses NAME=VALUE, each name once: numbers are numbers, anything else is text."""
     return pairs(texts, "NAME=VALUE", literal)
 
 
-def literal(text: str) -> Any:
+def literal(text: str) -> object:
     """Parses what JSON knows; anything else is text."""
     try:
-        return json.loads(text)
+        value: object = json.loads(text)
     except ValueError:
         return text
+    return value
 
 
-def arm(text: str) -> str | dict[str, Any]:
+def arm(text: str) -> str | dict[str, object]:
     """Parses an arm: NAME=VALUE pairs, or the path of a log."""
     if Path(text).exists() or "=" not in text:
         return text
     return pairs(text.split(","), "NAME=VALUE,... such as model=offline,children=8", literal)
 
 
-def fields(texts: Sequence[str]) -> dict[str, list[Any]]:
+def fields(texts: Sequence[str]) -> dict[str, list[object]]:
     """Parses `children=4,16`: numbers are numbers, anything else is text."""
     listed = pairs(texts, "each field once, NAME=VALUE,VALUE,...", str)
     return {
@@ -164,8 +166,8 @@ def seed_list(text: str) -> tuple[int, ...]:
 
 
 if TYPE_CHECKING:
-    Arms = list[str | dict[str, Any]] | None
-    Varied = dict[str, list[Any]] | None
+    Arms = list[str | dict[str, object]] | None
+    Varied = dict[str, list[object]] | None
     Port = int
     Seed = int | None
     Count = int | None
@@ -173,7 +175,7 @@ if TYPE_CHECKING:
     Number = float | None
     Costs = dict[str, float] | None
     Parameters = dict[str, float] | None
-    Assignments = dict[str, Any] | None
+    Assignments = dict[str, object] | None
     Budget = dict[str, float] | None
     Seeds = tuple[int, ...] | None
 else:

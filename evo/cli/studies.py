@@ -234,7 +234,7 @@ def select(
     if (low is None) != (high is None):
         raise ValueError("--low and --high go together: the least and the largest fitness there is")
     bounds = None if low is None or high is None else (low, high)
-    varied: dict[str, Any] = dict(vary or {})
+    varied: dict[str, object] = dict(vary or {})
     if texts and not problems:
         raise ValueError("--text: what a run evolves is the task's own; texts need --problems")
     if texts:
