@@ -75,7 +75,16 @@ def describe(error: BaseException, who: str = "the program") -> str:
             text += f"\nthe package {name!r} is not installed: pip install {package}"
         return short(text)
     except BaseException:  # the wall: an exception may do anything when it is shown
-        return f"an exception of type {type.__repr__(type(error))} that cannot be shown"
+        return _in_one_line(error)
+
+
+def _in_one_line(error: BaseException) -> str:
+    """Describes an exception without its traceback, for which Python 3.13 needs other modules."""
+    kind = type.__repr__(type(error))
+    try:
+        return short(f"an exception of type {kind}: {error}")
+    except BaseException:
+        return f"an exception of type {kind} that cannot be shown"
 
 
 def read_returned(ended: Ended, limits: Limits, isolation: Isolation) -> bytes | Evaluation:

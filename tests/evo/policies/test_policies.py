@@ -1,6 +1,7 @@
 """Policies: against independent scalar loops, and by the relations that define them."""
 
 import functools
+import inspect
 import math
 import textwrap
 import warnings
@@ -293,7 +294,8 @@ def test_unknown_policies_list_the_known():
 
 
 def test_the_policy_in_the_docstring_runs():
-    example = IndexPolicy.__doc__.split("pulled:\n\n")[1].split("    Attributes:")[0]
+    text = inspect.cleandoc(IndexPolicy.__doc__)  # as Python 3.13 stores it
+    example = text.split("pulled:\n\n")[1].split("Attributes:")[0]
     fitness = np.maximum.accumulate(np.random.default_rng(0).random((5, 30)), axis=1)
     code = textwrap.dedent(example).replace("replay.simulate", "last = simulate")
     scope = {

@@ -571,7 +571,9 @@ def with_line(path, number, old, new):
 READERS = [replay.load, replay.children, replay.attempts, replay.instances, load_tables]
 
 
-@pytest.mark.parametrize("deep", [b"[" * 5000 + b"]" * 5000, b'{"a":' * 5000 + b"1" + b"}" * 5000])
+@pytest.mark.parametrize(
+    "deep", [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000]
+)
 def test_usage_nested_too_deep_is_an_error_that_names_the_line(tmp_path, deep):
     path = with_line(tmp_path / "a.jsonl", 4, b'"total_tokens":60', b'"total_tokens":' + deep)
     for read in READERS:
