@@ -23,7 +23,11 @@ from evo.policies import (
 from evo.policies.draws import BLOCK
 from replay.simulation.simulate import simulate
 
-pytestmark = pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::evo.policies.PolicyWarning"),
+    # The made-up runs are short, so that policies use them up.
+    pytest.mark.filterwarnings("ignore::replay.logs.frames.ReplayWarning"),
+]
 
 
 def build(name, shape, *, rounds=50, seed=0):
