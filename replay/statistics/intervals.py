@@ -9,13 +9,19 @@ says so.
 
 | kind       | of                                     | how                         | from n |
 |------------|----------------------------------------|-----------------------------|--------|
-| mean       | runs, or paired differences            | Student's t, stretched to   | 5      |
+| mean       | runs                                   | Student's t, stretched to   | 5      |
 |            |                                        | the side of the longer tail |        |
 | quantile   | median or another quantile             | order statistics            | 6, ... |
 | share      | a share of successes                   | Clopper and Pearson 1934    | 1      |
-| difference | two groups of runs                     | Welch 1947                  | 5 each |
+| difference | two groups of runs, `compare`          | Welch 1947                  | 5 each |
+| groups     | two groups of runs, `judge`            | runs exchanged              | 5 each |
+| pairs      | pairs of runs, `judge`                 | signs flipped               | 6      |
 | betting    | a mean of values in [0, 1], on request | Waudby-Smith, Ramdas 2024   | 5      |
-| pool       | a policy on K of n runs                | disjoint pools, K <= n / 5  | 5 K    |
+| pool       | what a policy reaches on K of n runs   | jackknife over runs         | 5      |
+| effect     | a policy less another on the same runs | jackknife over runs         | 5      |
+
+No label covers rare jumps: what fewer than one run in n / 3 does may be absent from the runs, and
+only betting on scores in a known range covers it.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from synthetic_runs import as_frame
 import evo
 from replay.simulation.contest import compete, play, usual_tau
 from replay.simulation.simulate import simulate, simulate_many
+from replay.statistics.intervals import interval
 
 SMALL = {"replicates": 60, "reward": "rank"}
 
@@ -27,6 +28,15 @@ def test_tables_carry_the_coverage_that_was_measured_and_pulls_add_up():
     shares = found.pulls.groupby("policy")["value"].sum()
     np.testing.assert_allclose(shares, 1.0)
     assert found.pulls.set_index(["policy", "rank"]).loc[("single", 1), "value"] < 1
+
+
+def test_a_single_run_has_the_number_that_the_runs_themselves_have():
+    frame = runs(4)
+    found = compete(frame, {}, **SMALL)
+    single = found.finals.set_index("policy").loc["single"]
+    own = interval(frame.loc[frame["generation"] == 8, "best_fitness"])
+    assert (single["value"], single["low"], single["high"]) == (own.value, own.low, own.high)
+    assert single["coverage"] == own.coverage
 
 
 def test_arms_rank_by_what_they_reach_within_the_rounds():
