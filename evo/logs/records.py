@@ -1,7 +1,4 @@
-"""Frozen records of everything a log holds.
-
-Each line of a log is one of the records in `Line`, told apart by their field `kind`.
-"""
+"""Frozen records of everything a log holds: each line is one in `Line`, told apart by `kind`."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import msgspec
 from evo.logs import words
 
 SCHEMA = 2
-"""Number of the log schema that this version writes; a header without a number is of schema 1."""
+"""Number of the log schema that this version writes; a header without a number has 1."""
 
 Status = words.Status
 STATUSES = words.STATUSES
@@ -385,7 +382,7 @@ class CriticCall(InstanceCall, frozen=True, kw_only=True, tag_field="kind", tag=
 
 
 class Reply(Made, frozen=True, kw_only=True, tag_field="kind", tag="reply"):
-    """A call for a child, logged before an evaluation that makes calls itself, or a draft."""
+    """A call logged before its child, or a draft; a negative `draft` failed and is made again."""
 
     generation: Int
     index: Int
@@ -420,11 +417,9 @@ class Confirmation(Made, frozen=True, kw_only=True, tag_field="kind", tag="confi
 
 
 class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generation"):
-    """A generation is complete, with the best program so far, generation 0 included.
+    """A generation is complete; `best` is (generation, index) of the best program so far.
 
-    `best` is its (generation, index); `seconds` are wall time of all sessions on it; `repeats`
-    names (index, generation, index) of children whose program had been seen, and where: it was
-    evaluated once. `recalled` is of earlier versions' logs.
+    `repeats` names (index, generation, index) of children whose program had been seen, and where.
     """
 
     generation: Int
@@ -433,14 +428,14 @@ class Generation(Made, frozen=True, kw_only=True, tag_field="kind", tag="generat
     improved: bool
     seconds: float | None
     repeats: tuple[tuple[Int, Int, Int], ...] = ()
-    recalled: tuple[Int, ...] = ()
+    recalled: tuple[Int, ...] = ()  # of earlier versions' logs
 
 
 class End(Record, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """A session ended in an orderly way.
 
-    `stats`, by name: `generations` made by this run; of the whole session so far, its other runs
-    included, calls, attempts, tokens, dollars, seconds and how the slots were used.
+    `stats`: `generations` made by this run; calls, attempts, tokens, dollars, seconds and the use
+    of the slots by the whole session so far, its other runs included.
     """
 
     reason: EndReason

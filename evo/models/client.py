@@ -49,7 +49,15 @@ _ADVICE = {
 
 
 class EndpointError(Exception):
-    """The endpoint cannot serve this run; the run can go on once that is mended."""
+    """The endpoint cannot serve this run; the run can go on once that is mended.
+
+    Attributes:
+        attempts: The requests of the call that failed, which may have cost something.
+    """
+
+    def __init__(self, words: str, attempts: Sequence[Attempt] = ()) -> None:
+        super().__init__(words)
+        self.attempts = tuple(attempts)
 
 
 class EndpointDown(EndpointError):  # noqa: N818
@@ -247,7 +255,8 @@ class ModelClient:
                 advice = _ADVICE.get(attempt.http_status or 0, "check the base URL")
                 advice = advice.format(self.model.id or self.model.name)
                 where = self._endpoint.base_url
-                raise EndpointRefused(f"the endpoint {where} refuses: {attempt.error}; {advice}")
+                words = f"the endpoint {where} refuses: {attempt.error}; {advice}"
+                raise EndpointRefused(words, attempts)
             if answer.verdict == "rejected":
                 return Call(tuple(attempts), rejected=attempt.error)
             if number < self._retries:
@@ -256,7 +265,8 @@ class ModelClient:
             raise EndpointDown(
                 f"the endpoint {self._endpoint.base_url} does not answer: {len(attempts)} "
                 f"attempts, the last ended in {attempts[-1].error!r}; is it running, and is the "
-                "base URL right (it usually ends in /v1)?"
+                "base URL right (it usually ends in /v1)?",
+                attempts,
             )
         return Call(tuple(attempts))
 

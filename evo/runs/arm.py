@@ -207,7 +207,8 @@ class Arm:
             draw = self.instances.evaluate
         self.draws = Draws(header, draw)
         self._evaluate = Evaluate(self.draws)
-        one = OneCall(header, functools.partial(resources.caller, header), resources.tally)
+        caller = functools.partial(resources.caller, header)
+        one = OneCall(header, caller, resources.tally, self.log)
         ask: Asks = one
         if header.drafts > 1:
             workers = 1 if resources.max_concurrent == 1 else None

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from evo import parallel
 from evo.logs.records import Header, Reply
-from evo.models.client import Call, Caller
+from evo.models.client import Call, Caller, EndpointError
 from evo.models.critics import Scorer, Triple
 from evo.prompt import parse_reply
 from evo.runs.planning import Prompt
@@ -60,11 +60,13 @@ class OneCall:
         header: Configuration of the generation.
         caller: Returns what answers the calls; it is opened for the first of them.
         tally: Counts them for the session.
+        log: Appends a line to the run's log.
     """
 
     header: Header
     caller: Callable[[], Caller]
     tally: Tally
+    log: Callable[[Reply], None]
 
     def __call__(self, prompt: Prompt, state: State, draft: int = 0) -> Call:
         """Returns the call for a child, or for one of its drafts."""
@@ -74,9 +76,29 @@ class OneCall:
             return Call(known.attempts, known.reply, known.reasoning, reason, draft=draft)
         header = self.header
         seed = child_seed(header.seed, header.children, generation, index, draft)
-        call = self.caller().call(prompt.messages, seed=seed, generation=generation, index=index)
+        try:
+            call = self.caller().call(
+                prompt.messages, seed=seed, generation=generation, index=index
+            )
+        except EndpointError as error:
+            self._keep_failure(prompt, error, state)
+            raise
         self.tally.add(call.attempts, header)
         return replace(call, draft=draft) if draft else call
+
+    def _keep_failure(self, prompt: Prompt, error: EndpointError, state: State) -> None:
+        """Logs the requests of a call that the run stops for: they may have cost something.
+
+        Their draft is negative, so that the call is counted, and made again when the run goes on.
+        """
+        if not any(attempt.sent for attempt in error.attempts):
+            return
+        generation, index = prompt.place
+        before = sum(key[:2] == (generation, index) and key[2] < 0 for key in list(state.replies))
+        self.tally.add(error.attempts, self.header)
+        self.log(
+            Reply(generation=generation, index=index, draft=-1 - before, attempts=error.attempts)
+        )
 
 
 @dataclass(frozen=True)
