@@ -50,6 +50,7 @@ LEAST_PAIRS = 6
 PER_PULL = (
     "pools of K = {K} of the logged runs, drawn without replacement, {rounds} pulls, {reward}"
 )
+OFF_SCALE = " (policies on raw rewards are meant for fitness in [0, 1], which this is not)"
 
 
 def judge(
@@ -156,7 +157,8 @@ def _of_policies(pools: Pools, a: str, b: str, level: float) -> _Found:
         "a": a, "b": b, "interval": limits, "n": pools.n, "points": (one, other),
         "null": f"no effect over runs, Student's t with {freedom} degrees of freedom",
         "p": 2 * min(greater, 1 - greater), "p_greater": greater, "p_less": 1 - greater,
-        "setting": PER_PULL.format(K=pools.K, rounds=pools.rounds, reward=pools.reward),
+        "setting": PER_PULL.format(K=pools.K, rounds=pools.rounds, reward=pools.reward)
+        + (OFF_SCALE if pools.off_scale else ""),
     }  # fmt: skip
     return _Found(about, (limits.low, limits.high), error, freedom, pools.rounds, 1.0)
 

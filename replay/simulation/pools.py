@@ -55,6 +55,12 @@ class Pools:
             )  # fmt: skip
         return self._played[policy]
 
+    @property
+    def off_scale(self) -> bool:
+        """Whether policies are told raw fitness although it leaves [0, 1]."""
+        low, high = np.fmin.reduce(self.fitness, axis=None), np.fmax.reduce(self.fitness, axis=None)
+        return self.reward == "best_fitness" and bool(low < 0 or high > 1)
+
     def nothing(self, policy: str) -> bool:
         """Whether a policy ends with nothing ok on some pool."""
         return bool(np.isnan(self.played(policy).best_fitness[:, -1]).any())

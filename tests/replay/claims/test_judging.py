@@ -285,3 +285,16 @@ def test_runs_of_the_stand_in_cost_no_dollars() -> None:
     free = replay.judge(frame.assign(model="offline-2"), {"children": 1}, {"children": 2}, 0.01)
     assert {"dollars", "flops"} <= set(paid)
     assert set(free.cost) == set(paid) - {"dollars", "flops"}
+
+
+@pytest.mark.parametrize(
+    ("move", "reward", "said"),
+    [(0.0, "best_fitness", False), (5.0, "best_fitness", True), (5.0, "rank", False)],
+)
+def test_a_verdict_on_raw_rewards_says_where_fitness_leaves_the_unit_interval(move, reward, said):
+    rng = np.random.default_rng(0)
+    best = move + np.sort(rng.random((10, 5)), axis=1)
+    found = replay.judge(
+        as_frame(best, children=1, seeds=range(10)), "ucb1", "random", arms=2, reward=reward
+    )
+    assert ("meant for fitness in [0, 1]" in found.setting) is said
