@@ -20,7 +20,7 @@ from replay.logs.frames import FAILURES, Brief, ReplayWarning
 from replay.simulation.arms import IDENTICAL, default_arms, pool_of, used_up
 from replay.simulation.effects import effect, pool_interval, time_to_threshold
 from replay.simulation.simulate import Policies, Replay, labelled, simulate
-from replay.statistics.intervals import NOTHING, Interval, interval
+from replay.statistics.intervals import NOTHING, Interval
 
 BASELINES = ("single", "random")
 """Always there: `single` to `random` is the pool effect, `random` to a policy the allocation's."""
@@ -129,9 +129,6 @@ def play(
     pulls = pool_interval(shares, replay.arms)
     low, high = np.clip(pulls.low, 0.0, 1.0), np.clip(pulls.high, 0.0, 1.0)
     curve = pool_interval(replay.best_fitness, replay.arms)
-    alone = np.fmax.accumulate(fitness, axis=1)[:, 1 : rounds + 1]
-    if policy == "single" and lengths.min() >= rounds and np.isfinite(alone).all():
-        curve = interval(alone)  # a pool's first run is any run: no need to draw pools for its mean
     return Played(
         replay=replay,
         curve=curve,

@@ -34,13 +34,14 @@ def limits(found):
     return [found.value, found.low, found.high]
 
 
-def test_a_single_run_has_the_number_that_the_runs_themselves_have():
+def test_a_single_run_has_the_interval_that_the_runs_themselves_have():
+    """Up to the Monte Carlo error of drawing pools."""
     frame = runs(4)
-    found = compete(frame, {}, **SMALL)
-    single = found.finals.set_index("policy").loc["single"]
+    single = compete(frame, {}, replicates=4000).finals.set_index("policy").loc["single"]
     own = interval(frame.loc[frame["generation"] == 8, "best_fitness"])
-    np.testing.assert_allclose(single[["value", "low", "high"]].astype(float), limits(own))
-    assert single["coverage"] == own.coverage
+    width = own.high - own.low
+    found = single[["value", "low", "high"]].astype(float)
+    np.testing.assert_allclose(found, limits(own), atol=0.1 * width)
 
 
 def test_arms_rank_by_what_they_reach_within_the_rounds():
