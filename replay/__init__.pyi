@@ -67,5 +67,5 @@ from .simulation.effects import (
 from .simulation.simulate import POLICIES as POLICIES
 from .simulation.simulate import simulate as simulate
 from .simulation.simulate import simulate_many as simulate_many
-from .statistics.intervals import compare as compare
+from .statistics.comparison import compare as compare
 from .statistics.intervals import interval as interval

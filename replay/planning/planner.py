@@ -9,8 +9,8 @@ departs from the rule, which is one run of the split nearest to T = N. Another s
 only if it is ahead of that one by more than its margin, and several arms only if they are ahead of
 one run by more than theirs. A margin is the deviation of the lead over worlds times Student's t,
 with the pilot's runs less one degrees of freedom, at CHANCE shared by all rivals (Bonferroni). No
-rule was found that beats T = N on runs left out, so most pilots support nothing more, and the plan
-then says so and names the leads that would have been needed.
+rule has been shown to beat T = N on runs left out, so most pilots support nothing more. The plan
+then states so and names the leads that would have been needed.
 
 What a single run will reach is forecast only inside what the pilot saw (`Kernel.inside`); whether
 it reaches tau, by the kernels and the pilot's own runs of that split together (`chance`).
@@ -29,6 +29,7 @@ import pandas as pd
 from replay.logs.tables import children as children_of
 from replay.planning.grid import FloatArray, Sweep, one_sweep
 from replay.planning.kernel import Kernel, fit_kernel, simulate_kernels
+from replay.planning.leads import choose_split, lead, nearest_square, proven
 from replay.simulation.simulate import simulate
 
 COST_ITEMS = ("call", "evaluation", "generation")
@@ -44,8 +45,6 @@ RUNS = 25
 """Searches that are simulated in each world unless told."""
 SIMULATED = 40
 """Runs that a forecast by the kernel alone is worth beside the pilot's own."""
-CHANCE = 0.05
-"""Probability that some split departs from T = N by luck alone."""
 
 
 @dataclass(frozen=True)
@@ -326,48 +325,6 @@ def chance(paths: FloatArray, own: FloatArray, tau: FloatArray | float) -> Float
     return np.asarray((SIMULATED * (paths >= tau).mean(axis=0) + hits + 0.5) / (SIMULATED + n + 1))
 
 
-def choose_split(by_world: FloatArray, rounds: Mapping[int, int], runs: int) -> int:
-    """N of the plan: T = N, or the best of the splits that are ahead of it by their margin.
-
-    `by_world`, (worlds, splits), is the mean fitness of each split of `rounds`, generations by N.
-    """
-    square = nearest_square(rounds)
-    ahead, margin = lead(by_world, square, runs)
-    return list(rounds)[_proven(ahead, margin, square)]
-
-
-def _proven(ahead: FloatArray, margin: FloatArray, base: int) -> int:
-    """The way that is furthest ahead of those ahead by more than their margins, else `base`."""
-    proven = np.where(ahead > margin, ahead, 0.0)
-    return int(proven.argmax()) if proven.any() else base
-
-
-def nearest_square(rounds: Mapping[int, int]) -> int:
-    """Which of the splits is nearest to T = N in log, the deeper of two."""
-    return int(np.argmin([abs(np.log(T / N)) + 1e-9 * N for N, T in rounds.items()]))
-
-
-def lead(by_world: FloatArray, base: int, runs: int) -> tuple[FloatArray, FloatArray]:
-    """How far each split is ahead of the `base`-th, and the margin that luck accounts for.
-
-    (splits,) each, of `by_world` as for `choose_split`; the margin is 0 for the base and infinite
-    for pilots of one run.
-    """
-    from scipy.special import stdtrit
-
-    with np.errstate(invalid="ignore"):  # where medians are minus infinity
-        difference = by_world - by_world[:, [base]]
-        difference = np.where(np.isnan(difference), 0.0, difference)
-        ahead = difference.mean(axis=0)
-        spread = difference.std(axis=0, ddof=min(1, len(by_world) - 1))
-    if runs < 2:
-        return ahead, np.where(np.arange(len(ahead)) == base, 0.0, np.inf)
-    rivals = max(by_world.shape[1] - 1, 1)
-    # Resampled runs differ less than new runs would, by n / (n - 1) of the variance.
-    factor = stdtrit(runs - 1, 1 - CHANCE / rivals) * np.sqrt(runs / (runs - 1))
-    return ahead, factor * spread  # NaN, which no lead exceeds, where a difference is infinite
-
-
 def _centre(worlds: Sequence[Kernel]) -> Callable[..., FloatArray]:
     """The mean of outcomes; their median where the initial program has no fitness, as some have."""
     return np.median if np.isnan(worlds[0].fitness[0]) else np.mean
@@ -399,7 +356,7 @@ def choose_arms(
             choices.append(choice)
     ahead, margin = lead(np.stack(means, axis=1), 0, runs)
     table = pd.DataFrame(rows).assign(ahead=ahead[1:], margin=margin[1:])
-    return table, choices[_proven(ahead, margin, 0)]
+    return table, choices[proven(ahead, margin, 0)]
 
 
 def _read_children(frame: pd.DataFrame) -> pd.DataFrame:

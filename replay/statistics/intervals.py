@@ -29,7 +29,7 @@ from __future__ import annotations
 import csv
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -97,15 +97,6 @@ def name_of(coverage: ArrayLike, level: float) -> str:
     return f"nominal {100 * level:g} % interval"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Mean of `b` less that of `a`, and the probability that a run of `b` beats one of `a`."""
-
-    difference: Interval
-    probability: Interval
-    paired: bool
-
-
 def interval(
     values: ArrayLike,
     statistic: str | float = "mean",
@@ -138,7 +129,7 @@ def interval(
         raise ValueError(f"expected values of shape (n,) or (n, m), got {array.shape!r}")
     columns = array[:, None] if array.ndim == 1 else array
     name, find = _finder(statistic, method)
-    _check(columns, level, missing, ordered=name.endswith(("median", "quantile")))
+    check_columns(columns, level, missing, ordered=name.endswith(("median", "quantile")))
     value, low, high, coverage = (np.full(columns.shape[1], np.nan) for _ in range(4))
     present, notes = ~np.isnan(columns), []
     patterns, group = np.unique(present.T, axis=0, return_inverse=True)
@@ -195,7 +186,7 @@ def _mean(values: FloatArray, level: float) -> _Found:
     n, value = len(values), values.mean(axis=0)
     if n < LEAST:
         return _Found(value, np.nan, np.nan, "mean", too_few(n, LEAST))
-    (away,), power = _scaled(values - value)
+    (away,), power = scaled(values - value)
     spread = np.sqrt((away**2).sum(axis=0) / (n - 1))
     half = student(level, n - 1) * np.ldexp(spread, power) / np.sqrt(n)
     below, above = stretches(values)
@@ -209,14 +200,14 @@ def stretches(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     first axis, (n, columns), or by 10 / n of it from ten values on.
     """
     n = len(values)
-    (away,), _ = _scaled(values - values.mean(axis=0))
+    (away,), _ = scaled(values - values.mean(axis=0))
     spread = np.sqrt((away**2).sum(axis=0) / (n - 1))
     cubes = (away**3).mean(axis=0)
     skewness = min(1.0, 10 / n) * cubes / np.where(spread > 0, spread, 1.0) ** 3
     return 1 + np.maximum(-skewness, 0.0), 1 + np.maximum(skewness, 0.0)
 
 
-def _scaled(*deviations: FloatArray) -> tuple[list[FloatArray], IntArray]:
+def scaled(*deviations: FloatArray) -> tuple[list[FloatArray], IntArray]:
     """Deviations divided by one power of two, so that their powers neither overflow nor vanish.
 
     Returns them, at most 1 in size, and the power, one per column.
@@ -297,86 +288,6 @@ _FINDERS: dict[str, _Finder] = {
 }
 
 
-def compare(a: ArrayLike, b: ArrayLike, *, paired: bool = False, level: float = 0.95) -> Comparison:
-    """Compare two groups of runs: difference of means and probability of improvement.
-
-    Args:
-        a: One number per run of the baseline, (n,).
-        b: One per run of what is compared with it, (m,); higher is better.
-        paired: Run i of `a` and of `b` belong together (same seed).
-        level: Nominal coverage.
-
-    Returns:
-        The difference by Welch's t, or by the interval of the paired differences; the probability
-        by its t over runs (DeLong et al. 1988), or by Clopper and Pearson over pairs. Neither has
-        an interval below five runs a side.
-    """
-    left, right = (np.asarray(side, dtype=np.float64) for side in (a, b))
-    if left.ndim != 1 or right.ndim != 1 or (paired and len(left) != len(right)):
-        raise ValueError(
-            f"expected two vectors{' of equal length' if paired else ''}, "
-            f"got shapes {left.shape!r} and {right.shape!r}"
-        )
-    _check(np.concatenate([left, right])[:, None], level, "raise", ordered=False)
-    wins = (right > left[:, None]) + 0.5 * (right == left[:, None])
-    name = "probability of improvement"
-    if paired:
-        difference = interval(right - left, level=level)
-        won, n = float(np.diag(wins).sum()), len(left)
-        low, high = (float(limit) for limit in clopper_pearson(np.array(won), n, level))
-        probability = Interval(
-            value=won / n, low=low, high=high, n=n, coverage=measured("share", n, level),
-            level=level, statistic=name,
-        )  # fmt: skip
-    else:
-        difference = _welch(left, right, level, "difference of means")
-        found = _welch(-wins.mean(axis=1), wins.mean(axis=0), level, name)
-        value, half = float(wins.mean()), (found.high - found.low) / 2
-        low, high = max(value - half, 0.0), min(value + half, 1.0)
-        probability = replace(found, value=value, low=low, high=high)
-        if value in (0.0, 1.0):
-            probability = _separated(value, len(left), len(right), level, name)
-    return Comparison(difference=difference, probability=probability, paired=paired)
-
-
-def _separated(value: float, n: int, m: int, level: float, name: str) -> Interval:
-    """Probability of improvement where every run of one group beats every run of the other.
-
-    No win varies then, so its limits are those of as many disjoint pairs of runs as there are, of
-    which all were won or all were lost.
-    """
-    pairs = min(n, m)
-    limits = clopper_pearson(np.array(value * pairs), pairs, level)
-    low, high = (float(limit) for limit in limits)
-    return Interval(
-        value=value, low=low, high=high, n=n + m, coverage=measured("share", pairs, level),
-        level=level, statistic=name,
-    )  # fmt: skip
-
-
-def _welch(left: FloatArray, right: FloatArray, level: float, name: str) -> Interval:
-    """Difference of the means of two groups of runs."""
-    least, value, half = min(len(left), len(right)), float(right.mean() - left.mean()), np.nan
-    note = too_few(least, LEAST) if least < LEAST else ""
-    if not note:
-        half = float(welch_half(left, right, level))
-        half, note = (half, "") if half > 0 else (np.nan, EQUAL if value == 0 else WITHIN)
-    coverage = np.nan if note else measured("difference", least, level)
-    return Interval(
-        value=value, low=value - half, high=value + half, n=len(left) + len(right), level=level,
-        coverage=coverage, statistic=name, note=note,
-    )  # fmt: skip
-
-
-def welch_half(left: FloatArray, right: FloatArray, level: float) -> FloatArray:
-    """Half the width of Welch's interval of the difference of two means over the first axis."""
-    away, power = _scaled(*(side - side.mean(axis=0) for side in (left, right)))
-    one, other = ((each**2).sum(axis=0) / (len(each) - 1) / len(each) for each in away)
-    parts = one**2 / (len(left) - 1) + other**2 / (len(right) - 1)
-    freedom = np.divide((one + other) ** 2, parts, out=np.ones_like(parts), where=parts > 0)
-    return np.asarray(student(level, freedom) * np.ldexp(np.sqrt(one + other), power))
-
-
 def curve_band(
     matrix: ArrayLike,
     *,
@@ -440,7 +351,8 @@ def too_few(n: int, least: int) -> str:
     return f"n = {n} is too small for an interval (needs {least})"
 
 
-def _check(columns: FloatArray, level: float, missing: str, *, ordered: bool) -> None:
+def check_columns(columns: FloatArray, level: float, missing: str, *, ordered: bool) -> None:
+    """Raises a ValueError if values or their level cannot have an interval."""
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, such as 0.95, got {level!r}")
     if missing not in {"raise", "omit"}:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import replay.statistics.intervals
-from replay.statistics.intervals import interval, welch_half
+from replay.statistics.comparison import welch_half
+from replay.statistics.intervals import interval
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]

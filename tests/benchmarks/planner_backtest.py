@@ -19,7 +19,8 @@ from paper_ledger import sources
 from replay.planning.depth import RULES, fixed_split
 from replay.planning.grid import cells, one_sweep
 from replay.planning.kernel import fit_kernel
-from replay.planning.planner import Choice, choose_split, simulate_choice
+from replay.planning.leads import choose_split
+from replay.planning.planner import Choice, simulate_choice
 from replay.statistics.intervals import interval
 
 PILOT = {1: 8, 4: 2}

@@ -6,13 +6,12 @@ from scipy.stats import t as student
 from synthetic_runs import chain_runs
 
 from replay.planning.kernel import fit_kernel
+from replay.planning.leads import choose_split, lead
 from replay.planning.planner import (
     Choice,
     Costs,
     affordable,
     choose_arms,
-    choose_split,
-    lead,
     plan,
     simulate_choice,
 )

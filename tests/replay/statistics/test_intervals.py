@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import replay.statistics.intervals
-from replay.statistics.intervals import compare, curve_band, interval
+from replay.statistics.comparison import compare
+from replay.statistics.intervals import curve_band, interval
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from interval_coverage import DISTRIBUTIONS, coverage
