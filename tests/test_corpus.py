@@ -28,6 +28,8 @@ PROTOCOL = CORPUS / "local-tsp"
 """What was made so far of the protocol of that name."""
 FEEDBACK = CORPUS / "local-tsp-feedback"
 """Forks of its deep runs, a protocol of its own."""
+POLICIES = CORPUS / "local-tsp-policies"
+"""What was made so far of the confirmatory protocol about policies."""
 TASKS = ("circle_packing", "min_max_distance", "heilbronn_triangle")
 ALL = int(os.environ.get("EVO_TORTURE", "1")) > 1
 """Whether every run that can be made again is, or one of each kind whose programs are quick."""
@@ -209,7 +211,7 @@ def test_the_allocation_of_the_llm_is_repeated_by_its_replay() -> None:
     assert played.pulls[0].tolist() == [told.arm for _, told in sorted(journal.told.items())]
 
 
-@pytest.mark.parametrize("name", [PROTOCOL.name, FEEDBACK.name])
+@pytest.mark.parametrize("name", [PROTOCOL.name, FEEDBACK.name, POLICIES.name])
 def test_the_protocols_logs_are_its_own_and_sound(name: str) -> None:
     protocol, folder = load_protocol(name), CORPUS / name
     logs = [log for each in logs_of(protocol, folder).values() for log in each]
@@ -225,7 +227,7 @@ FORKS = sorted(FEEDBACK.glob("*.gz"))
 
 
 @pytest.mark.parametrize(
-    "path", made_again([*sorted(PROTOCOL.glob("*.gz")), *FORKS]), ids=lambda path: path.stem
+    "path", made_again([*sorted(PROTOCOL.glob("*.gz")), *sorted(POLICIES.glob("*.gz")), *FORKS]), ids=lambda path: path.stem
 )
 def test_a_run_of_a_protocol_plays_again(path: Path) -> None:
     assert evo.rerun(path).same
