@@ -227,7 +227,9 @@ FORKS = sorted(FEEDBACK.glob("*.gz"))
 
 
 @pytest.mark.parametrize(
-    "path", made_again([*sorted(PROTOCOL.glob("*.gz")), *sorted(POLICIES.glob("*.gz")), *FORKS]), ids=lambda path: path.stem
+    "path",
+    made_again([*sorted(PROTOCOL.glob("*.gz")), *sorted(POLICIES.glob("*.gz")), *FORKS]),
+    ids=lambda path: path.stem,
 )
 def test_a_run_of_a_protocol_plays_again(path: Path) -> None:
     assert evo.rerun(path).same

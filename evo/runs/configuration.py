@@ -145,8 +145,11 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
         entry.name: getattr(header, entry.name, None) for entry in entries(ConfigurationOptions)
     }
     known |= msgspec.structs.asdict(header.sampling)
-    known |= {"search": search_of(header.search), "filters": filters_of(header)}
-    known |= {"evaluation_timeout": None}
+    known["evaluation_timeout"] = None
+    if changes.get("search") is None:  # the logged one may be unknown here
+        known["search"] = search_of(header.search)
+    if changes.get("filters") is None:
+        known["filters"] = filters_of(header)
     return make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
 
 

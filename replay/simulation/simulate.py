@@ -194,7 +194,7 @@ def _builder(
     try:
         found = find_policy(policy)
     except ValueError as error:
-        raise ValueError(f"{error}, or in hindsight {sorted(HINDSIGHT)}") from None
+        raise ValueError(f"{error} (known in hindsight: {sorted(HINDSIGHT)})") from None
 
     def build(rows: Ints, first: int) -> Policy:
         rng = Draws(seed, len(rows), first=first, key=0)

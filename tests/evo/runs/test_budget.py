@@ -106,6 +106,7 @@ def test_an_allocation_counts_every_call_that_is_made(in_flight: int, tmp_path: 
         replicates=1,
         costs=replay.cost_matrices(frame),
         budget={"calls": 30},
+        missing="stop",
     )
     if in_flight == 1:
         n = len(live.told)
@@ -210,7 +211,9 @@ def test_target_and_patience_are_goals(tmp_path: Path) -> None:
     before = path.read_bytes()
     evo.resume(path, **QUIET)
     assert path.read_bytes() == before  # its target is reached
-    further = evo.resume(path, generations=5, **QUIET)
+    evo.resume(path, generations=5, **QUIET)
+    assert path.read_bytes() == before  # another T keeps the target
+    further = evo.resume(path, generations=5, target=2.0, **QUIET)
     assert timeless(further.children) == timeless(whole.children)
     barren = evo.run(
         "cp", generations=50, children=1, patience=2, log=tmp_path / "patience.jsonl", **QUIET

@@ -280,7 +280,7 @@ def test_a_foreign_time_limit_that_is_none(tmp_path: Path, timeout: str) -> None
 
 @pytest.mark.parametrize(
     "limit",
-    ["seconds = 1e30", f"memory_mb = {10**25}", "files_mb = 0x1" + "0" * 999, "processes = 9999"],
+    ["seconds = 1e30", f"memory_mb = {10**18}", "files_mb = 0x1" + "0" * 15, "processes = 9999"],
 )
 def test_limits_of_a_task_are_held_to_those_of_the_machine(tmp_path: Path, limit: str) -> None:
     folder = folder_task(tmp_path / "t", task_dot_toml=f"[limits]\n{limit}\n")
@@ -289,6 +289,13 @@ def test_limits_of_a_task_are_held_to_those_of_the_machine(tmp_path: Path, limit
         task = load_task(folder)
     assert getattr(task.limits, name) < 1e6
     assert evo.evaluate(task, task.initial_program).status == "ok"
+
+
+@pytest.mark.parametrize("limit", [f"memory_mb = {10**25}", "files_mb = 0x1" + "0" * 999])
+def test_a_limit_that_no_log_can_hold_is_refused(tmp_path: Path, limit: str) -> None:
+    folder = folder_task(tmp_path / "t", task_dot_toml=f"[limits]\n{limit}\n")
+    with pytest.raises(TaskError, match=limit.split(maxsplit=1)[0]):
+        load_task(folder)
 
 
 def test_limits_out_of_a_log_are_held_too(monkeypatch: pytest.MonkeyPatch) -> None:

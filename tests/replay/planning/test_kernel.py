@@ -89,14 +89,14 @@ def test_lucky_runs_are_told_from_lucky_parents():
 
 def test_inside_is_what_five_runs_were_as_deep_and_as_broad_as():
     _, children = chain_runs(sizes=(2, 8), budget=16, seeds=range(5))
-    kernel = fit_kernel(children)
+    kernel = fit_kernel(children, best=1.0)
     found = {(T, N): kernel.inside(T, N) for T in (1, 2, 3, 8, 9) for N in (1, 2, 4, 8, 9)}
     inside = {split for split, known in found.items() if known}
     assert inside == {(T, 2) for T in (1, 2, 3, 8)} | {(T, N) for T in (1, 2) for N in (4, 8)}
-    four = fit_kernel(children[~children["run"].str.endswith("-4")])
+    four = fit_kernel(children[~children["run"].str.endswith("-4")], best=1.0)
     assert four.inside(2, 2)
     assert not four.inside(3, 2)
-    one = fit_kernel(children[children["run"] == "toy-chain-2-0"])
+    one = fit_kernel(children[children["run"] == "toy-chain-2-0"], best=1.0)
     assert not any(one.inside(T, N) for T, N in found)
 
 
@@ -179,7 +179,9 @@ def test_an_initial_program_without_fitness_is_a_state_of_its_own():
 def test_a_pilot_without_a_better_child_still_gives_odds():
     _, children = chain_runs(sizes=(4,), budget=8, seeds=range(3), rate=0.0)
     assert not children["improved"].any()
-    kernel = fit_kernel(children)
+    with pytest.raises(ValueError, match="expected best="):
+        fit_kernel(children)  # 1 is far away from all that was seen
+    kernel = fit_kernel(children, best=1.0)
     assert 0 < kernel.better[0] < 0.1
     assert kernel.simulate(64, 8)[:, -1].mean() > 0.2
 

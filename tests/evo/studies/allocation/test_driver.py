@@ -123,6 +123,7 @@ def test_budget_ends_live_and_replayed_alike(tmp_path: Path) -> None:
         replicates=1,
         costs=replay.cost_matrices(frame),
         budget=budget,
+        missing="stop",
     )
     assert again.pulls[0].tolist() == live.pulls.tolist()
     for unit in ("calls", "tokens", "flops", "dollars"):

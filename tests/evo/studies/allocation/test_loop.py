@@ -145,7 +145,7 @@ def test_a_closed_arm_is_refused():
 
 def test_wrong_budgets_are_refused():
     arms = Steps([0.1, 0.2], [1.0, np.nan])
-    with pytest.raises(ValueError, match="positive number of tokens, got 0"):
+    with pytest.raises(ValueError, match="positive, finite number of tokens, got 0"):
         allocate(policy(), arms, rounds=2, budget={"tokens": 0})
     with pytest.raises(ValueError, match=r"'dollars' here, only in \['calls', 'tokens'\]"):
         allocate(policy(), arms, rounds=2, budget={"dollars": 1.0})

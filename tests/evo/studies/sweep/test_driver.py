@@ -106,13 +106,17 @@ def test_the_same_call_goes_on_and_another_is_a_mistake(finished) -> None:
 
 
 def test_one_that_cannot_go_on_says_so_before_any_call(tmp_path: Path) -> None:
-    sweep = evo.sweep({}, log_dir=tmp_path / "s", generations=1, **ONE)
+    drawn = {"strategy": "random", "trials": 1}
+    space = {"generations": [1, 2]}
+    sweep = evo.sweep(space, log_dir=tmp_path / "s", **drawn, **ONE)
     events = EventLog(sweep.folder)
     with events.claimed():
         events.append("proposed", trial=1, configuration="0" * 12, values={"generations": 2})
     whole = events.path.read_bytes()
-    with pytest.raises(ValueError, match=r"cannot go on: .* was configuration 000000000000"):
+    with pytest.raises(ValueError, match="has tried 2 already"):
         evo.start_sweep(sweep.folder, progress=False)
+    with pytest.raises(ValueError, match=r"cannot go on: .* was configuration 000000000000"):
+        evo.start_sweep(sweep.folder, trials=2, progress=False)
     assert events.path.read_bytes() == whole
 
 
@@ -449,7 +453,7 @@ def test_the_command_reads_a_file_and_its_folder_goes_on(tmp_path: Path, capsys)
     assert "sampling.temperature=0.2" in said
     assert main(["resume", folder, "-q"]) == 0
     assert main(["pause", str(tmp_path)]) == 2
-    assert "not the folder of a sweep" in capsys.readouterr().err
+    assert "not the folder of a study" in capsys.readouterr().err
     file.write_text("task = 'mmd'\nspaces = {}\n")
     assert main(["sweep", str(file)]) == 2
     assert "unknown field `spaces` (known: task, space" in capsys.readouterr().err
