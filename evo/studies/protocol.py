@@ -194,8 +194,6 @@ class Protocol(_Part, frozen=True, kw_only=True):
                     )
         for each in self.policy_claims:
             self._check_policy_claim(each, names)
-        if not self.claims and not self.policy_claims:
-            raise ValueError("expected at least one table in [[claims]] or [[policy_claims]]")
 
     @staticmethod
     def _check_policy_claim(claim: PolicyClaim, conditions: Sequence[str]) -> None:
