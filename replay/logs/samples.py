@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sysconfig
 from pathlib import Path
 
-PACKAGED = Path(__file__).parents[1] / "samples"
+PACKAGED = Path(sysconfig.get_path("data")) / "share" / "evo-replay" / "samples"
 """Where the samples are in an installed package."""
 
 CLONED = Path(__file__).parents[2] / "logs" / "corpus" / "qwen2.5-coder-1.5b"
