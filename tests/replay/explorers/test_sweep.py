@@ -163,6 +163,6 @@ def test_what_is_wrong_is_said(frame):
 
 def test_tabs_of_a_sweep(frame):
     tabs = replay.explore(frame)
-    assert "Winner" in tabs["Selection"].words
+    assert "Not certain, as there are no further samples. Ahead: " in tabs["Selection"].words
     tabs["Sweep"].controls["where model"].value = ("a",)
     tabs.close()

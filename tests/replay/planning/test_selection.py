@@ -115,7 +115,11 @@ def test_race_is_drawn_round_by_round() -> None:
         ax = selection_race(found, rounds=rounds, theme="dark")
         assert isinstance(ax.figure, Figure)
         assert len(ax.get_yticklabels()) == 3
-    assert "certain, winner configuration 1" in ax.get_title(loc="left")
+    assert found.end == "certain"
+    assert ax.get_title(loc="left") == "Race by arm_elimination: winner configuration 1"
+    few = replay.select(clear(3))
+    assert few.end == "exhausted"
+    assert "not certain, as there are no further samples" in selection_race(few).get_title("left")
     own = subplots()[1][0]
     assert selection_race(found, ax=own, named=2) is own
     assert "1 more configurations not drawn" in own.get_xlabel()

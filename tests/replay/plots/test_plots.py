@@ -67,7 +67,7 @@ def made_effects():
 
 
 def made_ledger():
-    verdicts = ["holds", "fails", "undetermined", "does not apply"]
+    verdicts = ["greater", "less", "undetermined", "does not apply"]
     table = pd.DataFrame({"claim": ["one", "one", "two", "two"], "verdict": verdicts, "n": 10})
     return table.assign(source="logs", task=["a", "b", "a", "b"])
 
@@ -226,8 +226,10 @@ def test_verdicts_are_coloured_and_only_those_that_apply():
     ax = plots.verdicts(made_ledger(), columns=["task"])
     places = {(p.get_x() + 0.48, p.get_y() + 0.44): to_hex(p.get_facecolor()) for p in ax.patches}
     found = {tuple(np.round(place, 6)): colour.upper() for place, colour in places.items()}
-    kinds = ("holds", "fails", "undetermined")
-    assert found == dict(zip([(0, 0), (1, 0), (0, 1)], map(VERDICTS.get, kinds), strict=True))
+    kinds = ("greater", "less", "undetermined")
+    colours = [VERDICTS[kind] for kind in kinds]
+    assert len(set(colours)) == len(kinds)
+    assert found == dict(zip([(0, 0), (1, 0), (0, 1)], colours, strict=True))
     assert [each.get_text() for each in ax.get_xticklabels()] == ["a", "b"]
     long = [made_ledger().assign(source=f"a_model-of-{k}b-parameters") for k in range(4)]
     assert not complaints(plots.verdicts(pd.concat(long)).get_figure())
@@ -342,7 +344,8 @@ def test_forks_are_drawn_as_gains_over_the_state_that_they_left():
     drawn = [np.asarray(line.get_ydata(), dtype=float)[:-1] for line in ax.lines]
     for run in wide:
         assert any(np.array_equal(run[3:] - run[3], line) for line in drawn)
-    assert max(line.get_xdata()[-1] for line in ax.lines) == 5 * 4
+    for line in ax.lines:  # five generations of four calls; the last value is held half a step more
+        assert line.get_xdata()[-2:].tolist() == [5 * 4, 5.5 * 4]
     others = frame.assign(forked_from=frame["run"].str[-1])
     with pytest.raises(ValueError, match="forks of one state"):
         plots.worth(others)
