@@ -110,7 +110,12 @@ class Race:
         self._data, self._given = data, given
         self._select = functools.lru_cache(maxsize=KEPT)(self._run)
         whole, _ = self._select(0, **{**USUAL, "selector": "brute_force"})
-        self.middle = float(np.nanmean(whole.mean))
+        if len(whole.labels) == 1:
+            raise ValueError(
+                "expected two configurations or more, got one: "
+                f"{whole.labels[0]} wins without a sample, so there is no race to play"
+            )
+        self.middle = float(whole.mean.mean())
         self._shuffles = min(SHUFFLES, PAIRS // len(whole.labels) ** 2)
 
     def view(

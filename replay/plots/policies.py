@@ -161,11 +161,15 @@ def race(
     """Draw a row per configuration in which its interval narrows from round to round, downwards.
 
     `rounds` draws the first so many; rows and axes stay those of the whole race. Of many
-    configurations the `named` that stay longest are drawn, best mean first.
+    configurations the `named` that stay longest are drawn, best mean first. A race without rounds,
+    such as that of a lone configuration, is a sentence.
 
     Raises:
         ValueError: There are not so many rounds.
     """
+    if rounds is None and not selection.rounds:
+        text = f"No sample was taken: {outcome(selection, IN_TITLE)}."
+        return style.sentence(ax, theme, text)
     shown = len(selection.rounds) if rounds is None else rounds
     if not 1 <= shown <= len(selection.rounds):
         raise ValueError(f"rounds: expected from 1 to {len(selection.rounds)}, got {rounds!r}")

@@ -118,12 +118,18 @@ def test_nothing_to_select_from_is_a_sentence(data):
     made.close()
 
 
-def test_a_race_of_one_row_and_one_of_failures():
-    for rewards, left in ((np.full((1, 5), 0.5), 1), (np.full((2, 4), np.nan), 2)):
-        made = explore_selection(rewards)
-        assert f"{left} of {left} configurations left" in made.words
-        assert (left == 2) or "Winner: configuration 0" in made.words
-        made.close()
+def test_a_lone_configuration_wins_without_a_race():
+    made = explore_selection(np.full((1, 5), 0.5))
+    assert "configuration 0 wins without a sample" in made.words
+    assert made.figure().axes
+    made.close()
+
+
+def test_a_race_of_failures_is_shown():
+    made = explore_selection(np.full((2, 4), np.nan))
+    assert "2 of 2 configurations left" in made.words
+    assert "Not certain" in made.words
+    made.close()
 
 
 def test_what_is_wrong_is_said(matrix):

@@ -120,6 +120,10 @@ def test_race_is_drawn_round_by_round() -> None:
     few = replay.select(clear(3))
     assert few.end == "exhausted"
     assert "not certain, as there are no further samples" in selection_race(few).get_title("left")
+    lone = selection_race(replay.select(np.full((1, 5), 0.5)))
+    assert [text.get_text() for text in lone.texts] == [
+        "No sample was taken: winner configuration 0."
+    ]
     own = subplots()[1][0]
     assert selection_race(found, ax=own, named=2) is own
     assert "1 more configurations not drawn" in own.get_xlabel()
