@@ -141,12 +141,7 @@ def plan_selection(
         found = RunSamples(choices, shared, task, seeds)
     else:
         raise ValueError(f"samples: expected 'seeds' or 'problems', got {samples!r}")
-    units = ("samples", *found.units)
-    if wrong := [unit for unit in budget or {} if unit not in units]:
-        hint = meant(wrong[0], units)
-        raise ValueError(
-            f"budget: expected a unit out of {', '.join(units)}, got {wrong[0]!r}{hint}"
-        )
+    _check_units(budget or {}, ("samples", *found.units))
     limits = check_budget(budget, found.headers, more=("samples", "cost"))
     low, high = _bounds_of(found) if bounds is None else bounds
     varied = [_varied(each, found.values) for each in found.values]
@@ -193,6 +188,15 @@ def plan_selection(
 
 select_best = verb("select_best", plan_selection, Plan.do, Selection)
 start_selection = verb("start_selection", plan_selection, begin, Handle[Selection])
+
+
+def _check_units(budget: Mapping[str, float], units: Sequence[str]) -> None:
+    """Raises if a budget has a unit that the samples do not have."""
+    if wrong := [unit for unit in budget if unit not in units]:
+        raise ValueError(
+            f"budget: expected a unit out of {', '.join(units)}, "
+            f"got {wrong[0]!r}{meant(wrong[0], units)}"
+        )
 
 
 def _varied(values: Values, among: Sequence[Values]) -> dict[str, Any]:
