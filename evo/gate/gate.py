@@ -354,7 +354,7 @@ class _Events:
 
 
 def _kind(stated: str) -> str:
-    """Returns the type of content that a client is told: one of a few, whatever is stated."""
+    """Returns the content type of an answer: one of a few, whatever the endpoint states."""
     essence = stated.partition(";")[0].strip().lower()
     return essence if essence in (JSON, EVENTS) else "text/plain"
 

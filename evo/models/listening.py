@@ -125,7 +125,7 @@ class _Connection:
     socket: socket.socket
     buffer: bytearray = field(default_factory=bytearray)
     since: float = field(default_factory=time.monotonic)  # of its last change of state
-    waited: bool = False  # whether the client was told to go on with its body
+    waited: bool = False  # whether "100 Continue" was sent to the client
 
 
 class _Malformed(Exception):  # noqa: N818

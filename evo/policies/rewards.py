@@ -1,4 +1,4 @@
-"""Rewards: what a policy is told about a pull, as named pure functions of it.
+"""Rewards: the number a policy receives for a pull, as named pure functions of the pull.
 
 None of them clips: fitness of any scale and sign keeps its signal. While nothing is ok on an arm
 its fitness is not a number but a reward must be one: such an arm counts as the lowest generation 0
