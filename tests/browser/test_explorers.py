@@ -62,7 +62,7 @@ def test_in_notebook_7(tmp_path, screenshots):
 def test_allocation(opened, screenshots, request):
     page, name = opened, request.node.name
     before = lab.shown(page)["Source"]
-    lab.click(page, "random with 5 arms")
+    lab.click(page, "random with 2 arms")
     lab.wait_for(page, "shown='random'")
     page.get_by_role("button", name="exp3ix").click()
     lab.wait_for(page, "policies=('ucb1', 'thompson', 'exp3ix')")
@@ -71,8 +71,8 @@ def test_allocation(opened, screenshots, request):
     page.get_by_text("Parameters").click()
     assert "policies=('ucb1', 'thompson')" in before
     lab.press(page, "arms K", "ArrowRight")
-    lab.wait_for(page, "arms=6")
-    lab.sees(page, "ucb1 with 6 arms")
+    lab.wait_for(page, "arms=3")
+    lab.sees(page, "ucb1 with 3 arms")
     lab.press(page, "c", "ArrowRight")
     lab.wait_for(page, ", c=0")
     lab.choose(page, "Reward", value="rank")
