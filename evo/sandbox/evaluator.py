@@ -24,7 +24,10 @@ from evo.sandbox.messages import Ready, Request, Setup, receive, send
 from evo.sandbox.purity import key_of
 
 _PARENT = str(Path(__file__).resolve().parents[2])
-_MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox.server import main; main()"
+_MAIN = (  # only the package itself is imported from its folder, which may hold NumPy, too
+    "import sys; sys.path.insert(0, sys.argv[1]); import evo; sys.path.append(sys.path.pop(0)); "
+    "from evo.sandbox.server import main; main()"
+)
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0  # beyond an evaluation's own limits, before a server counts as stuck

@@ -71,8 +71,11 @@ def describe(error: BaseException, who: str = "the program") -> str:
             text = f"{who} ran out of memory\n{text}"
         if isinstance(error, ModuleNotFoundError) and error.name:
             name = error.name.partition(".")[0]
-            package = _PACKAGES.get(name, name)
-            text += f"\nthe package {name!r} is not installed: pip install {package}"
+            if name in ("evo", "replay"):
+                text += f"\nthe package {name!r} cannot be imported inside the sandbox"
+            else:
+                package = _PACKAGES.get(name, name)
+                text += f"\nthe package {name!r} is not installed: pip install {package}"
         return short(text)
     except BaseException:  # the wall: an exception may do anything when it is shown
         return _in_one_line(error)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.machinery
 import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import ModuleType
 
 import msgspec
 
@@ -41,14 +43,16 @@ def main() -> None:
 
     The command line holds the folder that the package `evo` was imported from, which programs
     must not find, and the descriptors of two sockets: for programs without SciPy, and with it.
+    That folder is the last one of the path.
     """
-    parent, *descriptors = sys.argv[1:]
+    descriptors = sys.argv[2:]
     del sys.argv[1:]
     channels = [socket.socket(fileno=int(descriptor)) for descriptor in descriptors]
     setup = msgspec.msgpack.decode(receive(channels[0]), type=Setup)
+    sys.path.pop()  # the packages of this project are loaded
     sys.path += [path for path in setup.packages if path not in sys.path]
+    _hide_own_packages()
     _load(NUMPY)
-    sys.path.remove(parent)
     jail = Jail(setup)
     jail.separate()
     servers = []
@@ -74,6 +78,28 @@ def main() -> None:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _hide_own_packages() -> None:
+    """Let nothing installed be found under this project's names, however it was installed.
+
+    Modules of these names in folders that join the path later, such as a task's, are found.
+    """
+    installed = frozenset(sys.path)
+
+    class Others(importlib.machinery.PathFinder):
+        @classmethod
+        def find_spec(
+            cls,
+            fullname: str,
+            path: Sequence[str] | None = None,
+            target: ModuleType | None = None,
+        ) -> importlib.machinery.ModuleSpec | None:
+            if path is None and fullname in ("evo", "replay"):
+                path = [entry for entry in sys.path if entry not in installed]
+            return super().find_spec(fullname, path, target)
+
+    sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Others
 
 
 def _load(modules: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -61,7 +62,7 @@ FAILS = {
     "this package": (
         "import sys\nfor name in [n for n in sys.modules if n.startswith('replay')]:\n"
         f"    del sys.modules[name]\nimport replay\n{GOOD}",
-        "named 'replay'",
+        "named 'replay'\nthe package 'replay' cannot be imported inside the sandbox",
     ),
     "lone surrogates": (f"{GOOD}\n#\ud800", "valid Unicode"),
     "its own line": ("def construct():\n    return 1 / 0", "return 1 / 0"),
@@ -80,6 +81,24 @@ def test_programs_that_fail_are_told_why(evaluator: Evaluator, name: str) -> Non
     assert evaluation.status == "error"
     assert says in (evaluation.error or "")
     assert (evaluation.error or "").count("File ") <= 1  # no frame but the program's
+
+
+def test_programs_find_the_same_packages_however_this_one_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a wheel, `evo` and `replay` lie beside NumPy in a folder of packages."""
+    checkout, found = os.path.realpath(driver._PARENT), driver._packages()
+    for name in ("evo", "replay"):
+        (tmp_path / name).symlink_to(f"{checkout}/{name}")
+    for name in ("numpy", "scipy"):
+        (tmp_path / name).symlink_to(Path(importlib.import_module(name).__file__ or "").parent)
+    monkeypatch.setattr(driver, "_PARENT", str(tmp_path))
+    for folder in (checkout, str(tmp_path)):
+        monkeypatch.setattr(driver, "_packages", lambda folder=folder: (folder, *found))
+        with Evaluator(1) as evaluator:
+            assert evaluator.evaluate(make_task(), WORKS["scipy"], LIMITS).status == "ok"
+            program, says = FAILS["this package"]
+            assert says in (evaluator.evaluate(make_task(), program, LIMITS).error or "")
 
 
 DRAWING = """
@@ -136,12 +155,8 @@ def test_a_kill_is_a_timeout_only_beyond_the_processor_time() -> None:
 def test_a_process_that_cannot_be_locked_in_is_no_fault_of_its_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from evo.sandbox import jail, server\n"
-        "def enter(*_, **__): raise RuntimeError('no lock')\n"
-        "jail.Jail.enter = enter; server.main()"
-    )
-    monkeypatch.setattr(driver, "_MAIN", code)
+    fails = "from evo.sandbox.jail import Jail; Jail.enter = lambda *_, **__: open('/no lock')"
+    monkeypatch.setattr(driver, "_MAIN", driver._MAIN.replace("; main()", f"; {fails}; main()"))
     with Evaluator(1) as broken, pytest.raises(SandboxError, match=r"(?s)locked in: .*no lock"):
         broken.evaluate(make_task(), GOOD, LIMITS)
 
