@@ -13,18 +13,19 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evo.gate.account import Account, Refused, cost_of_tokens
+from evo.gate.events import Events
 from evo.gate.log import Sent
+from evo.gate.turnstile import Turnstile
 from evo.logs.cost import bound_of
-from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt, Model
 from evo.models.answer import (
     Exchange,
-    fit_reason,
     read_answer,
     read_failure,
     read_json,
@@ -56,6 +57,23 @@ _EXTRA = 64  # tokens that an endpoint's template may add, and as many for each 
 _LEFT = Attempt(status="error", latency=None, error="the client left")
 
 
+@dataclass(frozen=True)
+class Passage:
+    """A request that passed a gate and was settled.
+
+    Attributes:
+        number: Its number at this gate, from 0.
+        body: The request as the client sent it.
+        attempt: What became of it.
+        reply: Text of the reply; None where there is none.
+    """
+
+    number: int
+    body: Mapping[str, Any]
+    attempt: Attempt
+    reply: str | None
+
+
 class Gate(Listener):
     """One model's endpoint for other tools, at `gate.url` while the context lasts.
 
@@ -75,6 +93,9 @@ class Gate(Listener):
         cache: File of answers; the same body is answered from it, the k-th time that a client
             sends it with the k-th answer.
         timeout: Seconds for the whole of a forwarded request.
+        turnstile: Where requests wait until they are granted; None: they do not wait.
+        on_passage: Called with each request once it is settled, before its client has the whole
+            answer.
 
     ValueError: an argument is out of range, the model unknown, or its endpoint or key missing. On
     entering, LogError: the log cannot be had, or is that of another model.
@@ -93,6 +114,8 @@ class Gate(Listener):
         cache: Path | None = None,
         timeout: float = 600.0,
         transport: httpx2.BaseTransport | None = None,
+        turnstile: Turnstile | None = None,
+        on_passage: Callable[[Passage], None] | None = None,
     ) -> None:
         super().__init__(host, port)
         if not 0 < timeout < math.inf:
@@ -108,6 +131,7 @@ class Gate(Listener):
         self._cache: ResponseCache | None = None
         self._timeout = timeout
         self._transport = transport
+        self._turnstile, self._on_passage = turnstile, on_passage
         self._watched: dict[Flight, Any] = {}
         self._client_name = functools.lru_cache(1024)(client_name)
         self._over = threading.Event()
@@ -143,6 +167,11 @@ class Gate(Listener):
         opened.callback(watch.join)
         opened.callback(self._over.set)
 
+    def __exit__(self, *ended: object) -> None:
+        if self._turnstile is not None:  # whoever waits there would hold up the end
+            self._turnstile.close()
+        super().__exit__(*ended)
+
     def respond(self, request: Request) -> Response | None:
         """Answers a request; all but chat completions cost nothing."""
         place = "/" + request.path.partition("?")[0].strip("/")
@@ -177,13 +206,28 @@ class Gate(Listener):
             if key is not None and (known := self._known(key)) is not None:
                 self.account.keep(client, digest)
                 return known
-            sent = self.account.admit(client, digest, worst)
+            sent = self._admit(request, client, digest, worst)
         except (Refused, OSError) as no:
             if key is not None:
                 self.account.repeat(client, digest, -1)  # it went nowhere
             return _refusal(no)
-        shows_usage = (asked.get("stream_options") or {}).get("include_usage") is True
-        return self._forward(request, content, shows_usage, sent, key)
+        return self._forward(request, content, asked, sent, key)
+
+    def _admit(
+        self, request: Request, client: str, digest: str, worst: Mapping[str, float]
+    ) -> Sent:
+        """Counts a request that is forwarded next, once the turnstile lets it pass."""
+        turnstile = self._turnstile
+        if turnstile is None:
+            return self.account.admit(client, digest, worst)
+        if not turnstile.enter(lambda: has_left(request.connection)):
+            words = "too many requests wait" if turnstile.flooded else "no more calls are granted"
+            raise Refused(f"{words} at this gate")
+        try:
+            return self.account.admit(client, digest, worst)
+        except BaseException:
+            turnstile.give_back()
+            raise
 
     def _as_sent(self, asked: Mapping[str, Any]) -> bytes:
         """Returns the request as the endpoint gets it: its own name of the model, usage asked for.
@@ -205,7 +249,12 @@ class Gate(Listener):
         return Response(200, content, _kind(kind.decode("utf-8", "replace")))
 
     def _forward(
-        self, request: Request, content: bytes, shows_usage: bool, sent: Sent, key: bytes | None
+        self,
+        request: Request,
+        content: bytes,
+        asked: Mapping[str, Any],
+        sent: Sent,
+        key: bytes | None,
     ) -> Response | None:
         """Makes the one request to the endpoint; whatever comes of it is settled."""
         flight, started = Flight(self._timeout), time.monotonic()
@@ -217,8 +266,11 @@ class Gate(Listener):
                 answer = held.enter_context(contextlib.closing(self._ask(content)))
                 kind = _kind(answer.headers.get("content-type", JSON))
                 if answer.status_code == 200 and kind == EVENTS:
-                    reader = _Events(shows_usage, started, self._endpoint.hide)
-                    stream = self._pass(answer, reader, sent, flight, key, held.pop_all())
+                    shows_usage = (asked.get("stream_options") or {}).get("include_usage") is True
+                    keeps_text = self._on_passage is not None
+                    reader = Events(shows_usage, started, self._endpoint.hide, keeps_text)
+                    settle = functools.partial(self._settle, sent, asked)
+                    stream = self._pass(answer, reader, settle, flight, key, held.pop_all())
                     next(stream)  # so that closing it settles
                     return Response(200, b"", kind, stream=stream)
                 got, status = self._endpoint.hide(answer.read()), answer.status_code
@@ -229,7 +281,7 @@ class Gate(Listener):
                 read = read_failure(error, time.monotonic() - started)
                 status, response = 504 if read.attempt.status == "timeout" else 502, None
         attempt = self._endpoint.without_key(read.attempt)
-        self.account.settle(sent, _LEFT if flight.cancelled else attempt)
+        self._settle(sent, asked, _LEFT if flight.cancelled else attempt, read.reply)
         if flight.cancelled:
             return None
         if response is None or 300 <= status < 400:
@@ -238,6 +290,14 @@ class Gate(Listener):
         if status == 200 and attempt.status == "ok":
             self._remember(key, kind, got)
         return response
+
+    def _settle(
+        self, sent: Sent, asked: Mapping[str, Any], attempt: Attempt, reply: str | None
+    ) -> None:
+        """Counts what became of a request, and tells whoever listens."""
+        self.account.settle(sent, attempt)
+        if self._on_passage is not None:
+            self._on_passage(Passage(sent.number, asked, attempt, reply))
 
     def _ask(self, content: bytes) -> httpx2.Response:
         """Sends a request and returns the endpoint's answer, whose body is still to be read."""
@@ -257,8 +317,8 @@ class Gate(Listener):
     def _pass(
         self,
         answer: httpx2.Response,
-        reader: _Events,
-        sent: Sent,
+        reader: Events,
+        settle: Callable[[Attempt, str | None], None],
         flight: Flight,
         key: bytes | None,
         held: contextlib.ExitStack,
@@ -272,7 +332,7 @@ class Gate(Listener):
             yield b""
             for out in reader.read(answer):
                 if reader.whole and not settled:  # the client may go once it has this
-                    self.account.settle(sent, reader.attempt)
+                    settle(reader.attempt, reader.text)
                     settled = True
                 passed += out if key is not None else b""
                 yield out
@@ -285,7 +345,7 @@ class Gate(Listener):
         finally:
             held.close()
             if not settled:
-                self.account.settle(sent, attempt)
+                settle(attempt, reader.text)
         if reader.finish is not None:
             self._remember(key, EVENTS, bytes(passed))
 
@@ -299,58 +359,6 @@ class Gate(Listener):
             for flight, connection in list(self._watched.items()):
                 if has_left(connection):
                     flight.cancel()
-
-
-class _Events:
-    """Server-sent events on their way through: what they say of tokens, and who is to see that."""
-
-    def __init__(self, asks_usage: bool, started: float, hide: Callable[[bytes], bytes]) -> None:
-        self.started, self.whole = started, False
-        self.finish: str | None = None
-        self._asks_usage, self._hide = asks_usage, hide
-        self._usage: dict[str, Any] | None = None
-
-    def read(self, answer: httpx2.Response) -> Iterator[bytes]:
-        """Yields what the client gets."""
-        rest = b""
-        for piece in answer.iter_bytes():
-            *lines, rest = (rest + piece).split(b"\n")
-            if out := b"".join(self._line(line + b"\n") for line in lines):
-                yield out
-        if out := self._line(rest):
-            yield out
-
-    @property
-    def attempt(self) -> Attempt:
-        """The record of a whole reply."""
-        return Attempt(
-            status="ok",
-            latency=time.monotonic() - self.started,
-            http_status=200,
-            usage=self._usage,
-            finish_reason=self.finish,
-        )
-
-    def _line(self, line: bytes) -> bytes:
-        line = self._hide(line)
-        self.whole |= line.startswith(b"data:") and line[5:].strip() == b"[DONE]"
-        if not line.startswith(b"data:") or not (b'"usage"' in line or b'"finish_reason"' in line):
-            return line
-        try:
-            event = read_json(line[5:])
-        except (ValueError, RecursionError):
-            return line
-        if not isinstance(event, dict):
-            return line
-        choices = event.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict):
-                self.finish = fit_reason(choice.get("finish_reason")) or self.finish
-        self._usage = fit_usage(event.get("usage")) or self._usage
-        if self._asks_usage or "usage" not in event:
-            return line
-        del event["usage"]
-        return b"data: " + write_json(event) + b"\n" if choices else b""
 
 
 def _kind(stated: str) -> str:
