@@ -189,11 +189,12 @@ def _judged(
     value, error, alpha = exchanges.value, exchanges.error, (1 - level) / 2
     if not error > 0:
         return value, np.nan, np.nan
-    t = exchanges.statistic(effect)
-    low, high = (value - float(np.quantile(t, tail)) * error for tail in (1 - alpha, alpha))
+    t = np.quantile(exchanges.statistic(effect), [1 - alpha, alpha])
+    low, high = (value - float(limit) * error for limit in t)
     tiny = 1e-12 * (abs(value) + error)
-    low = max(low, tiny) if exchanges.p(0.0, 1) <= alpha else min(low, 0.0)
-    high = min(high, -tiny) if exchanges.p(0.0, -1) <= alpha else max(high, 0.0)
+    above, below = exchanges.tails(0.0)
+    low = max(low, tiny) if above <= alpha else min(low, 0.0)
+    high = min(high, -tiny) if below <= alpha else max(high, 0.0)
     if binary:
         apart = shares_apart(left, right, level)
         low, high = min(low, apart[0]), max(high, apart[1])

@@ -7,6 +7,7 @@ and those about conditions share one error.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -252,9 +253,22 @@ def _expected_best(values: FloatArray, sizes: np.ndarray[Any, np.dtype[np.int64]
 
     Minus infinity where all n may be children without any fitness.
     """
-    from scipy.special import comb
-
-    ordered, rank, m = np.sort(values), np.arange(len(values)), len(values)
-    chances = np.array([comb(rank, n - 1) / comb(m, n) for n in sizes]).reshape(len(sizes), m)
+    ordered, chances = np.sort(values), _chances(len(values), len(sizes))
+    if np.isfinite(ordered[:1]).all():
+        return np.asarray(chances @ ordered)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(chances > 0, chances * ordered, 0.0).sum(axis=1))
+
+
+@functools.lru_cache(maxsize=64)
+def _chances(m: int, most: int) -> FloatArray:
+    """Probability that the value of each rank is the largest of n = 1 ... `most` of m values.
+
+    Where n is above m, all m are taken.
+    """
+    from scipy.special import comb
+
+    n = np.minimum(np.arange(1, most + 1), m)[:, None]
+    chances = np.asarray(comb(np.arange(m), n - 1) / comb(m, n))
+    chances.flags.writeable = False  # it is cached
+    return chances

@@ -107,10 +107,10 @@ class Exchanges:
 
     def found(self, level: float) -> Exchange:
         """The comparison, with an interval of this coverage."""
-        alpha = (1 - level) / 2
+        alpha, (above, below) = (1 - level) / 2, self.tails(0.0)
         return Exchange(
             value=self.value, low=self.limit(alpha, -1), high=self.limit(alpha, 1),
-            p_greater=self.p(0.0, 1), p_less=self.p(0.0, -1), error=self.error,
+            p_greater=above, p_less=below, error=self.error,
         )  # fmt: skip
 
     def statistic(self, effect: float) -> FloatArray:
@@ -139,8 +139,14 @@ class Exchanges:
         `sign` 1 counts those at least as large, which tests whether the effect exceeds `effect`;
         -1 those at most as large.
         """
-        drawn = sign * self.statistic(effect)
-        return float((drawn >= drawn[0] - 1e-9 * (1 + abs(drawn[0]))).mean())
+        return self.tails(effect)[0 if sign > 0 else 1]
+
+    def tails(self, effect: float) -> tuple[float, float]:
+        """`p` of both signs: the shares at least, and at most, as large as what was seen."""
+        drawn = self.statistic(effect)
+        tie = 1e-9 * (1 + abs(drawn[0]))
+        above, below = drawn >= drawn[0] - tie, drawn <= drawn[0] + tie
+        return float(above.mean()), float(below.mean())
 
     @property
     def error(self) -> float:
@@ -177,7 +183,7 @@ class Exchanges:
             inside, outside = outside, outside + 2 * (outside - self.value)
         else:
             return sign * math.inf
-        for _ in range(40):
+        for _ in range(32):
             middle = (inside + outside) / 2
             inside, outside = (inside, middle) if rejected(middle) else (middle, outside)
         return outside

@@ -36,12 +36,12 @@ def test_regimes_of_known_surfaces(high, regime, expected):
 
 
 def test_an_envelope_rises_or_is_noise():
-    found = verdicts(claims.ledger({"a": bilinear_runs(run_noise=0.05)}, policies=()))
+    found = verdicts(claims.ledger({"a": bilinear_runs(budget=64, run_noise=0.05)}, policies=()))
     assert found["the best in sweep rises with the budget"] == "greater"
     assert found["it follows a smooth curve"] == "greater"
 
 
-def arms(rises, n=20, rounds=40):
+def arms(rises, n=20, rounds=24):
     """Runs of which those in `rises` climb to 0.9 while the others stay near 0.1."""
     best = np.full((n, rounds + 1), 0.1)
     best[list(rises)] = np.linspace(0.1, 0.9, rounds + 1)

@@ -6,6 +6,7 @@ from scipy.stats import nct, t
 
 import replay
 from replay.claims.power import power
+from replay.statistics.exchange import Exchanges
 
 
 def pilot(seed=0, n=10, effect=1.0):
@@ -17,16 +18,16 @@ def test_what_is_stated_comes_true_in_studies_drawn_from_the_pilot():
     """A fast form of benchmarks/power_bands.py, which judges 400 studies."""
     rng = np.random.default_rng(1)
     left, right = rng.normal(0.9, 1, 10), rng.normal(0, 1, 8)
-    said = stated(power(as_frame(left, right), A, B, runs=14, studies=200), 14)["probability"]
-    found = [
-        replay.judge(as_frame(rng.choice(left, 14), rng.choice(right, 14)), A, B).verdict
-        for _ in range(60)
-    ]
-    assert found.count("greater") / 60 == pytest.approx(said, abs=0.2)
+    said = stated(power(as_frame(left, right), A, B, runs=14, studies=300), 14)["probability"]
+    studies = [(rng.choice(left, 14), rng.choice(right, 14)) for _ in range(300)]
+    found = [Exchanges(*each).p(0.0, 1) <= 0.025 for each in studies]
+    assert np.mean(found) == pytest.approx(said, abs=0.1)
+    judged = [replay.judge(as_frame(*each), A, B).verdict for each in studies[:12]]
+    assert [verdict == "greater" for verdict in judged] == found[:12]
 
 
 def test_large_pilots_state_the_power_of_the_t_test():
-    frame = pilot(2, n=400, effect=0.8)
+    frame = pilot(2, n=200, effect=0.8)
     values = frame[frame["generation"] == 1].groupby("model")["best_fitness"]
     sizes = values.std().pow(2).mean() ** 0.5
     away = (values.mean()["a"] - values.mean()["b"]) / sizes * np.sqrt(15 / 2)

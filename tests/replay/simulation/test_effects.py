@@ -93,10 +93,13 @@ def test_pools_that_say_nothing_of_other_runs_have_no_interval(arms, note):
 
 @pytest.mark.slow
 def test_on_real_runs_the_half_widths_are_those_of_leaving_each_run_out():
-    """Both remove the variance that the policies' own randomness adds to a finite replay."""
+    """A fast form of benchmarks/local_tsp_effects.py.
+
+    Both remove the variance that the policies' own randomness adds to a finite replay.
+    """
     logs = Path(__file__).parents[3] / "logs" / "corpus" / "local-tsp"
     runs = replay.fitness_matrix(replay.load(logs / "deep-s*.jsonl.gz", progress=False))
-    n, K, B = len(runs), 4, 12_000
+    n, K, B = len(runs), 4, 6_000
 
     def gains(matrix, seed):
         common = {"rounds": 24, "arms": K, "replicates": B, "replace": False, "seed": seed}
