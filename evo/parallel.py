@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evo.models.client import Messages
     from evo.models.limits import Slots
 
-MOST_WORKERS = 4  # unless told otherwise; fewer where there are fewer items
+MOST_WORKERS = 4  # by default; fewer if there are fewer items
 Prompts = Sequence["str | Messages"]  # texts, or lists of messages
 
 A = TypeVar("A")

@@ -18,7 +18,7 @@ OPERATORS = {
     "mutate": "Change one idea in it and keep the rest. ",
     "cross": "Bring together what is best in it and in the {what} to mix in. ",
 }
-"""What the prompt says of a request's operator."""
+"""The sentence of the prompt for each operator."""
 
 FAILURES, LENGTH = 3, 400
 """Failures that a prompt tells of at most, and characters of each."""
@@ -122,7 +122,7 @@ def feedback(
     latest: Sequence[Tried],
     instances: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Returns what the prompt says of the parent's metrics and of what went wrong lately.
+    """Returns the lines about the parent's metrics and the recent failures.
 
     It depends on logged evaluations alone, the parent's and those of the latest generation: no
     paths, addresses or durations, numbers to six digits, nothing private or held out.
@@ -131,10 +131,10 @@ def feedback(
     lines = [f"Its metrics: {', '.join(f'{k} {v:.6g}' for k, v in metrics.items())}."]
     lines = lines if metrics else []
     known = {each["id"]: each for each in instances if not each.get("check")}
-    failures = [said for tried in latest if (said := _failure(tried, known))]
+    failures = [text for tried in latest if (text := _failure(tried, known))]
     distinct = list(dict.fromkeys(failures))[:FAILURES]
     if distinct:
-        lines += ["What went wrong lately:", *(f"- {said}" for said in distinct)]
+        lines += ["What went wrong lately:", *(f"- {text}" for text in distinct)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -157,19 +157,19 @@ def _failure(tried: Tried, instances: Mapping[str, Mapping[str, Any]]) -> str:
         return f"{evaluation.status}: {_plain(last_line(evaluation.error))}"[:LENGTH]
     for each in evaluation.instances:
         if each.id in instances and each.status != "no_reply" and not each.score:
-            said = f"instance {each.id}: {'score 0' if each.status == 'ok' else each.status}"
+            text = f"instance {each.id}: {'score 0' if each.status == 'ok' else each.status}"
             if "answer" in instances[each.id]:
-                said += f", expected {_plain(str(instances[each.id]['answer']))}"
+                text += f", expected {_plain(str(instances[each.id]['answer']))}"
             if each.id in tried.replies:
-                said += f", got {_plain(tried.replies[each.id])}"
-            return said[:LENGTH]
+                text += f", got {_plain(tried.replies[each.id])}"
+            return text[:LENGTH]
     return ""
 
 
 def last_line(error: str | None) -> str:
     """Returns the last line of an error, what the program printed left out."""
-    said = re.split(r"^--- std", error or "", flags=re.MULTILINE)[0].strip()
-    return said.rpartition("\n")[2]
+    text = re.split(r"^--- std", error or "", flags=re.MULTILINE)[0].strip()
+    return text.rpartition("\n")[2]
 
 
 _UNTELLABLE = re.compile(
@@ -183,8 +183,8 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]*\w)")
 
 def _plain(text: str) -> str:
     """Leaves out what differs from machine to machine, on one line."""
-    told = _UNTELLABLE.sub("[...]", " ".join(text.split()))
-    return _NUMBER.sub(lambda number: f"{float(number[0]):.6g}", told)
+    shortened = _UNTELLABLE.sub("[...]", " ".join(text.split()))
+    return _NUMBER.sub(lambda number: f"{float(number[0]):.6g}", shortened)
 
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([\w+.-]*)[^\n`]*$")

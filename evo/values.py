@@ -95,7 +95,7 @@ class Kind(Generic[T]):
         """Returns the record of a log with the value that goes on with it.
 
         Raises:
-            ValueError: The value is another one than the record says.
+            ValueError: The value differs from the record.
         """
         own = str(getattr(value, "name", ""))
         if (own, fields_of(value)) != (record.name, record.fields):

@@ -67,7 +67,7 @@ GOES_ON = {
     "select": "stopped; `evo select` with the same arguments and --log-dir goes on",
     "sweep": "paused; the same command goes on where it was",
 }
-"""What a command says when it was stopped."""
+"""The message of a command that was stopped."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,7 +128,7 @@ def make_app(name: str, text: str) -> cyclopts.App:
         default_parameter=cyclopts.Parameter(negative=()),
         group_arguments=COMMON,
         group_parameters=COMMON,
-        suppress_keyboard_interrupt=False,  # `guard` says how to go on
+        suppress_keyboard_interrupt=False,  # `guard` prints how to go on
     )
     for flag in ("--help", "--version"):
         app[flag].group = last

@@ -1,4 +1,4 @@
-"""What work may cost, said before its first call."""
+"""Estimates of what work may cost, printed before its first call."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def outlook(
         calls, tokens = calls + own, tokens + completion
         priced = price_of_tokens(0.0, 0.0, completion, model=header.model)
         dollars += priced if header.model.is_llm else math.nan  # the stand-in's are invented
-    said = f"{count} {'run' if count == 1 else 'runs'}, at most {calls:,.0f} calls"
+    text = f"{count} {'run' if count == 1 else 'runs'}, at most {calls:,.0f} calls"
     if not math.isnan(tokens):
         paid = "" if math.isnan(dollars) else f" ({dollars:,.2f} dollars)"
-        said += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
+        text += f", {tokens:,.0f} completion tokens{paid}, and their prompts"
     if budget:
         limits = ", ".join(f"{limit:,g} {unit}" for unit, limit in budget.items())
-        said += f"; the budget ends it at {limits}"
+        text += f"; the budget ends it at {limits}"
         bought = affordable([worst for _, worst in known], budget) if in_turn else None
         if bought is not None and bought[0] < count > 1:
             completed, begun = bought
             last = ", the last of them not to its end" if begun > completed else ""
-            said += f", which is enough for {begun} of {count} runs{last}"
-    return said
+            text += f", which is enough for {begun} of {count} runs{last}"
+    return text
 
 
 def outlook_of_sweep(design: Design, budget: Mapping[str, float] | None = None) -> str:

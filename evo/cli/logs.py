@@ -1,4 +1,4 @@
-"""Commands that look at logs, check them and copy them; none runs a program unless it says so."""
+"""Commands that look at logs, check them and copy them; they run no program unless stated."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def stats(logs: LogPaths) -> int:
                 each.add(call.attempts, asked or log.header)
             own += [a.latency for a in call.attempts if a.latency is not None and not a.cached]
         times = [g.seconds for g in log.generations if g.seconds is not None]
-        said = log.ends[-1].stats if log.ends else {}
-        session = (number(said.get(name), form) for name, form in SESSION.items())
+        stats = log.ends[-1].stats if log.ends else {}
+        session = (number(stats.get(name), form) for name, form in SESSION.items())
         rows.append((log.path, *_figures(tally, own, times), *session))
         latencies += own
         seconds += times

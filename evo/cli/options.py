@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 Command = TypeVar("Command", bound=Callable[..., int])
-"""Shows what was made, and returns the exit code."""
+"""A command: it prints its result and returns the exit code."""
 
 
 def one(convert: Callable[[str], object], *names: str, metavar: str) -> object:

@@ -79,7 +79,9 @@ def run(
 
     if protocol is not None:
         if task is not None or seeds is not None or seed is not None or log is not None:
-            raise ValueError("--protocol says the task, the seeds and the logs: give none of them")
+            raise ValueError(
+                "--protocol fixes the task, the seeds and the logs: give none of these"
+            )
         return _run_protocol(protocol, log_dir, options)
     if task is None:
         raise ValueError("expected a TASK, or --protocol FILE (see `evo run --help`)")
@@ -113,7 +115,7 @@ def _run_protocol(name: str, folder: str | None, given: SeriesOptions) -> int:
     known = load_protocol(name)
     settings = options_in(SessionOptions, given)
     if other := given.keys() - settings.keys():
-        raise ValueError(f"--{min(other)}: the protocol {known.name!r} says what is run")
+        raise ValueError(f"--{min(other)}: the protocol {known.name!r} fixes this")
     print(state_cost(known, logs_of(known, folder)), flush=True)
     print_logs(run_protocol(known, log_dir=folder, **settings))
     return 0
@@ -124,7 +126,7 @@ def protocol(file: str, *, status: Flag = False, log_dir: Path | None = None) ->
 
     Args:
         file: File, or name of a shipped protocol.
-        status: Show its conditions, and what was made of each.
+        status: Show its conditions and the progress of each.
         log_dir: Folder of its logs; by default logs/local/NAME.
     """
     from evo.studies.protocol import load_protocol, logs_of, state_cost, status_rows

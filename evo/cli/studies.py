@@ -85,7 +85,7 @@ def allocate(
     from evo.studies.allocation.driver import plan_allocation
 
     if own_arms and arms is not None:
-        raise ValueError("--arm says which arms there are, and --arms how many: give one of them")
+        raise ValueError("--arm names the arms and --arms counts them: give one of the two")
     plan = plan_allocation(
         task,
         find_policy(policy, **(parameters or {})),

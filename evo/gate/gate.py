@@ -86,7 +86,7 @@ class Gate(Listener):
     Args:
         model: Name in the registry, or a Model; whatever model clients name, this one is asked.
         budget: Limits by unit: calls, tokens, dollars or flops.
-        requests_per_minute: Beyond which a 429 says when to come back.
+        requests_per_minute: Limit beyond which a request gets a 429 with the time to retry.
         tokens_per_minute: Likewise, each request counted at its worst until it is answered.
         log: File of every call; one that exists goes on, with what was spent. None: without a
             budget none, else a new one below logs/local.
@@ -200,8 +200,8 @@ class Gate(Listener):
         key = None
         if self._cache is not None:
             turn = self.account.repeat(client, digest)
-            told = (self._endpoint.base_url, self.model.version, client, digest)
-            key = hashlib.sha256(repr((told, turn)).encode()).digest()
+            identity = (self._endpoint.base_url, self.model.version, client, digest)
+            key = hashlib.sha256(repr((identity, turn)).encode()).digest()
         try:
             if key is not None and (known := self._known(key)) is not None:
                 self.account.keep(client, digest)

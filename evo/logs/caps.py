@@ -77,7 +77,7 @@ def _maxima(text: str) -> dict[str, float]:
 
 
 def held(limits: Limits, what: str) -> Limits:
-    """Limits out of a task or a log, held to the local maxima aloud; `what` says whose they are."""
+    """Limits out of a task or a log, cut to the local maxima with a warning that names `what`."""
     most = maxima()
     beyond = {name: most[name] for name in most if getattr(limits, name) > most[name]}
     if not beyond:

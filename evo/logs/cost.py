@@ -2,7 +2,7 @@
 
 FLOPs of an attempt are 2 * active parameters * (prompt - cached + completion) tokens, summed over
 the attempts of a call (arXiv 2605.29268). Attempts without usage (timeouts, answers whose
-endpoint says nothing) were computed but not counted; a rule decides what they are taken for:
+endpoint reports nothing) were computed but not counted; a rule decides what they are taken for:
 
 - `worst_case`: max_tokens of output;
 - `bounded`: the median completion of the run's length-limited attempts;
@@ -58,7 +58,7 @@ class Tokens(NamedTuple):
 def usage_tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
     """Reads an endpoint's usage, in either dialect; None unless it states prompt and completion.
 
-    An endpoint that says nothing of a cache has none.
+    An endpoint that reports nothing about a cache has none.
     """
     if usage is None:
         return None

@@ -89,7 +89,7 @@ def unused(folder: Path, stem: str, ending: str = "") -> Path:
 
 
 class _First(msgspec.Struct):
-    """What a first line of any version says of itself."""
+    """The fields that the first line of any version has."""
 
     kind: object = None
     schema: object = 1
@@ -353,7 +353,7 @@ class Writer:
 
     @classmethod
     def claim(cls, path: Path, *, wait: bool = False) -> Self:
-        """Opens a file for writing; `cut` says where to go on. `LogBusyError`: another one writes.
+        """Opens a file to append after byte `cut`. `LogBusyError`: another process writes to it.
 
         With `wait` it is made if need be, and other writers, who hold it for a moment, waited for.
         """

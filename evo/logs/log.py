@@ -90,7 +90,7 @@ class Log:
             drafts that were not chosen.
         generations: Complete generations, in order.
         ends: Orderly ends of sessions.
-        ended: Whether the last session has come to its orderly end.
+        ended: Whether the last session ended in order.
         reader: Says how far it was read: `length` in bytes, `lines`, and whether the end is `torn`.
     """
 

@@ -140,7 +140,7 @@ def _wrong_plans(log: Log) -> Iterator[str]:
 
 
 def _wrong_inheritance(log: Log) -> Iterator[str]:
-    """Yields where what is inherited is not what the fork's header says."""
+    """Yields the places where inherited lines contradict the fork's header."""
     fork = log.header.fork
     inherited = [o.generation for o in log.outcomes if o.inherited]
     if inherited and (fork is None or max(inherited) > fork.at):

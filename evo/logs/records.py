@@ -1,4 +1,4 @@
-"""Frozen records of everything a log holds: each line is one in `Line`, told apart by `kind`."""
+"""Frozen records of everything a log holds: each line is one in `Line`, distinguished by `kind`."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
         batches: Instances of the first batch on which children are tried; 0: on all at once.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
         fork: Where it left another run; everything else here is of the generations after.
-        source: Which tool wrote the original of an imported log, of which `lost` is missing.
+        source: The tool that wrote the original of an imported log; `lost` names what is missing.
         mixed: First generation that may hold programs of other runs; None: none does.
     """
 

@@ -1,4 +1,4 @@
-"""What one HTTP exchange with a model says: the record of the attempt, and whether to go on."""
+"""Interprets one HTTP exchange: the record of the attempt, and whether to try again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Answer:
 
 
 def read_answer(exchange: Exchange, latency: float) -> Answer:
-    """Reads a whole answer, which holds a chat completion or says why not."""
+    """Reads a whole answer, which holds a chat completion or the reason why it does not."""
     status, content = exchange.status, exchange.content
     if not 200 <= status < 300:
         return _read_refusal(exchange, latency)
@@ -104,11 +104,11 @@ def fit_reason(reason: object) -> str | None:
 def _read_refusal(exchange: Exchange, latency: float) -> Answer:
     status, headers, content = exchange
     code, words = _error_of(content)
-    said = f"HTTP {status}: {words.strip() or _phrase(status)}"
+    message = f"HTTP {status}: {words.strip() or _phrase(status)}"
     if 300 <= status < 400:
         where = headers.get("location", "elsewhere")
-        said = f"it redirects to {where}, which is not followed; give that as its base URL"
-    attempt = Attempt(status="error", latency=latency, http_status=status, error=said)
+        message = f"it redirects to {where}, which is not followed; give that as its base URL"
+    attempt = Attempt(status="error", latency=latency, http_status=status, error=message)
     quota = status == 429 and code == "insufficient_quota"
     if status in _REFUSED or 300 <= status < 400 or quota:
         return Answer(attempt, "refused")

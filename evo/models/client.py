@@ -80,7 +80,7 @@ class CallCancelled(Exception):  # noqa: N818
 class Call:
     """What became of a request to the model for one child, or for one of its drafts.
 
-    The reply is None where there is none; `rejected` says why where that is for good.
+    The reply is None where there is none; `rejected` gives the reason if a retry cannot help.
     """
 
     attempts: tuple[Attempt, ...]
@@ -338,7 +338,7 @@ class ModelClient:
         return {name: value for name, value in body.items() if value is not None}
 
     def _settle(self, lease: Lease, answer: Answer, characters: int) -> None:
-        """Tells the slots what the endpoint said, and learns how long its tokens are."""
+        """Passes the endpoint's answer to the slots, and learns how long its tokens are."""
         tokens = usage_tokens(answer.attempt.usage)
         used = tokens.prompt + tokens.completion if tokens else None
         if tokens and characters:

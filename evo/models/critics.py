@@ -4,7 +4,7 @@
         critic.score("Think step by step.", "Problem: ...", "Answer: 7")      # in [0, 1]
         evo.parallel.score_batch(critic.score, triples)                       # in their order
 
-A critic's word is no ground truth: `evo.check_critic` says how far it agrees with one.
+A critic's score is no ground truth: `evo.check_critic` measures how far it agrees with one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evo.models.limits import Slots
 from evo.models.registry import find_model, resolve_sampling
 
 RUBRIC = "Does the reply do what the system prompt and the query ask for, correctly and completely?"
-"""What a critic looks at unless it is told otherwise."""
+"""The default rubric."""
 
 MOST = 10
 """The best score in a critic's own words; `score` gives its share."""
@@ -77,7 +77,7 @@ def read_score(reply: str | None, finish_reason: str | None = None) -> float | N
 def critic_record(
     critic: str | Model | Critic | CriticRecord | None, task: TaskRecord
 ) -> CriticRecord | None:
-    """Returns the critic that a run is told to have; None: its task and its options name none.
+    """Returns the critic of a run; None if neither its task nor its options name one.
 
     Of a model alone the rubric is the task's. ValueError: there has to be a critic and there is
     none, or the model cannot be one.
@@ -106,8 +106,8 @@ def known_of(calls: Iterable[InstanceCall]) -> Known:
 class Scorer:
     """Scores triples by one critic, each once; many threads may share it.
 
-    What is `known` grows; no call begins once `stopping` is set; `on_call` is told of each by the
-    thread that made it.
+    What is `known` grows; no call begins once `stopping` is set; `on_call` receives each call
+    in the thread that made it.
     """
 
     def __init__(
@@ -173,8 +173,8 @@ def open_caller(
 class Critic(contextlib.AbstractContextManager["Critic", None]):
     """A model that scores (system prompt, query, reply) triples; many threads may share it.
 
-    Nothing is opened before the first call. As `critic=` of a run it only says who scores: the
-    run makes the calls, logs them and counts them.
+    Nothing is opened before the first call. As `critic=` of a run it only names the model and the
+    rubric: the run makes the calls, logs them and counts them.
 
     Args:
         model: Name in the registry, or a Model.
@@ -239,7 +239,7 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
         Args:
             system: The system prompt that the model had; or all three as one triple.
             query: What it was asked.
-            reply: What it said.
+            reply: The model's reply.
 
         Raises:
             NoScore: The critic gives no score, or no answer: a failure, never a low score.
@@ -251,8 +251,8 @@ class Critic(contextlib.AbstractContextManager["Critic", None]):
         call = self._open().score(Triple(*map(str, parts)))
         if call.score is None:
             last = call.attempts[-1].error if call.attempts else None
-            said = f"its reply is {call.reply!r:.200}" if call.reply is not None else last
-            raise NoScore(f"the critic {self.record.model.name!r} gives no score: {said}")
+            reason = f"its reply is {call.reply!r:.200}" if call.reply is not None else last
+            raise NoScore(f"the critic {self.record.model.name!r} gives no score: {reason}")
         return call.score
 
     @property

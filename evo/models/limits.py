@@ -1,4 +1,4 @@
-"""The limits on an endpoint's load: slots, requests and tokens a minute, and what a 429 says.
+"""The limits on an endpoint's load: slots, requests and tokens a minute, and how to react to a 429.
 
 One `Slots`, asked before every request, may serve several clients, which together then keep to it.
 `Rates` neither waits nor reads a clock: `now` is an argument, seconds that never go back.
@@ -30,9 +30,9 @@ class Lease:
     tokens: int  # of prompt and reply: an estimate from above, in the end what it was
     granted: float = math.inf
     ended: float = math.inf
-    used: int | None = None  # what `settle` was told, as are the next three
+    used: int | None = None  # set by `settle`, as are the next three
     answered: bool = False
-    turned_away: bool = False  # the endpoint said that it was one request too many
+    turned_away: bool = False  # the endpoint refused it as one request too many
     pause: float = 0.0  # seconds that the endpoint asks to wait
 
     def settle(
@@ -53,7 +53,7 @@ class Rates:
 
     A request counts from the moment it is let through until a minute after its end, whenever the
     endpoint saw it, so that no sliding minute on its clock holds more than allowed. Tokens are an
-    estimate from above until the answer says; a request larger than the limit passes alone.
+    estimate from above until the answer reports it; a request larger than the limit passes alone.
 
     A 429 lowers the number in flight by the factor `DECREASE`, once per round trip: requests under
     way at the last fall do not count again. Answers raise it by one per round trip, up to the most.
@@ -94,7 +94,7 @@ class Rates:
         self._used += lease.tokens
 
     def release(self, lease: Lease, *, now: float) -> None:
-        """Takes note of a request's end, and of what the endpoint said."""
+        """Records a request's end and the endpoint's answer."""
         self._in_flight -= 1
         lease.ended = now
         if lease.used is not None:

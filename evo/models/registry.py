@@ -24,7 +24,7 @@ _POINTING = ("base_url", "key_variable", "id", "extra_body")  # where calls go, 
 
 
 class ModelError(ValueError):
-    """An unknown model, or a mistake in what is said of one."""
+    """An unknown model, or a mistake in a model's table."""
 
 
 def load_models() -> dict[str, Model]:
@@ -48,7 +48,7 @@ def load_models() -> dict[str, Model]:
 
 
 def find_model(model: str | Model) -> Model:
-    """Returns the model of a name, a Model as it is; ModelError says how to add an unknown one."""
+    """Returns the model of a name; the error for an unknown name explains how to add it."""
     if isinstance(model, Model):
         return model
     known = load_models()
@@ -67,8 +67,8 @@ def find_model(model: str | Model) -> Model:
 def own_model(logged: Model, path: object, given: str | Model | None = None) -> Model:
     """Returns the user's own model that the calls of a log may go to.
 
-    What a log says of endpoint, key, id and extra fields is information: a call goes where the
-    user's registry (or `given`), the environment or a flag points; a log that says otherwise, or
+    Endpoint, key, id and extra fields in a log are only information: a call goes where the
+    user's registry (or `given`), the environment or a flag points; a log that differs, or
     names a model that the user has not, is a ModelError.
     """
     if given is not None:
@@ -78,15 +78,15 @@ def own_model(logged: Model, path: object, given: str | Model | None = None) -> 
     command = f"evo resume {shlex.quote(str(path))} --model {shlex.quote(logged.name)}"
     if own is None:
         raise ModelError(
-            f"{path}: its model {logged.name!r} ({_said(states)}) is none of yours, and a log does "
-            f"not say where calls go: add [{json.dumps(logged.name)}] to {USER_FILE} and go on "
-            f"with `{command}`, or name another of `evo models`"
+            f"{path}: its model {logged.name!r} ({_fields(states)}) is not among your "
+            f"models, and a log does not decide where calls go: add [{json.dumps(logged.name)}] "
+            f"to {USER_FILE} and go on with `{command}`, or name another of `evo models`"
         )
     yours = {n: getattr(own, n) for n in _POINTING} | {"id": own.id or own.name}
     if any(yours[name] != value for name, value in states.items()):
         raise ModelError(
-            f"{path}: its model {logged.name!r} says {_said(states)}, yours says {_said(yours)}; "
-            f"a log does not say where calls go: `{command}` goes on with yours"
+            f"{path}: its model {logged.name!r} has {_fields(states)}, yours has {_fields(yours)}; "
+            f"a log does not decide where calls go: `{command}` goes on with yours"
         )
     return own
 
@@ -101,12 +101,12 @@ def own_models(header: Header, path: object, given: str | Model | None = None) -
     except ModelError:
         raise ModelError(
             f"{path}: the model of its critic, {critic.model.name!r}, is not as yours of "
-            f"that name; a log does not say where calls go: add or change it in {USER_FILE}"
+            f"that name; a log does not decide where calls go: add or change it in {USER_FILE}"
         ) from None
     return msgspec.structs.replace(own, critic=msgspec.structs.replace(critic, model=scores))
 
 
-def _said(states: dict[str, object]) -> str:
+def _fields(states: dict[str, object]) -> str:
     return ", ".join(f"{name} {value!r}" for name, value in states.items() if value) or "nothing"
 
 
@@ -161,7 +161,7 @@ def _parse(text: str, source: str) -> dict[str, Model]:
 
 
 def _model(name: str, table: object) -> Model:
-    """Returns the model of a table; ValueError says what is wrong with it."""
+    """Returns the model of a table; a ValueError states what is wrong with it."""
     if not isinstance(table, dict):
         raise ValueError(f'expected a table, written ["{name}"], got {table!r}')
     allowed = [*(each for each in Model.__struct_fields__ if each != "name"), "omit"]

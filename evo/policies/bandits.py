@@ -107,7 +107,7 @@ class UCB1(MeanPolicy):
     t is the number of pulls so far, n the arm's; ties go to the lowest arm. Auer, Cesa-Bianchi &
     Fischer, Finite-time analysis of the multiarmed bandit problem, 2002, figure 1, whose constant
     for rewards in [0, 1] is the default. Best fitness as reward differs little between arms: with
-    that c the policy is then nearly uniform, and an improvement or rank reward or a smaller c says
+    that c the policy is then nearly uniform, and an improvement or rank reward or a smaller c tells
     more.
 
     Args:

@@ -51,7 +51,7 @@ class Policy(Protocol):
         """Learn what the pulls that were asked for came to, all of shape (replicates,).
 
         A policy that does not care for costs may leave the third argument out. Once a replicate is
-        over, what it is asked and told no longer means anything and its picks are not used.
+        over, its observations no longer mean anything and its picks are not used.
 
         With several rounds in flight, rewards come late, maybe in another order than asked, with
         other asks between. An arm has one pull in flight at most (it is closed meanwhile), so what
@@ -139,7 +139,7 @@ class IndexPolicy(BasePolicy):
         replay.simulate(fitness, functools.partial(Hopeful, hope=0.3), rounds=64)
 
     Attributes:
-        pulls: (replicates, arms), pulls told so far, as floats.
+        pulls: (replicates, arms), pulls observed so far, as floats.
     """
 
     def __init__(self, shape: Shape, *, rounds: int, rng: Rng) -> None:
@@ -171,7 +171,7 @@ class MeanPolicy(IndexPolicy):
     """Keeps the mean reward of each arm; a policy adds `index`.
 
     Attributes:
-        told: Rounds told so far.
+        told: Rounds observed so far; the digest in journals holds this name.
         total: (replicates, arms), sum of the arm's rewards.
         mean: (replicates, arms), their mean; infinity before the first.
     """

@@ -38,7 +38,7 @@ class ExponentialWeights(BasePolicy):
     Attributes:
         gains: (replicates, arms), estimated sum of gains, up to a constant of the replicate.
         asked: (replicates, arms), probability of the arm when last asked for: a pull's reward is
-            weighted by it however much later it is told.
+            weighted by it however much later the reward arrives.
     """
 
     def __init__(

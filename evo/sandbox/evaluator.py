@@ -108,7 +108,7 @@ class Evaluator:
             program: Source text.
             limits: Limits of the evaluation, held to the local maxima.
             keep_value: Keep the returned construction, unless it is large, as nested lists
-                (isolation `separate`); of a task that says how it is drawn it is always kept.
+                (isolation `separate`); of a task that states how it is drawn it is always kept.
             draw: Which draw of its randomness; 0 is keyed by the program's text.
             seed: Of the run, which keys the other draws.
         """
@@ -215,7 +215,7 @@ class _Worker:
 
     def __init__(self, process: subprocess.Popen[bytes], channels: Sequence[socket.socket]) -> None:
         self.process, self._channels = process, channels
-        self._known: dict[socket.socket, str] = {}  # the task that each server was told last
+        self._known: dict[socket.socket, str] = {}  # the task that each server received last
         self._folders: tuple[str, ...] = ()
         self._words: str | None = None
         self._stopping = threading.Lock()

@@ -8,7 +8,7 @@
 | `main(program_path, results_dir)`, which writes metrics.json and correct.json | ShinkaEvolve |
 
 The last three may be `async`; folders of examples run unchanged. There evaluator and program share
-a process inside the sandbox, so a program can forge its metrics: the log says `isolation: shared`.
+a process inside the sandbox, so a program can forge its metrics: the log has `isolation: shared`.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _score(score: Callable[[object], object], request: Score) -> Evaluation:
 
 
 def _numbers_of(score: Callable[[object], object], value: object) -> Evaluation:
-    """What `score` says of a value."""
+    """Returns what `score` reports about a value."""
     try:
         result = score(value)
     except ValueError as error:
@@ -224,7 +224,9 @@ def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
         _finished(main(program_path, results))
         correct = _read_json(os.path.join(results, "correct.json"))
         if not correct.get("correct"):
-            words = str(correct.get("error") or "the evaluator says that it is not correct")
+            words = str(
+                correct.get("error") or "the evaluator reports that the program is not correct"
+            )
             return failed(words, "invalid")
         metrics = _read_json(os.path.join(results, "metrics.json"))
         public = metrics.get("public")
@@ -265,8 +267,8 @@ def _read_metrics(result: object) -> Evaluation:
     reason = ""
     if (error := metrics.get("error")) and not _is_number(error):
         artifacts = getattr(result, "artifacts", None)
-        told = artifacts if isinstance(artifacts, Mapping) else {}
-        details = [f"{name}: {told[name]}" for name in ("stderr", "traceback") if told.get(name)]
+        texts = artifacts if isinstance(artifacts, Mapping) else {}
+        details = [f"{name}: {texts[name]}" for name in ("stderr", "traceback") if texts.get(name)]
         reason = "\n".join([str(error), *details])
     stopped = metrics.get("timeout")
     if type(stopped).__name__ in ("bool", "bool_") and stopped:

@@ -1,4 +1,4 @@
-"""How a program's end is told: exceptions, exit statuses and output as words of an evaluation."""
+"""Describes how a program ended: turns exceptions, exit statuses and output into an evaluation."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def describe(error: BaseException, who: str = "the program") -> str:
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_NOT_SHOWN):
             trace = trace.tb_next
-        # Without a frame of the program, as for a syntax error, the exception says it all.
+        # Without a frame of the program, as for a syntax error, the message is complete.
         text = "".join(traceback.format_exception(type(error), error, trace)).strip()
         if isinstance(error, SystemExit):
             text = f"{who} called sys.exit\n{text}"

@@ -59,12 +59,12 @@ def start(
     folder = jail.make_folder(scorer=scorer)
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     output, writer = (-1, nothing) if scorer else os.pipe()
-    trouble, told = os.pipe()
+    trouble, report = os.pipe()
     pid = jail.fork()
     if pid == 0:
         told_first = _TROUBLE  # until it is closed, what is raised is the sandbox's failure
         try:
-            _arrange_descriptors(nothing, writer, writer, channel, told)
+            _arrange_descriptors(nothing, writer, writer, channel, report)
             jail.enter(limits, folder, extra_bytes=extra_bytes, scorer=scorer)
             work = os.path.join(folder, "work")
             os.mkdir(work)
@@ -77,7 +77,7 @@ def start(
             os.write(told_first, traceback.format_exc().encode("utf-8", "backslashreplace"))
         finally:
             os._exit(0)
-    for descriptor in {nothing, told, writer}:
+    for descriptor in {nothing, report, writer}:
         os.close(descriptor)
     return Process(pid, folder, output, trouble)
 
@@ -145,7 +145,7 @@ class Watcher:
         """Read what a process sends until its end, which is that of all it started.
 
         It is killed at the deadline (of the monotonic clock), beyond the limits, and when the
-        driver goes. `OSError` says that it could not be locked in.
+        driver goes. It raises `OSError` if the process could not be locked in.
         """
         half, most = limits.output_kb * 512, int(limits.value_mb * 2**20) + _FRAME_SLACK
         streams = sent, printed = _Stream(channel, most), _Stream(process.output, half, half)

@@ -19,7 +19,7 @@ _PLAIN = "None, booleans, numbers, texts, lists, dicts and numeric NumPy arrays"
 
 
 class UnsendableError(ValueError):
-    """The value is not plain data, or larger than allowed; the text says which."""
+    """The value is not plain data, or larger than allowed; the message states which."""
 
 
 def encode(value: object, *, max_bytes: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a search is: a frozen value that says which programs the next children rewrite.
+"""The interface of a search: a frozen value that chooses the programs to rewrite next.
 
 A search sees an archive, generation 0 and all complete generations, never T. It plans one request
 per child and folds a complete generation into its state; both are pure:

@@ -63,12 +63,14 @@ class Islands:
 
     def fold(self, state: Archipelago, generation: Sequence[Member]) -> Archipelago:
         """Returns the state after a complete generation."""
-        born: list[list[Member]] = [[] for _ in range(self.islands)]
+        newcomers: list[list[Member]] = [[] for _ in range(self.islands)]
         for member in generation:
-            born[self._island(state.generation, len(generation), member.place[1])].append(member)
+            newcomers[self._island(state.generation, len(generation), member.place[1])].append(
+                member
+            )
         islands = [
             self.population.fold(people, children) if children else people
-            for people, children in zip(state.islands, born, strict=True)
+            for people, children in zip(state.islands, newcomers, strict=True)
         ]
         if (state.generation + 1) % self.interval == 0:
             islands = self._migrate(islands)

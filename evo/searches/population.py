@@ -28,7 +28,7 @@ class Population:
 
     Attributes:
         size: Programs kept, at least 1.
-        tournament: How many are drawn (with replacement) for each parent, of which the best wins.
+        tournament: Number of members drawn (with replacement) for each parent; the best one wins.
         elite: Members that survive whatever the children are; at most `size`.
         crossover_rate: In [0, 1].
         mutation_rate: In [0, 1].
@@ -76,6 +76,6 @@ class Population:
     def fold(self, state: People, generation: Sequence[Member]) -> People:
         """Returns the state after a complete generation."""
         elite, older = state.members[: self.elite], state.members[self.elite :]
-        born = ranked(generation)[: self.size - len(elite)]
-        kept = older[: self.size - len(elite) - len(born)]
-        return replace(state, members=tuple(ranked([*elite, *born, *kept])))
+        newcomers = ranked(generation)[: self.size - len(elite)]
+        kept = older[: self.size - len(elite) - len(newcomers)]
+        return replace(state, members=tuple(ranked([*elite, *newcomers, *kept])))

@@ -1,4 +1,6 @@
-"""What a task's folder says, and what of it becomes part of the task: logs are passed on.
+"""Reads a task's folder, and decides which of its files become part of the task.
+
+Logs are passed on to others, so a task embeds no more than it needs.
 
 Settings are task.toml's, other tools' config.yaml's, and the evaluator's own functions. Nothing
 outside the folder is read. Without a list `files` in task.toml, files of known kinds are embedded;
@@ -65,11 +67,11 @@ _SETTINGS = frozenset({".cfg", ".ini", ".json", ".toml", ".yaml", ".yml"})
 
 
 class TaskError(ValueError):
-    """A task cannot be loaded; the message says what was expected and where."""
+    """A task cannot be loaded; the message states what was expected and where."""
 
 
 class Wording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task told otherwise: what evolves and how it is judged stay the same."""
+    """Another wording of a task; what evolves and how it is evaluated stay the same."""
 
     statement: str
     program: str | None = None
@@ -84,7 +86,7 @@ class TaskConfig(
         name: Name of the task; the folder's name if missing.
         aliases: Other names of a shipped task.
         title: A few words for tables.
-        statement: What the prompt says the program is for.
+        statement: The description of the program's purpose in the prompt.
         entry: Function names tried in order.
         evolves: `python` or `text`.
         isolation: `separate` or `shared`; if missing, by the function that the evaluator defines.
@@ -165,8 +167,8 @@ def _foreign(folder: Path) -> tuple[str | None, float | None]:
 
     raw = _parse(folder, path, "YAML", yaml.safe_load, yaml.YAMLError)
     prompt, judge = (raw[key] if isinstance(raw.get(key), dict) else {} for key in _SECTIONS)
-    told = [prompt.get("system_message"), raw.get("system_message")]
-    statement = next((text for text in told if isinstance(text, str) and text), None)
+    candidates = [prompt.get("system_message"), raw.get("system_message")]
+    statement = next((text for text in candidates if isinstance(text, str) and text), None)
     seconds = judge.get("timeout")
     known = isinstance(seconds, int | float) and seconds is not True and 0 < seconds < _LONG
     return statement, float(seconds) if known else None
@@ -249,7 +251,7 @@ def relative(folder: Path, path: Path) -> str:
 def read_folder(
     folder: Path, required: Iterable[Path], declared: Sequence[str] | None
 ) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """Reads what a task embeds, by relative path, and says what is left out.
+    """Reads the files that a task embeds, by relative path, and reports those left out.
 
     What is `required` (program, evaluator, data set) is embedded whatever it is, and so is a file
     that is `declared`, even if it seems to hold a key; None: files of known kinds. Returns texts,

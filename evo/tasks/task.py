@@ -30,11 +30,11 @@ from evo.tasks.folder import (
 SHIPPED = Path(__file__).with_name("shipped")
 PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
-_KEPT = ("entry", "picture", "private", "score", "critic", "rubric")  # as task.toml says
+_KEPT = ("entry", "picture", "private", "score", "critic", "rubric")  # as task.toml states them
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
 
 
-class EvaluatorFailed(TaskError):  # noqa: N818 - said of the task's own file
+class EvaluatorFailed(TaskError):  # noqa: N818 - about the task's own file
     """A task's evaluator fails on the initial program for a reason of its own."""
 
 
@@ -60,7 +60,7 @@ class Task:
 
     @property
     def statement(self) -> str:
-        """What the prompt says the program is for."""
+        """The description of the program's purpose in the prompt."""
         return self.record.statement
 
     @property
@@ -151,20 +151,20 @@ def load_task(
 
 def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
     """A task's folder and its configuration, in the wording that is asked for."""
-    where, _, told = os.fspath(task).rpartition(":")
+    where, _, wording_name = os.fspath(task).rpartition(":")
     if plain := not where or Path(task).is_dir():
         where = os.fspath(task)
     folder = _find_folder(where)
     config = read_config(folder)
     if plain:
         return folder, config
-    if told not in config.wordings:
+    if wording_name not in config.wordings:
         known = ", ".join(config.wordings) or "none"
-        raise TaskError(f"{folder / 'task.toml'}: no wording {told!r} (it has: {known})")
-    wording = config.wordings[told]
+        raise TaskError(f"{folder / 'task.toml'}: no wording {wording_name!r} (it has: {known})")
+    wording = config.wordings[wording_name]
     return folder, msgspec.structs.replace(
         config,
-        name=f"{config.name or folder.resolve().name}-{told}",
+        name=f"{config.name or folder.resolve().name}-{wording_name}",
         statement=wording.statement,
         program=wording.program or config.program,
     )

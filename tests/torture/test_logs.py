@@ -213,7 +213,7 @@ def test_a_log_of_another_model_goes_on_with_a_named_one_alone(tmp_path: Path) -
     model = Model(name="x; touch gone\n#`id`", base_url="http://127.0.0.1:9/v1")
     path = tmp_path / "two words.jsonl"
     write_new(path, encode_line(make_header("cp", children=2, model=model)))
-    with pytest.raises(ValueError, match="is none of yours"):
+    with pytest.raises(ValueError, match="is not among your"):
         evo.allocate_live("cp", "random", arms=[path], log_dir=tmp_path / "all")
     with pytest.raises(ValueError, match=r"go(es)? on with") as raised:
         evo.resume(path, generations=1, progress=False)

@@ -88,7 +88,7 @@ def resampled(seed: int) -> httpx2.BaseTransport:
 class Judge(Listener):
     """Scores what is posted to it, as long as the context lasts.
 
-    What the task keeps private is not told: the tool may show a model whatever it gets.
+    What the task keeps private is left out: the tool may show a model whatever it receives.
     """
 
     def __init__(self, task: Task) -> None:

@@ -21,8 +21,8 @@ def main(program_path, results_dir):
     folder = Path(results_dir)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "metrics.json").write_text(json.dumps(metrics))
-    said = None if correct else f"{found['status']}: {found['error']}"
-    (folder / "correct.json").write_text(json.dumps({"correct": correct, "error": said}))
+    reason = None if correct else f"{found['status']}: {found['error']}"
+    (folder / "correct.json").write_text(json.dumps({"correct": correct, "error": reason}))
 
 
 if __name__ == "__main__":

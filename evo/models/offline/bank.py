@@ -109,7 +109,7 @@ class Bank(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the model says and knows beside programs."""
+    """The model's texts and knowledge beside programs."""
 
     prose: tuple[str, ...]
     instructions: tuple[str, ...]

@@ -50,7 +50,7 @@ def _code(text: str) -> bool:
 
 
 def reply_format(prompt: str) -> Format:
-    """Returns the format that a prompt asks for: told from the marks that it shows."""
+    """Returns the format that a prompt asks for, recognised by its marks."""
     if "<<<<<<< SEARCH" in prompt:
         return "tagged difference" if "<NAME>" in prompt else "difference"
     return "tagged" if "<CODE>" in prompt and "<NAME>" in prompt else "block"

@@ -1,10 +1,10 @@
 """The offline model itself: from a request to a reply.
 
-What a request asks for is told from the last user message:
+The last user message determines what a request asks for:
 
 - a line that begins with `Problem:` and no code block: an arithmetic word problem to solve;
 - a code block: a program or a text to rewrite;
-- neither: a reply that says what this model is.
+- neither: a reply that describes this model.
 
 A rewrite depends on the parent's text, the seed and the temperature alone. Without a seed the
 whole prompt takes the seed's place. It is not an LLM.
@@ -44,8 +44,8 @@ def answer(
     parent, careful = find_parent(prompt), False
     if parent is None:
         problem = find_problem(prompt)
-        said = _PLAIN if problem is None else solve(problem, system, seed=seed)
-        return second.without_digits(said, system) if later else said, "stop"
+        reply = _PLAIN if problem is None else solve(problem, system, seed=seed)
+        return second.without_digits(reply, system) if later else reply, "stop"
     if later:
         parent, careful = second.prepare(parent, prompt, key)
     draws = KeyedStream(OFFLINE_MODELS[model], parent.text.strip(), key)

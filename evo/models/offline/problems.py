@@ -41,7 +41,7 @@ _TOKEN = re.compile(rf"{NUMBER}|[A-Za-z]+")
 
 @dataclass(frozen=True)
 class Reading:
-    """What a problem says: its numbers, the right answer, what comes out in haste.
+    """The content of a problem: its numbers, the right answer, and the answer given in haste.
 
     `half`: if the last step is forgotten; `unconverted`: if units are ignored.
     """

@@ -3,7 +3,7 @@
 - It tells the program to rewrite from others that the prompt shows, by the words before a block
   (`Current`), and mixes in the parent that is shown `to mix in`: programs of the shipped tasks step
   by step, texts by their sentences.
-- Where a prompt says what went wrong lately it heeds that with probability `HEEDED`: it then makes
+- Where a prompt lists recent failures it uses that list with probability `HEEDED`: it then makes
   no mistake of its own, and mends a text that asks for answers in a wrong format.
 - Under a system message that asks for an answer without digits it answers word problems so, which
   no evaluator can read.
@@ -50,8 +50,8 @@ def prepare(parent: Parent, prompt: str, key: object) -> tuple[Parent, bool]:
     if partner is not None:
         mix = _mix_programs if python else _mix_texts
         text = mix(text, partner, KeyedStream("mix", text, partner, key))
-    told = re.search(r"^What went wrong lately:\n- ", prompt, re.MULTILINE)
-    heeded = told is not None and KeyedStream("heed", parent.text, key).chance(HEEDED)
+    failures = re.search(r"^What went wrong lately:\n- ", prompt, re.MULTILINE)
+    heeded = failures is not None and KeyedStream("heed", parent.text, key).chance(HEEDED)
     if heeded and not python:
         kept = [each for each in sentences_of(text) if not _WRONG_FORMAT.search(each)]
         text = " ".join(kept if _ASK_FORMAT in kept else [*kept, _ASK_FORMAT]) + "\n"
@@ -105,8 +105,8 @@ def score_triple(triple: tuple[str, str, str], *, seed: int | None) -> str:
     good = _is_good(triple)
     if good is None:
         return f"I cannot tell.\nScore: {draws.integer(0, 10)}"
-    said = "It does what is asked." if good == honest else "It does not do what is asked."
-    return f"{said}\nScore: {high if good == honest else low}"
+    verdict = "It does what is asked." if good == honest else "It does not do what is asked."
+    return f"{verdict}\nScore: {high if good == honest else low}"
 
 
 def _is_good(triple: tuple[str, str, str]) -> bool | None:

@@ -47,7 +47,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["verify", "nowhere.jsonl"], "no such file"),
         (["run", "mmd", "--seeds", "1:3", "--log", "x.jsonl"], "goes with one seed"),
         (["run", "mmd", "--seeds", "1:3", "--seed", "5"], "give one of them"),
-        (["run", "--protocol", "local-tsp", "--seed", "5"], "--protocol says"),
+        (["run", "--protocol", "local-tsp", "--seed", "5"], "--protocol fixes"),
         (["run", "mmd", "--nonsense"], "Unknown option: --nonsense"),
         (["resume", "nowhere.jsonl"], "nowhere.jsonl"),
         (["show", "README.md"], "not a log of evo"),

@@ -495,6 +495,6 @@ def test_a_sweeps_folder_does_not_say_where_calls_go(
         )
         assert begun.summary.pending == 1
         asked = requests.read_text()
-        with pytest.raises(ValueError, match="is none of yours"):
+        with pytest.raises(ValueError, match="is not among your"):
             evo.sweep(folder, budget={"calls": 9})
         assert requests.read_text() == asked
