@@ -86,7 +86,7 @@ def ledger(
         if "mixed" in frame:
             frame = frame[~(frame["generation"] >= frame["mixed"])]
         for (task, model), part in frame.groupby(["task", "model"], sort=False):
-            found = [*_sweep_claims(part, regimes.get(str(task)), seed)]
+            found = [*sweep_claims(part, regimes.get(str(task)), seed)]
             found += _pool_claims(part, policies, seed)
             head = {"source": source, "task": task, "model": model, "why": ""}
             rows += [{**head, **each} for each in found]
@@ -101,8 +101,12 @@ def ledger(
     return table
 
 
-def _sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator[Row]:
-    """Claims about runs of several N: where the best split is, and how the best rises."""
+def sweep_claims(frame: pd.DataFrame, regime: str | None, seed: int) -> Iterator[Row]:
+    """Claims about runs of several N: where the best split is, and how the best rises.
+
+    Rows are those of `ledger` before Holm's correction, with `p_opposite`, the p of the opposite
+    claim; without a regime nothing is claimed about the split.
+    """
     [sweep] = sweeps(frame)
     grid = cells(sweep)
     half, worlds = halves(grid, seed), NullWorlds.of(grid, seed=seed)

@@ -5,11 +5,15 @@ difference over replicates; its variance over runs is V of `replay.statistics.ja
 interval and p are those of Student's t with n - 1 degrees of freedom. Where V is not positive,
 nothing is decided. Claims are tested in the order of the file: one is tested only if all before it
 were accepted.
+
+Runs enter in the order in which the protocol writes their seeds, up to the first that is not
+complete. Which runs enter a finished part is therefore settled beforehand, and n is theirs.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +22,7 @@ import numpy as np
 
 from evo.logs.log import Log
 from evo.policies import find_policy
-from evo.studies.protocol import PolicyClaim, Protocol
+from evo.studies.protocol import Condition, PolicyClaim, Protocol
 from replay.claims.decision import detectable, power, still_needed
 from replay.simulation.effects import pool_kind
 from replay.simulation.simulate import Replay, simulate
@@ -30,18 +34,21 @@ def policy_claim_rows(
     protocol: Protocol, logs: Mapping[str, Sequence[Log]], planned: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """Rows of `replay.protocol_claims` for a protocol's claims about policies, in their order."""
-    depth = {each.name: each.generations for each in protocol.conditions}
-    fitness = {
-        name: np.array(
-            [
-                log.trajectory[: depth[name] + 1]
-                for log in sorted(logs[name], key=lambda log: log.header.seed)
-                if len(log.generations) >= depth[name]
-            ],
-            dtype=np.float64,
-        ).reshape(-1, depth[name] + 1)
-        for name in {claim.condition for claim in protocol.policy_claims}
-    }
+    wanted = {claim.condition for claim in protocol.policy_claims}
+    stated = {each.name: each for each in protocol.conditions if each.name in wanted}
+    fitness, notes = {}, {}
+    for name, condition in stated.items():
+        entering = first_complete(condition, logs[name])
+        curves = [log.trajectory[: condition.generations + 1] for log in entering]
+        shape = (-1, condition.generations + 1)
+        fitness[name] = np.array(curves, dtype=np.float64).reshape(shape)
+        left = sum(is_complete(condition, log) for log in logs[name]) - len(entering)
+        notes[name] = (
+            f"{left} complete runs do not enter: in the written order of the seeds they come after "
+            "one that is not complete"
+            if left
+            else ""
+        )
     cached = functools.cache(functools.partial(_replayed, fitness))
     rows, accepted = [], True
     for claim in protocol.policy_claims:
@@ -51,8 +58,29 @@ def policy_claim_rows(
                 why = row["why"] or "not tested: a claim before it was not accepted"
                 row |= {"verdict": "undetermined", "why": why}
             accepted &= row["verdict"] in ("greater", "less")
+        row["why"] = "; ".join(filter(None, [row["why"], notes[claim.condition]]))
         rows.append(row)
     return rows
+
+
+def first_complete(condition: Condition, logs: Sequence[Log]) -> list[Log]:
+    """The complete runs of a condition, in the written order, before the first that is not."""
+    copies = range(condition.copies) if condition.forks else (-1,)
+    known = {
+        (log.header.seed, log.header.fork.copy if log.header.fork else -1): log for log in logs
+    }
+    found: list[Log] = []
+    for place in itertools.product(condition.numbers, copies):
+        log = known.get(place)
+        if log is None or not is_complete(condition, log):
+            break
+        found.append(log)
+    return found
+
+
+def is_complete(condition: Condition, log: Log) -> bool:
+    """Whether a run of a condition has all its generations."""
+    return len(log.generations) >= condition.generations
 
 
 def _replayed(

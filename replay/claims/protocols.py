@@ -1,8 +1,9 @@
 """What the runs of a protocol say: its measures by run, and its claims judged.
 
 A protocol (`evo.studies.protocol`) states conditions, measures, margins and claims before its
-first call. Only complete runs count. Claims are decided by the rule of `replay.claims.decision`,
-and those about conditions share one error.
+first call. Only complete runs count, in claims about policies only those before the first that is
+not complete. Claims are decided by the rule of `replay.claims.decision`, and those about conditions
+share one error.
 """
 
 from __future__ import annotations

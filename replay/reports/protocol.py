@@ -111,7 +111,8 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
         text += (
             "Claims about policies rest on the estimator that the protocol states, the "
             "infinitesimal jackknife over runs, and are tested in the order of the file, each only "
-            "if all before it were accepted. "
+            "if all before it were accepted. Runs enter them in the written order of their seeds, "
+            "up to the first that is not complete. "
         )
     return text + (
         "Detectable is the effect that as many runs find in four of five repetitions. It, the "
