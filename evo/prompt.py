@@ -12,6 +12,7 @@ from evo.logs.records import Evaluation, Evolves, TaskRecord
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
+NOTED_VERSION = 3  # of feedback where a program shares its evaluator's process: notes are shown
 
 OPERATORS = {
     "rewrite": "",
@@ -121,17 +122,23 @@ def feedback(
     parent: Evaluation,
     latest: Sequence[Tried],
     instances: Sequence[Mapping[str, Any]] = (),
+    *,
+    noted: bool = True,
 ) -> str:
     """Returns the lines about the parent's metrics and the recent failures.
 
     It depends on logged evaluations alone, the parent's and those of the latest generation: no
-    paths, addresses or durations, numbers to six digits, nothing private or held out.
+    paths, addresses or durations, numbers to six digits, nothing private or held out. If `noted`,
+    it tells the evaluator's notes on the parent, and with a failure those on that program.
     """
     metrics = public_metrics(task, parent.metrics)
     lines = [f"Its metrics: {', '.join(f'{k} {v:.6g}' for k, v in metrics.items())}."]
     lines = lines if metrics else []
+    if noted and parent.notes:
+        notes = (_plain(line) for line in parent.notes.splitlines() if line.strip())
+        lines += ["Notes of its evaluator:", *(f"- {line}" for line in notes)]
     known = {each["id"]: each for each in instances if not each.get("check")}
-    failures = [text for tried in latest if (text := _failure(tried, known))]
+    failures = [text for tried in latest if (text := _failure(tried, known, noted))]
     distinct = list(dict.fromkeys(failures))[:FAILURES]
     if distinct:
         lines += ["What went wrong lately:", *(f"- {text}" for text in distinct)]
@@ -148,13 +155,15 @@ def public_metrics(task: TaskRecord, metrics: Mapping[str, float]) -> dict[str, 
     }
 
 
-def _failure(tried: Tried, instances: Mapping[str, Mapping[str, Any]]) -> str:
+def _failure(tried: Tried, instances: Mapping[str, Mapping[str, Any]], noted: bool) -> str:
     """Says in a line how an evaluation failed, or on which instance; empty if it did not."""
     evaluation = tried.evaluation
     if evaluation.status == "no_reply":  # nothing that a program can mend
         return ""
     if evaluation.status != "ok" and not evaluation.instances:
-        return f"{evaluation.status}: {_plain(last_line(evaluation.error))}"[:LENGTH]
+        text = f"{evaluation.status}: {_plain(last_line(evaluation.error))}"
+        text += f"; {_plain(evaluation.notes)}" if noted and evaluation.notes else ""
+        return text[:LENGTH]
     for each in evaluation.instances:
         if each.id in instances and each.status != "no_reply" and not each.score:
             text = f"instance {each.id}: {'score 0' if each.status == 'ok' else each.status}"

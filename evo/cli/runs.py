@@ -293,6 +293,8 @@ def evaluate(
     print(table(rows, ("metric", "value")))
     if found.error:
         print(found.error)
+    if found.notes:
+        print(found.notes)
     if prompt:
         for message in build_messages(loaded.record, text, found.fitness):
             print(f"\n--- {message['role']}\n{message['content']}")

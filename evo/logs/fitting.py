@@ -18,6 +18,9 @@ import msgspec
 MOST_NESTED = 32
 """Lists and objects within each other that a log holds."""
 
+MOST_NOTES = 2_000
+"""Characters of an evaluator's notes that a log holds and a prompt shows."""
+
 _MOST_USAGE = 1 << 16  # bytes of an endpoint's usage that are kept verbatim
 _MOST_ENTRIES = 64  # of an object, where the whole is too large
 _MOST_WORDS = 200  # characters of a text in it

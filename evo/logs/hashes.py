@@ -12,8 +12,8 @@ from evo.logs.records import Made, TaskRecord
 
 
 def hash_of_task(record: TaskRecord) -> str:
-    """Returns SHA-256 (hex) over everything in the record of a task but its hash."""
-    content = msgspec.json.encode(msgspec.structs.replace(record, hash=""), order="sorted")
+    """Returns SHA-256 (hex) over everything in the record of a task but its hash and its notes."""
+    content = msgspec.json.encode(msgspec.structs.replace(record.judged, hash=""), order="sorted")
     return hashlib.sha256(content).hexdigest()
 
 

@@ -21,7 +21,7 @@ from evo.filters.registry import KIND as FILTER_KIND
 from evo.filters.registry import filters_of, records_of
 from evo.logs.caps import above, cap, with_seconds
 from evo.logs.journal import LogError, file_name
-from evo.logs.log import read_log
+from evo.logs.log import Log, read_log
 from evo.logs.records import (
     SCHEMA,
     Header,
@@ -29,7 +29,7 @@ from evo.logs.records import (
     TaskRecord,
 )
 from evo.models.critics import critic_record
-from evo.prompt import PROMPT_VERSION, TOLD_VERSION
+from evo.prompt import NOTED_VERSION, PROMPT_VERSION, TOLD_VERSION
 from evo.runs.options import (
     ConfigurationOptions,
     FieldOptions,
@@ -88,6 +88,9 @@ def make_header(
     limits = with_seconds(given["limits"] or loaded.limits, given["evaluation_timeout"])
     search, feedback = record_of(given["search"]), bool(given["feedback"])
     critic = critic_record(given["critic"], loaded.record)
+    version = TOLD_VERSION if feedback or inspirations or search else PROMPT_VERSION
+    if feedback and loaded.record.isolation == "shared":
+        version = NOTED_VERSION
     if drafts > 1 and critic is None:
         raise ValueError(
             f'drafts: {drafts} of them need a critic to choose; give critic="NAME" (--critic NAME)'
@@ -106,7 +109,7 @@ def make_header(
         seed=at_least("seed", given["seed"], 0),
         min_improvement=float(min_improvement),
         limits=limits,
-        prompt_version=TOLD_VERSION if feedback or inspirations or search else PROMPT_VERSION,
+        prompt_version=version,
         search=search,
         filters=records_of(given["filters"]),
         statement=given["statement"],
@@ -150,7 +153,11 @@ def make_header_again(header: Header, **changes: Unpack[ConfigurationOptions]) -
         known["search"] = search_of(header.search)
     if changes.get("filters") is None:
         known["filters"] = filters_of(header)
-    return make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
+    made = make_header(header.task, **options_in(ConfigurationOptions, known | dict(changes)))
+    if header.feedback and made.feedback:  # what an older log's prompts leave out stays out
+        version = min(made.prompt_version, header.prompt_version)
+        made = msgspec.structs.replace(made, prompt_version=version)
+    return made
 
 
 def seeds_of(seeds: Iterable[SupportsIndex] | str) -> tuple[int, ...]:
@@ -232,7 +239,7 @@ def identity(header: Header) -> Header:
     """Returns a header without what does not identify its run.
 
     The software's versions, the number of the schema, where the model is served and at what price,
-    and the source of shipped searches and filters may differ.
+    the source of shipped searches and filters, and the task's notes may differ.
     """
     elsewhere = ("base_url", "key_variable", "input_price", "cached_price", "output_price")
 
@@ -242,11 +249,17 @@ def identity(header: Header) -> Header:
     plain = msgspec.structs.replace(
         header,
         schema=SCHEMA,
+        task=header.task.judged,
         versions={},
         search=header.search and SEARCH_KIND.identity(header.search),
         filters=tuple(FILTER_KIND.identity(each) for each in header.filters),
     )
     return _with_models(plain, bare)
+
+
+def as_begun(header: Header, log: Log | None) -> Header:
+    """Returns the header of a run that goes on with a log: with the task as that holds it."""
+    return header if log is None else msgspec.structs.replace(header, task=log.header.task)
 
 
 def _with_models(header: Header, change: Callable[[Model], Model]) -> Header:

@@ -124,7 +124,9 @@ class InstanceEvaluator:
             more = {"draw": draw, "seed": seed} if draw else {}
             scored = self._sandbox(self._scoring, source, limits, **more)
             found = {i: self._instance(i, scored) for i in range(len(self._instances))}
-        evaluation = self._sum(found) if scored.status == "ok" else scored
+        evaluation = scored
+        if scored.status == "ok":
+            evaluation = msgspec.structs.replace(self._sum(found), notes=scored.notes)
         return msgspec.structs.replace(evaluation, seconds=time.monotonic() - began)
 
     def attempt(self, text: str, places: Sequence[int], limits: Limits) -> list[Tried]:

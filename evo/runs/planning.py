@@ -11,7 +11,16 @@ from evo.logs.journal import LogError
 from evo.logs.log import Log
 from evo.logs.records import Header, Plan, Planned
 from evo.models.recorded import prompt_hash
-from evo.prompt import OPERATORS, Message, Shown, Tried, build_messages, feedback, inspire
+from evo.prompt import (
+    NOTED_VERSION,
+    OPERATORS,
+    Message,
+    Shown,
+    Tried,
+    build_messages,
+    feedback,
+    inspire,
+)
 from evo.runs.dataset import text_key
 from evo.runs.state import Entry, State, state_of
 from evo.searches.base import Place
@@ -183,7 +192,10 @@ class _Texts:
         parent, *mixed = (_parent(state, place) for place in planned.parents)
         told = ""
         if header.feedback:
-            told = feedback(header.task, parent.evaluation, self._latest, self._instances)
+            told = feedback(
+                header.task, parent.evaluation, self._latest, self._instances,
+                noted=header.task.isolation == "separate" or header.prompt_version >= NOTED_VERSION,
+            )  # fmt: skip
         return build_messages(
             header.task, parent.program or "", parent.evaluation.fitness,
             statement=header.statement, mixed=[_shown(each) for each in mixed],

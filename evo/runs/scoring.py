@@ -53,6 +53,40 @@ score = _evo_scores()
 """
 """What the evaluator's source is followed by."""
 
+NOTING = """
+
+def _evo_noted(scores=score):
+    import json
+
+    from {module} import notes
+
+    with open({file!r}, encoding="utf-8") as file:
+        instances = [json.loads(line) for line in file if line.strip()]
+
+    def noted(outcomes):
+        found = scores(outcomes)
+        seen = (
+            (found[str(place)], place)
+            for place, instance in enumerate(instances)
+            if str(place) in found and not instance.get("check")
+        )
+        number, place = min(seen, default=(None, None))
+        if number is None:
+            return found
+        try:
+            words = notes(outcomes[place][1], instances[place])
+        except Exception:
+            words = ""
+        name = instances[place].get("id", str(place + 1))
+        return {{**found, "notes": words and f"instance {{name}}: {{words}}"}}
+
+    return noted
+
+
+score = _evo_noted()
+"""
+"""What that is followed by where the task has notes: they are of the instance that went worst."""
+
 RUNNING = """
 
 def evo_on_instances():
@@ -105,6 +139,9 @@ def scoring_task(task: TaskRecord) -> TaskRecord:
     """Returns the task whose `score` takes what came of all instances."""
     source = task.files[task.evaluator_file].rstrip() + "\n"
     source += SCORING.format(file=task.instances_file, invalid=INVALID, failed=FAILED)
+    if task.notes_file and not task.asks_model:
+        module = task.notes_file.removesuffix(".py")
+        source += NOTING.format(file=task.instances_file, module=module)
     return msgspec.structs.replace(
         task,
         files={**task.files, task.evaluator_file: source},

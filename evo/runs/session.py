@@ -22,7 +22,7 @@ from evo.logs.stopping import StopRequests
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.runs.arm import REACHED, Arm
 from evo.runs.budget import Ledger, Turns, Worst
-from evo.runs.configuration import differences, software_versions
+from evo.runs.configuration import as_begun, differences, software_versions
 from evo.runs.handle import read_begun
 from evo.runs.progress import Progress
 from evo.runs.resources import Resources
@@ -172,7 +172,7 @@ class _Run:
         self.requests.watch(job.path)
         self.end = "interrupted"
         with contextlib.closing(writer):
-            arm = Arm(writer, job.header, self.resources)
+            arm = Arm(writer, as_begun(job.header, log), self.resources)
             self.progress.skip(len(log.outcomes) if log else 0)
             try:
                 arm.begin(log)

@@ -251,11 +251,12 @@ class _Worker:
         """Have one program evaluated."""
         texts = task.files.values() if task.isolation == "shared" else ()
         channel = self._channels[any("scipy" in text for text in (request.program, *texts))]
-        if self._known.get(channel) == task.hash:
+        known = f"{task.hash} {task.notes_file}"
+        if self._known.get(channel) == known:
             request = msgspec.structs.replace(request, task=None)
         channel.settimeout(2 * request.limits.seconds + _PATIENCE_SECONDS)
         send(channel, request)
-        self._known[channel] = task.hash
+        self._known[channel] = known
         return _EVALUATION.decode(receive(channel))
 
     def hang_up(self) -> None:

@@ -23,16 +23,17 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from types import ModuleType
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import msgspec
 import numpy as np
 
 from evo.logs.caps import CAPS
-from evo.logs.fitting import fit_value
+from evo.logs.fitting import MOST_NOTES, fit_text, fit_value
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox import EVALUATOR_FAILED, values
 from evo.sandbox.messages import ClosedError, Score, receive, send
@@ -153,9 +154,11 @@ def _load_evaluator(task: TaskRecord) -> ModuleType:
 def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
     """Load a task's evaluator into the working folder, then score values until the server goes."""
     score: Callable[[object], object] | None = None
+    notes = None
     try:
         score = getattr(_load_evaluator(task), "score", None)
         problem = "defines no function score(value)"
+        notes = _notes_of(task)
     except BaseException as error:  # the wall: an evaluator must not take the run down
         problem = f"could not be imported: {describe(error, 'it')}"
     while True:
@@ -164,12 +167,27 @@ def serve_scores(task: TaskRecord, channel: socket.socket) -> None:
         except ClosedError:
             return
         if callable(score):
-            send(channel, _score(score, request))
+            send(channel, _score(score, request, notes))
         else:
             send(channel, failed(f"{EVALUATOR_FAILED}: {task.evaluator_file!r} {problem}"))
 
 
-def _score(score: Callable[[object], object], request: Score) -> Evaluation:
+def _notes_of(task: TaskRecord) -> Callable[[object], object] | None:
+    """Returns the function that puts a value into words; on a data set `score` calls it itself."""
+    if not task.notes_file or task.instances_file:
+        return None
+    name = os.path.splitext(os.path.basename(task.notes_file))[0]
+    with suppress(Exception):  # a fault in it costs the notes and nothing else
+        found: Callable[[object], object] = importlib.import_module(name).notes
+        return found
+    return None
+
+
+def _score(
+    score: Callable[[object], object],
+    request: Score,
+    notes: Callable[[object], object] | None = None,
+) -> Evaluation:
     try:
         value = values.decode(request.value)
     except ValueError as error:
@@ -181,6 +199,9 @@ def _score(score: Callable[[object], object], request: Score) -> Evaluation:
         scored = _numbers_of(score, value)
     except BaseException as error:  # the wall: what it raises or returned is its own code
         return failed(f"{EVALUATOR_FAILED}: {describe(error, 'it')}")
+    if notes is not None and not scored.notes:
+        with suppress(Exception):
+            scored = msgspec.structs.replace(scored, notes=_words(notes(value)))
     return scored if scored.status == "error" else msgspec.structs.replace(scored, value=kept)
 
 
@@ -195,13 +216,33 @@ def _numbers_of(score: Callable[[object], object], value: object) -> Evaluation:
         return failed(f"{EVALUATOR_FAILED}: {words}")
     metrics: dict[str, float] = {}
     for name, number in result.items():
+        if name == "notes" and isinstance(number, str):
+            continue
         if not isinstance(number, Real | np.bool):
             words = f"score(value) must return numbers, got {name!r}: {number!r}"
             return failed(f"{EVALUATOR_FAILED}: {words}")
         metrics[printable(str(name))] = value = _as_float(number)
         if not math.isfinite(value):
             return failed(f"{name} is not finite: {value!r}", "invalid")
-    return Evaluation(status="ok", fitness=metrics.pop("fitness"), metrics=metrics)
+    words = _words(result.get("notes"))
+    return Evaluation(status="ok", fitness=metrics.pop("fitness"), metrics=metrics, notes=words)
+
+
+def _words(given: object) -> str:
+    """What an evaluator says in words: a text, or several by name."""
+    if isinstance(given, bytes):
+        given = given.decode("utf-8", "replace")
+    if isinstance(given, Mapping):
+        texts = {str(name): _words(text) for name, text in given.items()}
+        given = "\n".join(f"{name}: {text}" for name, text in texts.items() if text)
+    return fit_text(given.strip(), MOST_NOTES) if isinstance(given, str) else ""
+
+
+def _notes_in(result: object, metrics: Mapping[str, object]) -> str:
+    """The words beside an evaluator's metrics, whatever its convention calls them."""
+    artifacts = getattr(result, "artifacts", None) or metrics.get("artifacts")
+    others = (metrics.get(name) for name in ("text_feedback", "notes"))
+    return next(filter(None, map(_words, (artifacts, *others))), "")
 
 
 def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
@@ -223,12 +264,14 @@ def _run_evaluator(task: TaskRecord, program_path: str) -> Evaluation:
         os.mkdir(results)
         _finished(main(program_path, results))
         correct = _read_json(os.path.join(results, "correct.json"))
+        place = os.path.join(results, "metrics.json")
         if not correct.get("correct"):
             words = str(
                 correct.get("error") or "the evaluator reports that the program is not correct"
             )
-            return failed(words, "invalid")
-        metrics = _read_json(os.path.join(results, "metrics.json"))
+            notes = _words(_read_json(place).get("text_feedback")) if os.path.exists(place) else ""
+            return msgspec.structs.replace(failed(words, "invalid"), notes=notes)
+        metrics = _read_json(place)
         public = metrics.get("public")
         return _read_metrics(metrics | (public if isinstance(public, dict) else {}))
     return failed(
@@ -264,6 +307,10 @@ def _read_metrics(result: object) -> Evaluation:
     if not isinstance(metrics, Mapping):
         words = f"must return a dict of metrics, got an object of type {type(result).__name__!r}"
         return failed(f"{EVALUATOR_FAILED}: evaluate(program_path) {words}")
+    return msgspec.structs.replace(_judged(result, metrics), notes=_notes_in(result, metrics))
+
+
+def _judged(result: object, metrics: Mapping[str, Any]) -> Evaluation:
     reason = ""
     if (error := metrics.get("error")) and not _is_number(error):
         artifacts = getattr(result, "artifacts", None)

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from evo.logs.fitting import MOST_NOTES, fit_text
 from evo.logs.records import Evaluation, Isolation, Limits
 from evo.sandbox import EVALUATOR_FAILED
 
@@ -146,6 +147,7 @@ def evaluation_of(scored: Evaluation, printed: str, seconds: float) -> Evaluatio
         error=error if error or scored.status != "ok" else None,
         value=scored.value,
         seconds=seconds,
+        notes=fit_text(without_folders(scored.notes), MOST_NOTES) if scored.notes else "",
     )
 
 

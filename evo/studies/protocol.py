@@ -14,6 +14,7 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, cast
 
@@ -293,6 +294,8 @@ def _header(protocol: Protocol, condition: Condition) -> Header:
             f"hash {stated!r}, got {task.record.hash!r}: another task is another protocol"
         )
     try:
+        # A protocol knows its task by the hash, of which the notes are no part.
+        task = replace(task, record=task.record.judged)
         return make_header(task, children=condition.children, **_options(protocol, condition))
     except TypeError as error:
         raise ProtocolError(f"{protocol.name}: condition {condition.name!r}: {error}") from None

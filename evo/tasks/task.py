@@ -32,6 +32,9 @@ PROGRAM_NAMES = [f"initial_program.{ending}" for ending in ("py", "txt", "md")]
 PROGRAM_NAMES += ["initial.py", "src/init_program.py"]
 _KEPT = ("entry", "picture", "private", "score", "critic", "rubric")  # as task.toml states them
 EVALUATOR_NAMES = ("evaluator.py", "evaluator/evaluator.py", "evaluate.py")
+NOTES_FILE = "evaluator_notes.py"
+"""File that may define `notes(value)`, or `notes(value, instance)` where there is a data set: what
+to tell the model of a value. It is no part of the hash, and other wordings go without it."""
 
 
 class EvaluatorFailed(TaskError):  # noqa: N818 - about the task's own file
@@ -108,7 +111,7 @@ def load_task(
         return _with_instances(task, instances)
     if isinstance(task, TaskRecord):
         return _with_instances(Task(task, Limits()), instances)
-    folder, config = _find_config(task)
+    folder, config, wording = _find_config(task)
     paths = _find_files(folder, config, program, evaluator)
     files, encoded, omitted = read_folder(folder, paths.values(), config.files)
     names = {key: relative(folder, path) for key, path in paths.items()}
@@ -124,6 +127,9 @@ def load_task(
     isolation: Isolation = "separate"
     if "evaluator" in names:
         isolation = isolation_of(paths["evaluator"], files[names["evaluator"]], config)
+    noted = isolation == "separate" and NOTES_FILE in files
+    if noted and wording:
+        del files[NOTES_FILE]
     statement = f"Improve the {what} so that its evaluator gives it a higher score."
     record = TaskRecord(
         name=_plain_name(folder, config),
@@ -138,6 +144,7 @@ def load_task(
         omitted=tuple(omitted),
         instances_file=names.get("data set", ""),
         harness_file=names.get("harness", ""),
+        notes_file=NOTES_FILE if noted and not wording else "",
         **{key: getattr(config, key) for key in _KEPT},
     )
     _check_entry_and_instances(folder, record)
@@ -149,25 +156,26 @@ def load_task(
     return _with_instances(loaded, instances)
 
 
-def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig]:
-    """A task's folder and its configuration, in the wording that is asked for."""
+def _find_config(task: str | os.PathLike[str]) -> tuple[Path, TaskConfig, str]:
+    """A task's folder and its configuration, in the wording that is asked for, and its name."""
     where, _, wording_name = os.fspath(task).rpartition(":")
     if plain := not where or Path(task).is_dir():
         where = os.fspath(task)
     folder = _find_folder(where)
     config = read_config(folder)
     if plain:
-        return folder, config
+        return folder, config, ""
     if wording_name not in config.wordings:
         known = ", ".join(config.wordings) or "none"
         raise TaskError(f"{folder / 'task.toml'}: no wording {wording_name!r} (it has: {known})")
     wording = config.wordings[wording_name]
-    return folder, msgspec.structs.replace(
+    config = msgspec.structs.replace(
         config,
         name=f"{config.name or folder.resolve().name}-{wording_name}",
         statement=wording.statement,
         program=wording.program or config.program,
     )
+    return folder, config, wording_name
 
 
 def _plain_name(folder: Path, config: TaskConfig) -> str:

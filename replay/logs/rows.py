@@ -123,6 +123,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         **{name: values[: len(found)] for name, values in spent.items()},
         "objective": floats(each.metrics.get("objective") for each in judged),
         "strict_fitness": floats(each.metrics.get("strict_fitness") for each in judged),
+        "notes": [each.notes for each in judged],
         "source": str(run.path),
     }
 

@@ -99,7 +99,7 @@ def children(
         (generation and index of each), operator, island (from 0; NaN without), draws, fitness_sd,
         prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
         finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,
-        strict_fitness; source.
+        strict_fitness, notes (the evaluator's words); source.
     """
     [frame] = _kept(
         f"children {timeouts}", sources,

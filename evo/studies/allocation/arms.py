@@ -14,6 +14,7 @@ from evo.logs.log import Log, read_log
 from evo.logs.records import End, Header
 from evo.policies.base import Bools, Floats, Ints
 from evo.runs.arm import Arm
+from evo.runs.configuration import as_begun
 from evo.runs.handle import Control
 from evo.runs.resources import Resources
 from evo.runs.session import open_log, session_line, worst_of
@@ -200,7 +201,7 @@ def open_arm(
     writer, known = open_log(path, header, session_line(resources, None))
     study.at_end(writer.close)
     study.heed(path)
-    arm = LiveArm([], [], free, Arm(writer, header, resources), known, False, most)
+    arm = LiveArm([], [], free, Arm(writer, as_begun(header, known), resources), known, False, most)
     if not asked:
         with contextlib.suppress(EvaluatorClosed):  # stopped: the first pull then finds that out
             arm.begin()

@@ -34,7 +34,7 @@ EVALUATOR = """\
 def score(value):
     if not {low} <= value <= {high}:
         raise ValueError("expected a number in [{low}, {high}]")
-    return {{"fitness": 1 - abs(1 - value)}}
+    return {{"fitness": 1 - abs(1 - value), "notes": f"off by {{value - 1:.3g}}"}}
 """
 
 

@@ -1,0 +1,152 @@
+"""Frozen records of what a run is given: limits, a task, models, searches and filters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from evo.logs import words
+
+Isolation = words.Isolation
+Evolves = words.Evolves
+
+Int = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # one that arrays hold, too
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Base of all records: immutable, compared by value, defaults left out of the log."""
+
+
+class Limits(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits of one evaluation; part of what its outcome depends on.
+
+    Attributes:
+        seconds: Wall time (and CPU time) of the program, seconds.
+        memory_mb: Address space of each process of the program, MiB.
+        processes: Processes and threads that may be alive at once.
+        files_mb: Size of the working folder and of any one file in it, MiB.
+        value_mb: Size of the returned value once encoded, MiB.
+        output_kb: Captured stdout and stderr, KiB each; the rest is dropped.
+    """
+
+    seconds: float = 60.0
+    memory_mb: Int = 2048
+    processes: Int = 64
+    files_mb: Int = 64
+    value_mb: Int = 8
+    output_kb: Int = 16
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise ValueError(f"limit {name!r} must be positive and finite, got {value!r}")
+
+
+class TaskRecord(Record, frozen=True, kw_only=True):
+    """A task as a log embeds it, so that any machine can rerun and rescore the log.
+
+    `hash` is the SHA-256 (hex) over all below but the file of notes, which changes no fitness;
+    `files` are text by relative path, `encoded` others in base64, too large ones `omitted`; else as
+    the keys of task.toml (`folder.TaskConfig`).
+    """
+
+    name: str
+    hash: str
+    files: dict[str, str]
+    program_file: str
+    evaluator_file: str
+    statement: str
+    encoded: dict[str, str] = {}
+    evolves: Evolves = "python"
+    isolation: Isolation = "separate"
+    entry: tuple[str, ...] = ()
+    picture: str = ""
+    omitted: tuple[str, ...] = ()
+    instances_file: str = ""
+    harness_file: str = ""
+    private: tuple[str, ...] = ()
+    score: Literal["evaluator", "critic"] = "evaluator"
+    critic: str = ""
+    rubric: str = ""
+    notes_file: str = ""
+
+    @property
+    def judged(self) -> TaskRecord:
+        """The task without its notes: what programs are and how they are judged."""
+        if not self.notes_file:
+            return self
+        files = {name: text for name, text in self.files.items() if name != self.notes_file}
+        return msgspec.structs.replace(self, files=files, notes_file="")
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether an evaluation asks the model: a text is tried on the instances of a data set."""
+        return bool(self.instances_file) and self.evolves == "text"
+
+
+class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a model; unknown stays None.
+
+    Attributes:
+        id: The name that the endpoint knows it by; None: the same.
+        active_parameters: Parameters used per token, for FLOPs (a count, not billions).
+        context: Context window, tokens.
+        input_price: Dollars per million prompt tokens; `cached_price` None: the same.
+        temperature: Default of the sampling settings, as are the next two.
+        base_url: Endpoint; None: from the environment, as is the key without `key_variable`.
+        extra_body: Further fields of the request, for instance to switch thinking on.
+    """
+
+    name: str
+    id: str | None = None
+    active_parameters: Int | None = None
+    context: Int | None = None
+    input_price: float | None = None
+    cached_price: float | None = None
+    output_price: float | None = None
+    temperature: float = 0.6
+    top_p: float = 0.95
+    max_tokens: Int = 8192
+    base_url: str | None = None
+    key_variable: str | None = None
+    extra_body: dict[str, Any] = {}
+    version: str | None = None
+    is_llm: bool = True
+
+
+class Sampling(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the model samples; part of a run's identity. None only where an import does not know."""
+
+    temperature: float | None
+    top_p: float | None
+    max_tokens: Int | None
+
+
+class CriticRecord(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that scores triples by a rubric; `version` is that of the prompt's wording."""
+
+    model: Model
+    sampling: Sampling
+    rubric: str
+    version: Int = 1
+
+
+class ValueRecord(
+    Record, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True, gc=True
+):
+    """A frozen value as a header keeps it; `source` is the hash (hex) of a user's own source."""
+
+    name: str
+    version: Int = 1
+    fields: dict[str, Any] = {}
+    source: str = ""
+
+
+class SearchRecord(ValueRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A search as a header keeps it."""
+
+
+class FilterRecord(ValueRecord, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A filter as a header keeps it."""
