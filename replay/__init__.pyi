@@ -31,6 +31,8 @@ from .importers.anything import (
 )
 from .importers.drivers import drive as drive
 from .logs.decode import find_logs as find_logs
+from .logs.descent import blame as blame
+from .logs.descent import tree as tree
 from .logs.edits import edits as edits
 from .logs.frames import (
     cost_matrices as cost_matrices,

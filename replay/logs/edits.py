@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import io
 import tokenize
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -44,7 +43,7 @@ def edits(log: Log) -> pd.DataFrame:
         (o.generation, o.index): o.parents[0] if o.parents else parent_of(log, o.generation)
         for o in log.outcomes
     }
-    texts = dict(_texts(log, list(parents)))
+    texts = known_texts(log, [place for place in parents if place != (0, 0)])
     gone: dict[Place, frozenset[str]] = {(0, 0): frozenset()}
     rows = []
     for place, parent in sorted(parents.items()):
@@ -67,12 +66,12 @@ def edits(log: Log) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _texts(log: Log, places: list[Place]) -> Iterator[tuple[Place, str | None]]:
-    """The initial program, and those of children as far as the log holds them."""
-    yield (0, 0), program_of(log, (0, 0))
+def known_texts(log: Log, places: list[Place]) -> dict[Place, str | None]:
+    """The initial program, and those of children as far as the log holds them, by place."""
+    found: dict[Place, str | None] = {(0, 0): program_of(log, (0, 0))}
     if not log.header.compact:
-        for place, child in log.find(set(places)).items():
-            yield place, child.program
+        found.update((place, child.program) for place, child in log.find(places).items())
+    return found
 
 
 def _lines(text: str) -> list[str]:

@@ -116,7 +116,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "inherited": calls.inherited[: len(found)],
         "parents": [child.parents for child in found],
         "operator": [child.operator for child in found],
-        "island": _islands(run.header, generation, [child.index for child in found]),
+        "island": islands_of(run.header, generation, [child.index for child in found]),
         "draws": np.array([each.draws for each in judged], dtype=np.int64),
         "fitness_sd": floats(each.fitness_sd for each in judged),
         "finish_reason": [c.attempts[-1].finish_reason if c.attempts else None for c in found],
@@ -128,7 +128,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     }
 
 
-def _islands(header: Header, generation: Any, index: Any) -> Floats:
+def islands_of(header: Header, generation: Any, index: Any) -> Floats:
     """The island that made each child, from 0, by the rule of the search; NaN without islands."""
     search = header.search
     if search is None or search.name != "islands":

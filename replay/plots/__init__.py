@@ -9,6 +9,7 @@ draws the same for several names side by side. `FIGURES` lists those that report
 
 from __future__ import annotations
 
+from replay.plots.descent import blame, tree
 from replay.plots.grid import (
     envelope_curves,
     heatmap,
@@ -28,6 +29,7 @@ from replay.plots.policies import (
     threshold_times,
     verdicts,
 )
+from replay.plots.printed import paper
 from replay.plots.registry import FIGURES, best_so_far, overview
 from replay.plots.runs import COSTS, Cost, construction, pulls, trajectories, worth
 from replay.plots.shapes import estimates, facets, lines
@@ -46,6 +48,7 @@ __all__ = [
     "Cost",
     "Theme",
     "best_so_far",
+    "blame",
     "construction",
     "cost_and_fitness",
     "depth_breadth_slice",
@@ -58,6 +61,7 @@ __all__ = [
     "main_effects",
     "odds",
     "overview",
+    "paper",
     "parallel_coordinates",
     "planner_card",
     "policy_curves",
@@ -72,6 +76,7 @@ __all__ = [
     "subplots",
     "threshold_times",
     "trajectories",
+    "tree",
     "value_of_knowing",
     "verdicts",
     "worth",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evo.plugins import plugged_in
 from replay.plots import style
+from replay.plots.descent import blame_of_best, tree_of_best
 from replay.plots.runs import trajectories
 from replay.plots.style import Theme
 
@@ -34,7 +35,11 @@ def best_so_far(frame: pd.DataFrame, *, ax: Axes | None = None, theme: Theme = "
     return trajectories(frame, x="generation" if by_generation else "calls", ax=ax, theme=theme)
 
 
-FIGURES: dict[str, GroupFigure] = {"best so far": best_so_far}
+FIGURES: dict[str, GroupFigure] = {
+    "best so far": best_so_far,
+    "tree of the best run": tree_of_best,
+    "blame of the best program": blame_of_best,
+}
 """Name -> figure of a group of runs. One that is added here joins `replay report`, `replay site`,
 the page of a protocol, and `overview` in a notebook."""
 

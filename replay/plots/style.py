@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
+from replay.plots.medium import captions, palette
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -32,9 +35,6 @@ Theme = Literal["light", "dark", "neutral"]
 - `dark`: light ink on near-black.
 - `neutral`: that of the page in explorers, else `light`.
 """
-
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's colours, less black and yellow, which vanish on one ground or the other."""
 
 LINE_STYLES = ("-", "--", ":", "-.")
 """Taken in turn each time the palette is used up."""
@@ -148,7 +148,8 @@ def head(
         ha="left", va="bottom", color=ink, fontsize=size,
     )  # fmt: skip
 
-    said: dict[str, Any] = {"title": title, "subtitle": subtitle, "base": base}
+    shown = (title, subtitle) if captions.get() else ("", "")
+    said: dict[str, Any] = {"title": shown[0], "subtitle": shown[1], "base": base}
 
     def fit() -> bool:
         """Wrap to the axes' width; says whether that changed anything."""
@@ -405,8 +406,9 @@ def look_of(ax: Axes, name: object, order: int) -> tuple[str, str]:
 
 def look(order: int) -> tuple[str, str]:
     """Colour and line style of the line with this number."""
-    style = LINE_STYLES[order // len(PALETTE) % len(LINE_STYLES)]
-    return PALETTE[order % len(PALETTE)], style
+    colours = palette.get()
+    style = LINE_STYLES[order // len(colours) % len(LINE_STYLES)]
+    return colours[order % len(colours)], style
 
 
 def sentence(ax: Axes | None, theme: Theme, text: str) -> Axes:

@@ -61,7 +61,7 @@ def test_they_join_the_report_the_site_and_a_notebook(logs, tmp_path, capsys):
     assert "Completion tokens" in site
     assert "Tokens by generation" in labels_of(site)
     figure = plots.overview(replay.load(logs))
-    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    titles = [title for ax in figure.axes if (title := ax.get_title(loc="left"))]
     assert len(titles) == len(FIGURES)
     assert "Tokens by generation" in titles
 

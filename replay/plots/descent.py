@@ -1,0 +1,379 @@
+"""Descent in one run: the tree of its programs, and where the lines of the best one came from."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evo.logs.log import Log, read_log
+from replay.logs.descent import FOLDS
+from replay.logs.descent import blame as blame_table
+from replay.logs.descent import tree as tree_table
+from replay.plots import hits, style
+from replay.plots.medium import LEAST_SIZE
+from replay.plots.style import THEMES, FloatArray, Theme
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from replay.logs.lineage import Place
+
+LANE = 8.5  # points between programs that stand over each other
+MOST_LINES = 60
+"""Lines of a program that a figure of its own shows; what is longer is folded."""
+
+MAP = "cividis"
+
+
+def tree(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+    """Draw the tree of a run: who rewrote whom, coloured by fitness.
+
+    The thick line leads from the initial program to the best one. Dashed lines lead from the other
+    parents of a crossover, crosses are children without a fitness, and islands lie in strips. What
+    does not fit is folded, and a number says how many programs a mark stands for. The table is
+    `replay.tree`.
+    """
+    ax = style.prepare(style.subplots(height=4.6)[1][0] if ax is None else ax, theme)
+    height = ax.get_position().height * style.figure_of(ax).get_figheight() * 72
+    for fold in range(FOLDS + 1):
+        table = tree_table(log, fold=fold)
+        lanes, strips = _lanes(table)
+        if np.ptp(lanes) * LANE <= height and len(table) <= 1500:
+            break
+    ink = THEMES[theme]
+    generation = table["generation"].to_numpy(float)
+    _draw_edges(ax, theme, table, generation, lanes)
+    failed = table["fitness"].isna().to_numpy()
+    low, high = style.usual_range(table["fitness"])
+    points = ax.scatter(
+        generation[~failed], lanes[~failed], c=table["fitness"][~failed], cmap=MAP, vmin=low,
+        vmax=high if high > low else low + 1, s=_sizes(table)[~failed], zorder=3,
+        edgecolor=ink.text, linewidth=0.5,
+    )  # fmt: skip
+    ax.scatter(generation[failed], lanes[failed], marker="x", color=ink.faint, s=14, lw=1, zorder=2)
+    _write_counts(
+        ax, theme, table, generation, lanes, points.to_rgba(table["fitness"].to_numpy(float))
+    )
+    _mark_rows(ax, table, lanes)
+    _draw_strips(ax, theme, strips)
+    end = float(table["last"].max())
+    ax.set(xlim=(-0.5, end + 0.7), ylim=(lanes.min() - 1, lanes.max() + 1))
+    ax.spines["left"].set_visible(False)
+    ax.grid(visible=False)
+    style.whole_numbers(ax)
+    style.label_axes(ax, theme, x="generation", y="")
+    bar = style.figure_of(ax).colorbar(points, ax=ax, pad=0.02, aspect=30)
+    bar.ax.tick_params(colors=ink.text, labelsize=style.text_size(ax))
+    bar.ax.yaxis.set_major_formatter(style.number)
+    bar.set_label("fitness", color=ink.text, fontsize=style.text_size(ax))
+    bar.outline.set_visible(False)
+    style.head(ax, theme, f"Tree: {_name(log)}", _about_tree(table))
+    return ax
+
+
+def _about_tree(table: pd.DataFrame) -> str:
+    """Say what `tree` drew."""
+    programs, failed = int(table["members"].sum()), int((table["members"] - table["ok"]).sum())
+    told = [f"{programs:,} programs of one run", "thick: from the initial program to the best"]
+    told += [f"crosses: without a fitness ({failed:,} programs)"] if failed else []
+    told += ["dashed: other parents"] if table["parents"].map(len).max() > 1 else []
+    if (table["members"] > 1).any():
+        told.append("a number is how many programs were folded, in the colour of the best of them")
+    return "; ".join(told)
+
+
+def _paths(table: pd.DataFrame) -> list[list[int]]:
+    """Rows that share a lane, each path from where it branches off to its end; the best's first."""
+    rows = {
+        place: row
+        for row, place in enumerate(zip(table["generation"], table["index"], strict=True))
+    }
+    best, home = table["best_line"].to_numpy(), table["island"].fillna(-1).to_numpy()
+    weight = np.ones(len(table))
+    above = np.full(len(table), -1)
+    made_from: list[tuple[Place, ...]] = table["parents"].to_list()
+    for row, parents in reversed([*enumerate(made_from)]):
+        if parents and parents[0] in rows:
+            above[row] = rows[parents[0]]
+            weight[above[row]] += weight[row]
+    goes_on: dict[int, int] = {}
+    for row in range(len(table)):
+        parent = int(above[row])
+        if parent < 0 or (home[parent] != home[row] and home[parent] >= 0):
+            continue
+        rival = goes_on.get(parent, -1)
+        if rival < 0 or (best[row], weight[row]) > (best[rival], weight[rival]):
+            goes_on[parent] = row
+    follow = set(goes_on.values())
+    paths = []
+    for row in range(len(table)):
+        if row not in follow:
+            path = [row]
+            while path[-1] in goes_on:
+                path.append(goes_on[path[-1]])
+            paths.append(path)
+    return sorted(paths, key=lambda path: (not best[path].any(), path[0]))
+
+
+def _lanes(table: pd.DataFrame) -> tuple[FloatArray, dict[float, tuple[float, float]]]:
+    """The height of each row, as near to its parent's as there is room, and each island's strip."""
+    home = table["island"].fillna(-1).to_numpy()
+    first, last = table["generation"].to_numpy(float), table["last"].to_numpy(float)
+    taken: dict[float, dict[int, list[tuple[float, float]]]] = {}
+    lane = np.zeros(len(table))
+    where: dict[Place, int] = {}
+    made_from: list[tuple[Place, ...]] = table["parents"].to_list()
+    places = list(zip(table["generation"], table["index"], strict=True))
+    block_of = np.zeros(len(table))
+    for path in _paths(table):
+        start, end = first[path[0]], max(last[path])
+        block = home[path[-1]]
+        parents = made_from[path[0]]
+        wish = where.get(parents[0], 0) if parents else 0
+        used = taken.setdefault(block, {})
+        chosen = next(
+            at
+            for at in _outwards(wish)
+            if all(end + 0.5 < a or b + 0.5 < start for a, b in used.get(at, ()))
+        )
+        used.setdefault(chosen, []).append((start, end))
+        for row in path:
+            lane[row], block_of[row] = chosen, block
+            where[places[row]] = chosen
+    strips: dict[float, tuple[float, float]] = {}
+    foot = 0.0
+    for block in sorted(taken):
+        inside = block_of == block
+        low, high = lane[inside].min(), lane[inside].max()
+        lane[inside] += foot - low
+        strips[block] = (foot - 0.7, foot + high - low + 0.7)
+        foot += high - low + 2.0
+    return lane, strips
+
+
+def _outwards(start: int) -> Iterator[int]:
+    """A whole number, then those beside it, ever farther away."""
+    yield start
+    away = 1
+    while True:
+        yield from (start + away, start - away)
+        away += 1
+
+
+def _draw_edges(
+    ax: Axes, theme: Theme, table: pd.DataFrame, generation: FloatArray, lanes: FloatArray
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    ink = THEMES[theme]
+    rows = {
+        place: row
+        for row, place in enumerate(zip(table["generation"], table["index"], strict=True))
+    }
+    bend = np.linspace(0, 1, 12)
+    rise = bend**2 * (3 - 2 * bend)
+    kinds: dict[str, list[FloatArray]] = {"thin": [], "thick": [], "dashed": []}
+    for row, parents in enumerate(table["parents"]):
+        for number, parent in enumerate(parents):
+            if (at := rows.get(parent)) is None:
+                continue
+            x0, x1 = generation[at], generation[row]
+            turn = max(x0, x1 - 1) if number == 0 else x0  # along the parent's lane, then aside
+            curve = np.column_stack(
+                [turn + (x1 - turn) * bend, lanes[at] + (lanes[row] - lanes[at]) * rise]
+            )
+            both = table["best_line"].iat[row] and table["best_line"].iat[at]
+            kind = "dashed" if number else "thick" if both else "thin"
+            kinds[kind].append(np.vstack([[x0, lanes[at]], curve]))
+    looks = {
+        "thin": (ink.faint, 0.7, "-"),
+        "thick": (ink.text, 2.2, "-"),
+        "dashed": (style.PALETTE[1], 0.9, "--"),
+    }
+    for order, (kind, (colour, width, dashes)) in enumerate(looks.items()):
+        ax.add_collection(
+            LineCollection(kinds[kind], colors=colour, linewidths=width, linestyles=dashes,
+                           zorder=1 + 0.1 * order),
+            autolim=False,
+        )  # fmt: skip
+
+
+def _sizes(table: pd.DataFrame) -> FloatArray:
+    """Areas of the marks: a fold has room for its number, and the best program stands out."""
+    sizes = np.where(table["members"] > 1, 150.0, np.where(table["best_line"], 44.0, 24.0))
+    sizes[np.flatnonzero(table["best_line"])[-1]] = 100.0
+    return sizes
+
+
+def _write_counts(
+    ax: Axes, theme: Theme, table: pd.DataFrame, x: FloatArray, y: FloatArray, colours: FloatArray
+) -> None:
+    """Write on each fold how many programs it stands for; over the cross if all of them failed."""
+    size = max(LEAST_SIZE, style.text_size(ax) - 2)
+    members, ok = table["members"].to_numpy(int), table["ok"].to_numpy(int)
+    for row in np.flatnonzero(members > 1).tolist():
+        colour = style.readable(colours[row]) if ok[row] else THEMES[theme].text
+        ax.text(
+            x[row], y[row] + (0 if ok[row] else 0.5), str(members[row]), ha="center", va="center",
+            fontsize=size, color=colour, zorder=4, in_layout=False,
+        )  # fmt: skip
+
+
+def _mark_rows(ax: Axes, table: pd.DataFrame, lanes: FloatArray) -> None:
+    """Say what can be pointed at."""
+    columns = ("generation", "last", "index", "status", "fitness", "operator", "members")
+    rows = zip(*(table[name].tolist() for name in columns), lanes.tolist(), strict=True)
+    for generation, last, index, status, fitness, operator, members, lane in rows:
+        value = "" if math.isnan(fitness) else f", fitness {fitness:.4g}"
+        if members > 1:
+            until = f" to {last}" if last > generation else ""
+            text = (
+                f"{members} programs of generation {generation}{until}: best{value or ' unknown'}"
+            )
+        else:
+            text = (
+                f"generation {generation}, child {index}: {operator or 'initial'} {status}{value}"
+            )
+        hits.mark(ax, (generation, lane, generation, lane), text)
+
+
+def _draw_strips(ax: Axes, theme: Theme, strips: dict[float, tuple[float, float]]) -> None:
+    """Put each island on a strip of its own and name it on the left."""
+    named = {island: ends for island, ends in strips.items() if island >= 0}
+    for low, high in [*named.values()][1::2]:
+        ax.axhspan(low, high, color=THEMES[theme].faint, alpha=0.15, lw=0, zorder=0)
+    middles = [(low + high) / 2 for low, high in named.values()]
+    ax.set_yticks(middles, [f"island {island:.0f}" for island in named])
+    ax.tick_params(axis="y", length=0)
+
+
+def blame(log: Log, *, ax: Axes | None = None, theme: Theme = "light") -> Axes:
+    """Draw the best program with the generation that each of its lines came from.
+
+    Lines are grouped by who introduced them; long groups are folded to what fits, those of the
+    initial program first. The table is `replay.blame`.
+
+    Raises:
+        ValueError: The log has no programs, or they are too long to compare.
+    """
+    table = blame_table(log)
+    if ax is None:
+        ax = style.subplots(height=1.2 + 0.17 * min(len(table), MOST_LINES))[1][0]
+    ax = style.prepare(ax, theme)
+    _write_lines(ax, theme, table)
+    made = int((table["generation"] > 0).sum())
+    style.head(
+        ax, theme, f"Blame: {_name(log)}",
+        f"{len(table)} lines of the best program of one run, {made} of them newer than the initial "
+        "program; beside them generation, child and fitness of what introduced them",
+    )  # fmt: skip
+    return ax
+
+
+def _write_lines(ax: Axes, theme: Theme, table: pd.DataFrame) -> None:
+    """Write lines, beside each group who introduced it and its colour, from old to new."""
+    from matplotlib import colormaps
+    from matplotlib.patches import Rectangle
+
+    ink, points = THEMES[theme], style.text_size(ax) - 1
+    box, figure = ax.get_position(), style.figure_of(ax)
+    width, height = 72 * box.width * figure.get_figwidth(), 72 * box.height * figure.get_figheight()
+    rows = _fit(table, max(4, int(height / (1.3 * points))))
+    places = sorted(set(zip(table["generation"], table["index"], strict=True)))
+    shades = np.linspace(0, 1, max(2, len(places)))
+    fills = {place: colormaps[MAP](shades[k]) for k, place in enumerate(places)}
+    gutter = min(0.45, 17.5 * points / width)
+    letters = int(1.15 * width * (1 - gutter) / (0.602 * points))  # the layout widens the axes
+    before: Place | None = None
+    for at, (place, text) in enumerate(rows):
+        ax.add_patch(Rectangle((gutter - 0.025, at), 0.018, 1, facecolor=fills[place], lw=0))
+        if place != before:
+            ax.text(
+                gutter - 0.035, at + 0.5, _origin(table, place), ha="right", va="center",
+                fontsize=points, color=ink.text, in_layout=False,
+            )  # fmt: skip
+            ax.axhline(at, color=ink.faint, lw=0.5, zorder=0)
+        shown = text if len(text) <= letters else text[: letters - 1] + "…"
+        ax.text(
+            gutter + 0.01, at + 0.5, shown, ha="left", va="center", family="monospace",
+            fontsize=points, color=ink.text, style="italic" if text[:1] == "…" else "normal",
+            in_layout=False, clip_on=True,
+        )  # fmt: skip
+        before = place
+    ax.set(xlim=(0, 1), ylim=(max(len(rows), 4), 0))
+    ax.set_axis_off()
+
+
+def _fit(table: pd.DataFrame, room: int) -> list[tuple[Place, str]]:
+    """Lines with whose they are; where there is no room, without blanks and in folded groups."""
+    if len(table) > room:
+        table = table[table["text"].str.strip() != ""]
+    groups: list[tuple[Place, list[str]]] = []
+    rows = zip(table["generation"], table["index"], table["text"], strict=True)
+    for generation, index, text in rows:
+        if not groups or groups[-1][0] != (generation, index):
+            groups.append(((generation, index), []))
+        groups[-1][1].append(text.expandtabs(4))
+    longest = max((len(lines) for _, lines in groups), default=1)
+    caps = [(longest, cap) for cap in range(longest, 0, -1)]
+    caps += [(cap, 1) for cap in range(longest, 0, -1)]
+    for newer, initial in caps:
+        shown = [
+            (place, line)
+            for place, lines in groups
+            for line in _shortened(lines, newer if place[0] else initial)
+        ]
+        if len(shown) <= room:
+            return shown
+    rest = len(shown) - room + 1
+    return [*shown[: room - 1], (shown[room - 1][0], f"… {rest} rows more")]
+
+
+def _shortened(lines: list[str], most: int) -> list[str]:
+    """The first lines of a group, and how many are left out; never one line for one."""
+    if len(lines) <= most + 1:
+        return lines
+    return [*lines[: most - 1], f"… {len(lines) - most + 1} lines"]
+
+
+def _origin(table: pd.DataFrame, place: Place) -> str:
+    """Who introduced lines, for the margin."""
+    if place == (0, 0):
+        return "initial program"
+    found = table[(table["generation"] == place[0]) & (table["index"] == place[1])]
+    fitness = found["fitness"].iloc[0]
+    value = "" if math.isnan(fitness) else f": {style.number(fitness)}"
+    return f"generation {place[0]} #{place[1]}{value}"
+
+
+def _name(log: Log) -> str:
+    """Task, model and seed of a run."""
+    return f"{log.header.task.name}, {log.header.model.name}, seed {log.header.seed}"
+
+
+def best_run(frame: pd.DataFrame) -> Log:
+    """The log of the run with the highest fitness among rows of `replay.load`.
+
+    Raises:
+        ValueError: No run has a program that is ok, or the log cannot be read.
+    """
+    style.require(frame, "best_fitness", "source")
+    known = frame[frame["best_fitness"].notna()]
+    if known.empty:
+        raise ValueError("no run has a program that is ok")
+    return read_log(known["source"].iloc[int(known["best_fitness"].to_numpy().argmax())])
+
+
+def tree_of_best(frame: pd.DataFrame, *, ax: Axes, theme: Theme = "light") -> Axes:
+    """Draw the tree of the best of a group of runs."""
+    return tree(best_run(frame), ax=ax, theme=theme)
+
+
+def blame_of_best(frame: pd.DataFrame, *, ax: Axes, theme: Theme = "light") -> Axes:
+    """Draw the best program of a group of runs by the origin of its lines."""
+    return blame(best_run(frame), ax=ax, theme=theme)

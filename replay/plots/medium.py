@@ -1,0 +1,33 @@
+"""What figures are drawn for: a screen, where nothing is said, or the paper of `for_print`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours, less black and yellow, which vanish on one ground or the other."""
+
+PRINT_PALETTE = ("#0B3C8C", "#D98A1F", "#1E8C6E", "#16161D", "#8CC6EA", "#A8322D")
+"""For figures on paper: as far apart in lightness as in hue, so that they survive greyscale."""
+
+PRINT_SIZE, LEAST_SIZE = 7.5, 6.5
+"""Points of the texts of a figure on paper, which is printed at its size, and of the smallest."""
+
+captions: ContextVar[bool] = ContextVar("captions", default=True)
+"""Whether titles stand over axes."""
+
+palette: ContextVar[tuple[str, ...]] = ContextVar("palette", default=PALETTE)
+"""Colours of lines, in order."""
+
+
+@contextmanager
+def for_print(*, titles: bool) -> Iterator[None]:
+    """Has what is drawn meanwhile wear colours for paper, and `titles` only if asked."""
+    colours, before = palette.set(PRINT_PALETTE), captions.set(titles)
+    try:
+        yield
+    finally:
+        palette.reset(colours)
+        captions.reset(before)

@@ -1,0 +1,62 @@
+"""Figures for a paper: the width of its columns, texts of the size they are printed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from replay.plots import style
+from replay.plots.medium import PRINT_SIZE, for_print
+from replay.plots.output import save
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTHS = {1: 3.3, 2: 6.9}
+"""Inches of one and of two columns of a page."""
+
+HEIGHTS = {1: 2.3, 2: 3.0}
+
+
+def paper(
+    draw: Callable[..., Axes],
+    *tables: Any,
+    path: str | Path | None = None,
+    columns: Literal[1, 2] = 1,
+    height: float | None = None,
+    caption: bool = False,
+    **options: Any,
+) -> Figure:
+    """Draw a figure for a paper: its columns' width, small texts, colours that survive greyscale.
+
+    Example:
+        >>> plots.paper(plots.trajectories, frame, path="runs.pdf", x="calls")
+
+    Args:
+        draw: A figure that draws on `ax`, such as those of `replay.plots`.
+        tables: What it draws.
+        path: Where to save it, as `save`; None: nowhere. A PDF has its text as text.
+        columns: How many columns of the page it spans: 1 is 3.3 inches wide, 2 are 6.9.
+        height: Inches; None: 2.3 for one column, 3.0 for two.
+        caption: Whether title and subtitle stand over it; a paper has them in its own caption.
+        options: Of `draw`.
+
+    Raises:
+        ValueError: There are neither one nor two columns.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    if columns not in WIDTHS:
+        raise ValueError(f"expected columns to be 1 or 2, got {columns!r}")
+    figure = style.blank(WIDTHS[columns], height or HEIGHTS[columns])
+    figure.set_layout_engine(ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03))
+    vars(figure)["text_size"] = PRINT_SIZE
+    with for_print(titles=caption):
+        draw(*tables, ax=figure.subplots(), theme="light", **options)
+        style.arrange(figure)
+    if path is not None:
+        save(figure, path, dpi=300)
+    return figure

@@ -1,0 +1,101 @@
+"""The tree of a run and the blame of its best program, as figures and in reports."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from looks import complaints
+from matplotlib.text import Text
+from samples import write_sample
+
+import replay
+from evo.logs.log import read_log
+from evo.logs.maintenance import compact
+from replay import plots
+from replay.plots.medium import LEAST_SIZE
+from replay.plots.style import figure_of
+
+SAMPLES = Path(__file__).resolve().parents[3] / "logs" / "samples"
+ISLANDS = "searches/circle_packing-islands-s40.jsonl.gz"
+GREEDY = "searches/circle_packing-greedy-s40.jsonl.gz"
+OPENEVOLVE = "side-by-side/openevolve-circle_packing-s40.jsonl.gz"
+
+
+def texts_of(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def titles_of(figure):
+    return {ax.get_title(loc="left").replace("\n", " ") for ax in figure.axes}
+
+
+def marks_of(ax):
+    return [mark.text for mark in vars(figure_of(ax))["replay_hits"].marks]
+
+
+@pytest.mark.parametrize("name", [ISLANDS, GREEDY, OPENEVOLVE])
+def test_a_tree_shows_every_program_or_counts_it(name) -> None:
+    log = read_log(SAMPLES / name)
+    ax = plots.tree(log)
+    assert not complaints(figure_of(ax))
+    drawn = sum(len(points.get_offsets()) for points in ax.collections[-2:])
+    assert drawn == len(marks_of(ax))
+    assert drawn == len(replay.tree(log))  # so few need no fold
+    islands = replay.tree(log)["island"].dropna().nunique()
+    assert len(ax.get_yticks()) == islands
+
+
+def test_what_does_not_fit_is_folded_and_counted(tmp_path) -> None:
+    log = read_log(write_sample(tmp_path / "wide.jsonl", generations=6, children=60))
+    ax = plots.tree(log)
+    counts = [int(text) for text in texts_of(ax) if text.isdigit()]
+    assert counts
+    assert len(marks_of(ax)) - len(counts) + sum(counts) == 361
+    heights = np.concatenate([points.get_offsets()[:, 1] for points in ax.collections[-2:]])
+    assert len(set(heights.tolist())) < 40
+
+
+def test_a_blame_names_every_program_that_gave_a_line() -> None:
+    log = read_log(SAMPLES / GREEDY)
+    ax = plots.blame(log)
+    assert not complaints(figure_of(ax))
+    table = replay.blame(log)
+    shown = " ".join(texts_of(ax))
+    for generation, index in set(zip(table["generation"], table["index"], strict=True)) - {(0, 0)}:
+        assert f"generation {generation} #{index}" in shown
+    assert "initial program" in shown
+    assert "return centers, radii, float(np.sum(radii))" in shown
+
+
+def test_lines_that_do_not_fit_are_counted() -> None:
+    log = read_log(SAMPLES / GREEDY)
+    table = replay.blame(log)
+    blank = (table["text"].str.strip() == "").sum()
+    ax = plots.blame(log, ax=plots.subplots(height=3.0)[1][0])
+    code = [text for text in ax.texts if text.get_fontfamily() == ["monospace"]]
+    folded = [int(text.get_text().split()[1]) for text in code if text.get_text()[0] == "…"]
+    assert folded
+    assert len(code) - len(folded) + sum(folded) == len(table) - blank
+
+
+def test_both_are_of_the_best_run_of_a_group() -> None:
+    frame = replay.load(str(SAMPLES / "searches" / "circle_packing-*"), progress=False)
+    best = frame.loc[frame["best_fitness"].idxmax()]
+    titles = titles_of(plots.overview(frame))
+    for name in ("Tree", "Blame"):
+        assert f"{name}: circle_packing, offline, seed {best['seed']}" in titles
+
+
+def test_a_group_without_programs_gets_a_sentence_in_their_place(tmp_path) -> None:
+    small = compact(write_sample(tmp_path / "a.jsonl"), tmp_path / "small.jsonl")
+    axes = plots.overview(replay.load(small.path, progress=False)).axes
+    shown = " ".join(" ".join(texts_of(ax)) for ax in axes).replace("\n", " ")
+    assert "holds no programs" in shown
+    assert "Tree: min_max_distance, sample, seed 7" in titles_of(axes[0].figure)
+
+
+def test_both_stay_legible_in_a_column_of_a_paper() -> None:
+    log = read_log(SAMPLES / ISLANDS)
+    for draw in (plots.tree, plots.blame):
+        shown = [text for text in plots.paper(draw, log).findobj(Text) if text.get_text()]
+        assert min(text.get_fontsize() for text in shown) >= LEAST_SIZE
