@@ -184,9 +184,11 @@ def browser(*, width: int = 1280, height: int = 1100):
                 else None
             ),
         )
-        yield page, errors
-        page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
-        made.close()
+        try:
+            yield page, errors
+        finally:  # a kernel that is left would be reused by whoever opens the notebook again
+            page.evaluate("() => window.jupyterapp?.serviceManager.sessions.shutdownAll()")
+            made.close()
 
 
 def open_notebook(
@@ -202,6 +204,10 @@ def open_notebook(
     page.wait_for_function(
         "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel"
         "?.status === 'idle'"
+    )
+    page.wait_for_function(  # an output that comes before the extension is shown as plain text
+        "() => window.jupyterapp.shell.currentWidget.content.rendermime.mimeTypes"
+        ".includes('application/vnd.jupyter.widget-view+json')"
     )
     if run:
         execute(page, "notebook:run-all-cells")
