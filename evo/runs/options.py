@@ -78,7 +78,7 @@ class PromptOptions(TypedDict, total=False):
         "str | Mapping[str, object] | Search",
         Option(
             "Rule that chooses which programs the children rewrite: greedy, best_of_n, population, "
-            "islands, or one of `evo.SEARCHES`.",
+            "islands, map_elites, pareto, tree, or one of `evo.SEARCHES`.",
             "greedy",
         ),
     ]

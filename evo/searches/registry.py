@@ -11,7 +11,10 @@ from evo.logs.records import Header, SearchRecord
 from evo.searches.base import Search
 from evo.searches.greedy import BestOfN, Greedy
 from evo.searches.islands import Islands
+from evo.searches.map_elites import MapElites
+from evo.searches.pareto import Pareto
 from evo.searches.population import Population
+from evo.searches.tree import Tree
 from evo.values import Kind
 
 SEARCHES: dict[str, Callable[..., Search]] = {
@@ -19,6 +22,9 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "best_of_n": BestOfN,
     "population": Population,
     "islands": Islands,
+    "map_elites": MapElites,
+    "pareto": Pareto,
+    "tree": Tree,
 }
 """Search classes by name; `SEARCHES["mine"] = Mine` makes one's own known, here and to resume."""
 
@@ -27,7 +33,7 @@ KIND: Kind[Search] = Kind(
     registry="evo.SEARCHES",
     group="evo.searches",
     known=SEARCHES,
-    shipped=frozenset({Greedy, BestOfN, Population, Islands}),
+    shipped=frozenset({Greedy, BestOfN, Population, Islands, MapElites, Pareto, Tree}),
     methods=("start", "plan", "fold"),
     advice="give it, evo.resume(path, search=...), or ",
 )

@@ -155,7 +155,7 @@ def test_what_a_fork_inherits_is_checked(run: evo.Log, tmp_path: Path) -> None:
     [
         (["--at", "9"], "cannot be forked at 9"),
         (["--at", "5"], "expected more than the 5 that are shared"),
-        (["--at", "2", "--search", "tree"], "unknown search 'tree'"),
+        (["--at", "2", "--search", "own"], "unknown search 'own'"),
         (["--at", "2", "--task", "mmd"], "the log has its own"),
         (["--at", "2", "--copies", "0"], "expected at least 1"),
         (["--at", "-1"], "expected at least 0"),

@@ -1,31 +1,45 @@
-"""What runs keep, whatever their search: a new one joins by a line in SEARCHED."""
+"""What runs keep, whatever their search and options: a new one joins by a line in RUNS."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from branching import Branching
 from evo_runs import QUIET, timeless, write_task
 from killing import kill_after
-from tree import Tree
 
 import evo
 from evo.cli.entry import main
+from evo.runs.budget import Ledger
 from evo.runs.configuration import make_header
 from evo.runs.handle import Control
 from evo.runs.resources import Resources, open_resources
 from evo.runs.session import Job, bring
 from evo.runs.settings import Goal
-from evo.searches import SEARCHES, BestOfN, Greedy, Islands, Population, Request, Search
+from evo.searches import (
+    SEARCHES,
+    BestOfN,
+    Greedy,
+    Islands,
+    MapElites,
+    Pareto,
+    Population,
+    Request,
+    Tree,
+)
 
-SEARCHED: dict[str, Search] = {
-    "greedy": Greedy(),
-    "best_of_n": BestOfN(),
-    "population": Population(size=4, elite=1),
-    "islands": Islands(islands=2, interval=2, population=Population(size=3, elite=1)),
-    "tree": Tree(),
+RUNS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "best_of_n": {"search": BestOfN()},
+    "population": {"search": Population(size=4, elite=1)},
+    "islands": {"search": Islands(islands=2, interval=2, population=Population(size=3, elite=1))},
+    "map_elites": {"search": MapElites(bins=3)},
+    "pareto": {"search": Pareto()},
+    "tree": {"search": Tree()},
+    "branching": {"search": Branching()},
 }
-every = pytest.mark.parametrize("name", SEARCHED)
+every = pytest.mark.parametrize("name", RUNS)
 
 T, N = 4, 3
 TELLS = {"feedback": True, "inspirations": 1}
@@ -58,21 +72,26 @@ def resources() -> Iterator[Resources]:
 def runs(
     task: Path, resources: Resources, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, evo.Log]:
-    """One run of each search, which later ones are compared with."""
+    """One run of each kind, which later ones are compared with."""
     folder = tmp_path_factory.mktemp("runs")
     return {
-        name: brought(folder / f"{name}.jsonl", header_of(task, name), resources)
-        for name in SEARCHED
+        name: brought(folder / f"{name}.jsonl", header_of(task, name), resources) for name in RUNS
     }
 
 
 def header_of(task: Path, name: str, **options: Any) -> evo.logs.records.Header:
     given = {"children": N, "seed": 3, **TELLS, **options}
-    return make_header(task, search=SEARCHED[name], **given)
+    return make_header(task, **RUNS[name], **given)
 
 
-def brought(path: Path, header: Any, resources: Resources, generations: int = T) -> evo.Log:
-    log = bring([Job(path, header, Goal(generations))], resources)[0].log
+def brought(
+    path: Path,
+    header: Any,
+    resources: Resources,
+    generations: int = T,
+    ledger: Ledger | None = None,
+) -> evo.Log:
+    log = bring([Job(path, header, Goal(generations))], resources, ledger=ledger)[0].log
     assert log is not None
     return log
 
@@ -92,10 +111,11 @@ def test_it_plans_before_it_calls_and_parents_are_as_planned(
     log = runs[name]
     assert len(log.children) == T * N
     assert not evo.verify(log).faults
-    assert len(log.plans) == (0 if name == "greedy" else T)
+    planned = log.header.search is not None
+    assert len(log.plans) == (T if planned else 0)
     assert log.header.prompt_version == 2
     kinds = [b'"plan"' in line[:50] for line in log.path.read_bytes().splitlines()]
-    if name != "greedy":
+    if planned:
         assert kinds.index(True) < next(
             i
             for i, line in enumerate(log.path.read_bytes().splitlines())
@@ -115,12 +135,13 @@ def test_it_plans_before_it_calls_and_parents_are_as_planned(
 
 @every
 def test_rerun(name: str, runs: dict[str, evo.Log]) -> None:
-    SEARCHES["tree"] = Tree
+    if name == "branching":  # by its plans alone where the search is not known
+        assert evo.rerun(runs[name]).same
+        SEARCHES["branching"] = Branching
     try:
         assert evo.rerun(runs[name]).same
     finally:
-        del SEARCHES["tree"]
-    assert evo.rerun(runs[name]).same  # by its plans alone where the search is not known
+        SEARCHES.pop("branching", None)
 
 
 @every
@@ -141,7 +162,7 @@ def test_it_goes_on_from_any_line(
 ) -> None:
     whole = runs[name]
     lines = whole.path.read_bytes().splitlines(keepends=True)
-    for kept in range(2, len(lines), 2):
+    for kept in range(2, len(lines), 3):
         path = tmp_path / f"{kept}.jsonl"
         path.write_bytes(b"".join(lines[:kept]) + b'{"crc":"torn')
         log = brought(path, header_of(task, name), resources)
@@ -152,28 +173,34 @@ def test_it_goes_on_from_any_line(
 
 @every
 def test_a_budget_is_a_prefix(
-    name: str, task: Path, runs: dict[str, evo.Log], tmp_path: Path
+    name: str, task: Path, runs: dict[str, evo.Log], resources: Resources, tmp_path: Path
 ) -> None:
-    options: dict[str, Any] = {"children": N, "seed": 3, **TELLS, **QUIET}
-    log = evo.run(
-        task,
-        search=SEARCHED[name],
-        generations=T,
-        budget={"calls": N + 1},
-        log=tmp_path / "a.jsonl",
-        **options,
-    )
+    ledger = Ledger({"calls": N + 1})
+    log = brought(tmp_path / "a.jsonl", header_of(task, name), resources, ledger=ledger)
     assert len(log.generations) == 2
     assert log.ends[-1].reason == "budget"
     same(log, runs[name])
 
 
 @every
+def test_one_child_and_one_generation(
+    name: str, task: Path, resources: Resources, tmp_path: Path
+) -> None:
+    header = header_of(task, name, children=1)
+    log = brought(tmp_path / "a.jsonl", header, resources, 1)
+    assert [(child.generation, child.index) for child in log.children] == [(1, 0)]
+    longer = brought(tmp_path / "b.jsonl", header, resources, 3)
+    same(log, longer)
+    assert len(longer.children) == 3
+
+
+@every
 def test_fork(name: str, runs: dict[str, evo.Log], tmp_path: Path) -> None:
-    if name == "tree":
-        with pytest.raises(ValueError, match="unknown search 'tree'"):
+    search = RUNS[name].get("search", Greedy())
+    if name == "branching":
+        with pytest.raises(ValueError, match="unknown search 'branching'"):
             evo.fork(runs[name], at=2, log_dir=tmp_path, **QUIET)
-    log = evo.fork(runs[name], at=2, copies=2, search=SEARCHED[name], log_dir=tmp_path, **QUIET)
+    log = evo.fork(runs[name], at=2, copies=2, search=search, log_dir=tmp_path, **QUIET)
     same(log[0], runs[name])
     assert timeless(log[1].children[: 2 * N]) == timeless(runs[name].children[: 2 * N])
     assert not evo.verify(log[1]).faults
@@ -191,7 +218,7 @@ def test_where_all_children_fail_the_initial_program_is_rewritten(
     assert log.trajectory[-1] == pytest.approx(log.trajectory[0])
 
 
-class Stubborn(Tree):
+class Stubborn(Branching):
     """A search whose code was changed so that it plans otherwise."""
 
     def plan(self, state: Any, children: int, rng: Any) -> list[Request]:
@@ -201,23 +228,23 @@ class Stubborn(Tree):
 def test_a_plan_is_kept_and_a_change_is_reported(
     task: Path, runs: dict[str, evo.Log], tmp_path: Path
 ) -> None:
-    whole = runs["tree"]
+    whole = runs["branching"]
     lines = whole.path.read_bytes().splitlines(keepends=True)
     last = max(i for i, line in enumerate(lines) if b'"plan"' in line[:50])
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(lines[: last + 2]))
     with (
-        pytest.warns(UserWarning, match="the code of search 'tree' is not that which began"),
+        pytest.warns(UserWarning, match="the code of search 'branching' is not that which began"),
         pytest.warns(UserWarning, match=f"generation {T} goes on as it was planned"),
     ):
         log = evo.resume(path, generations=T, search=Stubborn(), **QUIET)
     same(log, whole)
-    SEARCHES["tree"] = Stubborn
+    SEARCHES["branching"] = Stubborn
     try:
-        with pytest.warns(UserWarning, match="the code of search 'tree'"):
+        with pytest.warns(UserWarning, match="the code of search 'branching'"):
             again = evo.rerun(whole)
     finally:
-        del SEARCHES["tree"]
+        del SEARCHES["branching"]
     assert not again.same
     assert again.differing_plans == tuple(range(1, T + 1))
     assert "would be planned otherwise" in str(again)
@@ -227,17 +254,19 @@ def test_an_unknown_search_goes_on_once_it_is_given(
     runs: dict[str, evo.Log], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(before := runs["tree"].path.read_bytes())
+    path.write_bytes(before := runs["branching"].path.read_bytes())
     assert main(["resume", str(path), "-T", str(T + 1), "-q"]) == 2
     said = capsys.readouterr().err
-    assert "unknown search 'tree'" in said
+    assert "unknown search 'branching'" in said
     assert said.count("\n") == 1
     assert path.read_bytes() == before
-    with pytest.raises(ValueError, match="the log was made by 'tree'"):
+    with pytest.raises(ValueError, match="the log was made by 'branching'"):
         evo.resume(path, generations=T + 1, search=BestOfN(), **QUIET)
-    assert len(evo.resume(path, generations=T + 1, search=Tree(), **QUIET).generations) == T + 1
+    assert (
+        len(evo.resume(path, generations=T + 1, search=Branching(), **QUIET).generations) == T + 1
+    )
     with pytest.raises(ValueError, match="the log was made by 'greedy'"):
-        evo.resume(runs["greedy"], generations=T + 1, search=Tree(), **QUIET)
+        evo.resume(runs["greedy"], generations=T + 1, search=Branching(), **QUIET)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +279,7 @@ def test_an_unknown_search_goes_on_once_it_is_given(
     ],
 )
 def test_what_a_search_may_not_ask(requests: Any, message: str, task: Path, tmp_path: Path) -> None:
-    class Asking(Tree):
+    class Asking(Branching):
         def plan(self, state: Any, children: int, rng: Any) -> Any:
             return requests
 
@@ -260,7 +289,7 @@ def test_what_a_search_may_not_ask(requests: Any, message: str, task: Path, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["greedy", "best_of_n", "population", "islands"])
+@pytest.mark.parametrize("name", ["greedy", "best_of_n", "population", "islands", "tree"])
 def test_it_goes_on_after_ten_times_kill_9(name: str, task: Path, tmp_path: Path) -> None:
     path = tmp_path / "killed" / "a.jsonl"
     path.parent.mkdir()
@@ -294,7 +323,7 @@ def test_a_best_program_is_confirmed_whatever_the_search(name: str, tmp_path: Pa
     (task / "evaluator.py").write_text(NOISY)
     path = tmp_path / "a.jsonl"
     options: dict[str, Any] = {"draws": 2, "confirm": 3, "children": N, "seed": 3, **TELLS}
-    log = evo.run(task, search=SEARCHED[name], generations=3, log=path, **options, **QUIET)
+    log = evo.run(task, generations=3, **RUNS[name], log=path, **options, **QUIET)
     assert log.confirmations
     assert evo.rerun(log).same
     assert not evo.verify(log).faults

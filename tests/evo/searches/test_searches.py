@@ -14,9 +14,12 @@ from evo.searches import (
     BestOfN,
     Greedy,
     Islands,
+    MapElites,
     Member,
+    Pareto,
     Population,
     Search,
+    Tree,
     find_search,
 )
 from evo.searches.registry import record_of, search_of
@@ -28,6 +31,9 @@ ALL: dict[str, Search] = {
     "population": Population(size=5),
     "islands": Islands(islands=3, interval=2, population=Population(size=3, elite=1)),
     "one island": Islands(islands=1, interval=1),
+    "map_elites": MapElites(bins=4),
+    "pareto": Pareto(),
+    "tree": Tree(prior=2),
 }
 
 
@@ -177,15 +183,79 @@ def test_every_island_gets_its_turn_with_one_child_a_generation() -> None:
     assert places == [{0, 1, 4}, {0, 2, 5}, {0, 3, 6}]
 
 
+def test_a_map_keeps_the_best_program_of_each_cell() -> None:
+    search = MapElites(metrics=("size", "length"), bins=2)
+    found = [(0.0, "a"), (10.0, "a"), (9.0, "a" * 9), (1.0, "a" * 9), (9.5, "a" * 8)]
+    members = [
+        Member((1, i), 0.1 * i, (), text, {"size": size}) for i, (size, text) in enumerate(found)
+    ]
+    state = search.start(Member((0, 0), 0.5, (), "a", {"size": 4.0}), 1e-9)
+    assert [m.place for m in search.elites(state)] == [(0, 0)]
+    state = search.fold(state, [*members, Member((1, 5), None), Member((1, 6), 2.0, (), "a")])
+    assert [m.place for m in search.elites(state)] == [(0, 0), (1, 3), (1, 1), (1, 4)]
+    parents = {request.parents[0] for request in search.plan(state, 200, stream(200, 2))}
+    assert parents == {(0, 0), (1, 3), (1, 1), (1, 4)}
+
+
+def scored(place: int, *scores: float) -> Member:
+    named = dict(zip("abc", scores, strict=True))
+    return Member((1, place), sum(scores) / 3, (), "", {"speed": 2.0 * place}, named)
+
+
+def test_a_frontier_holds_what_is_best_on_some_instance() -> None:
+    search = Pareto()
+    state = search.start(Member((0, 0), 0.0, (), "", {"speed": 9.0}, dict.fromkeys("abc", 0.0)), 0)
+    generation = [scored(0, 1, 0, 0), scored(1, 0, 1, 0.5), scored(2, 0.9, 0.9, 0.4)]
+    state = search.fold(state, [*generation, scored(3, 1, 0, 0.5), scored(4, 0, 0.9, 0)])
+    # Of those that are the best, (1, 0) shares all it is best on with (1, 3), which is better.
+    assert search.weights(state) == {(1, 1): 2.0, (1, 3): 2.0}
+    places = [r.parents[0] for r in search.plan(state, 3000, stream(3000, 2))]
+    assert abs(places.count((1, 1)) / 3000 - 0.5) < 0.05
+    fast = Pareto(metrics=("-speed", "speed"))
+    state = fast.fold(fast.start(Member((0, 0), 0.0, (), "", {"speed": 9.0}), 0), generation)
+    assert fast.weights(state) == {(0, 0): 1.0, (1, 0): 1.0}
+
+
+def test_a_tree_grows_where_it_pays() -> None:
+    def grown(gain: float, *, fails: bool = False) -> dict[tuple[int, int], int]:
+        """Depth of each program, where each child is better than its parent by `gain`."""
+        search, depth = Tree(), {(0, 0): 0}
+        state = search.start(Member((0, 0), 0.0), 1e-9)
+        for g in range(1, 61):
+            made = []
+            for i, request in enumerate(search.plan(state, 2, stream(2, g))):
+                [parent] = request.parents
+                fitness = None if fails and parent == (1, 0) else state[parent].fitness + gain
+                if fitness is not None:
+                    depth[(g, i)] = depth[parent] + 1
+                made.append(Member((g, i), fitness, (parent,)))
+            state = search.fold(state, made)
+        return depth
+
+    deep, broad = grown(1.0), grown(-1.0)
+    assert max(deep.values()) > 2 * max(broad.values())
+    assert list(broad.values()).count(1) > 2 * list(deep.values()).count(1)
+
+
+def test_what_is_private_reaches_no_search() -> None:
+    initial = Member((0, 0), 0.5, (), "x", {"objective": 1.0})
+    for search in (MapElites(metrics=("check_fitness",)), Pareto(metrics=("check_fitness",))):
+        with pytest.raises(ValueError, match=r"public metrics of the task \(.*objective\)"):
+            search.start(initial, 1e-9)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        (lambda: MapElites(bins=0), "bins"),
+        (lambda: MapElites(metrics=()), "metrics"),
+        (lambda: Tree(prior=0), "prior"),
         (lambda: find_search("gredy"), "did you mean 'greedy'"),
         (lambda: Population(size=0), "size"),
         (lambda: Population(size=2, elite=3), "elite"),
         (lambda: Population(crossover_rate=1.5), "crossover_rate"),
         (lambda: Islands(interval=0), "interval"),
-        (lambda: search_of(SearchRecord(name="tree")), "not known here"),
+        (lambda: search_of(SearchRecord(name="own")), "not known here"),
         (lambda: find_search({"name": "population", "size": "many"}), "fields do not fit"),
         (lambda: find_search({"name": "islands", "population": {"sise": 1}}), "population.sise"),
     ],

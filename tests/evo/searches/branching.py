@@ -18,14 +18,14 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Tree:
+class Branching:
     """Each request goes down from the root and stops where a new child promises most.
 
     What an option promises is a draw out of what came of it; a request of the same generation
     counts as one that came to nothing.
     """
 
-    name = "tree"
+    name = "branching"
 
     def start(self, initial: Member, min_improvement: float) -> dict[Place, Node]:
         return {initial.place: Node(float("-inf") if initial.fitness is None else initial.fitness)}
