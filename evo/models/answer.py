@@ -19,6 +19,7 @@ from evo.logs.fitting import fit_text, fit_usage
 from evo.logs.records import Attempt
 
 _LONGEST_REASON = 100  # characters of a finish reason
+_LONGEST_WAIT = 1e9  # seconds; a larger wish is as good as any
 _RETRIED = frozenset({408, 409, 425, 429})
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}
 _REFUSED = frozenset({401, 402, 403, 404, 405, 410})
@@ -145,13 +146,13 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             if 0 <= (value := float(headers.get(name, "nan"))) < math.inf:
-                return value / unit
+                return min(value / unit, _LONGEST_WAIT)
         except ValueError:  # a date
             continue
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
-        return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+        return min(max(0.0, (date - (now or datetime.now(UTC))).total_seconds()), _LONGEST_WAIT)
     except (ValueError, OverflowError, TypeError):  # no date, or one of no calendar
         return None
 

@@ -274,7 +274,9 @@ class ThompsonNIG(IndexPolicy):
         mean, scale = self.mean.reshape(-1), self.scale.reshape(-1)
         error = reward - mean[at]
         mean[at] += error / (weight + 1.0)
-        scale[at] += error**2 * weight / (2.0 * (weight + 1.0))
+        with np.errstate(over="ignore"):  # indices stay finite: the largest spread is 1e150
+            scale[at] += error**2 * weight / (2.0 * (weight + 1.0))
+        np.minimum(scale, 1e300, out=scale)
         super().tell(arm, reward)
 
 

@@ -118,8 +118,9 @@ class Verdict:
                 f"{POWER:.0%}, and the effect that was seen with one of {self.power:.0%}."
             )
         if 0 < more < math.inf:
+            sides = f", {more / 2:,.0f} on each side" if self.unit == "pairs" else ""
             text += (
-                f" If the effect stays as it is, {more:,.0f} more runs"
+                f" If the effect stays as it is, {more:,.0f} more runs{sides}"
                 + (f" ({known})" if known else "")
                 + " would settle it."
             )

@@ -25,6 +25,7 @@ import pandas as pd
 
 from replay.simulation.arms import pool_of
 from replay.statistics.intervals import LEAST, FloatArray, Interval, student
+from replay.statistics.resampling import check_size
 
 ARMS = (2, 3, 4, 5, 8, 10)
 """Numbers of arms that are tried, as far as there are twice as many runs."""
@@ -136,6 +137,7 @@ def diagnose(frame: pd.DataFrame, *, level: float = 0.95) -> Diagnosis:
         raise ValueError("expected runs with a fitness, but nothing was ever ok in any of them")
     values = fitness[:, : rounds + 1]
     values = np.where(np.isnan(values), np.nanmin(values), values)
+    check_size(values)
     ways = _ways(values, level)
     # The largest of m gains is at least each of them, and at most the largest upper limit.
     shared = 1 - (1 - level) / len(ways)

@@ -96,10 +96,16 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
         text += (
             f"Claims about conditions: null {nulls}. p is two-sided, and the interval holds every "
             "effect that the same test does not reject. It is labelled by the worst coverage "
-            "measured at so few runs. A margin was fixed in the protocol. The verdict is within "
-            "margin where the interval lies inside it, else greater or less where the interval "
-            "excludes no effect, else undetermined. "
+            "measured at so few runs. "
         )
+        decides = "greater or less where the interval excludes no effect, else undetermined. "
+        if any(claim.margin for claim in protocol.claims):
+            text += (
+                "Margins were fixed in the protocol. The verdict is within margin where the "
+                f"interval lies inside it, else {decides}"
+            )
+        else:
+            text += f"The protocol fixes no margin. The verdict is {decides}"
         text += (
             "Runs may stop as soon as the claims are settled: verdicts rest on e-values, which "
             "hold however often one looks, with e-Holm over the confirmatory claims. "

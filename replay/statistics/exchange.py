@@ -24,6 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replay.statistics.resampling import check_size
+
 FloatArray = NDArray[np.float64]
 
 EXCHANGES = 5000
@@ -82,6 +84,8 @@ class Exchanges:
                 f"expected at least {max(2, pairs)} runs in each group, "
                 f"got {len(one)} and {len(other)}"
             )
+        check_size(one)
+        check_size(other)
         self.value, self.pairs = float(one.mean() - other.mean()), pairs
         # The larger group, else that of the larger mean, is computed as the left one, so that the
         # same exchanges are drawn whichever group is named first.

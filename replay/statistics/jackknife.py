@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replay.statistics.resampling import check_size
+
 FloatArray = NDArray[np.float64]
 
 
@@ -50,9 +52,11 @@ def jackknife(values: ArrayLike, arms: ArrayLike, n: int) -> Jackknife:
         n: Number of runs, above K.
 
     Raises:
-        ValueError: The shapes disagree, K is not below n, or a replicate drew a run twice.
+        ValueError: The shapes disagree, K is not below n, a replicate drew a run twice,
+            or the values are too large to be squared.
     """
     columns, pools = np.asarray(values, dtype=np.float64), np.asarray(arms)
+    check_size(columns)
     if columns.ndim != 2 or pools.ndim != 2 or len(pools) != len(columns):
         raise ValueError(
             "expected values of shape (replicates, columns) and arms of shape (replicates, K), "

@@ -1,4 +1,4 @@
-"""Resampling of whole runs, and p-values of many draws or of many claims."""
+"""Resampling of whole runs, p-values of many draws or claims, and how large numbers may be."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+
+LARGEST = 1e150
+"""Numbers up to this magnitude have squares that can be added up."""
+
+
+def check_size(values: ArrayLike) -> None:
+    """Raises ValueError where numbers are so large that their squares are no numbers."""
+    largest = float(np.max(np.abs(np.asarray(values, dtype=np.float64)), initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(
+            f"expected fitness of at most {LARGEST:g} in magnitude, because squares are added up, "
+            f"got {largest:g}; divide it by a power of ten first"
+        )
 
 
 def resampled(n: int, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -24,6 +24,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from replay.statistics.resampling import check_size
+
 FloatArray = NDArray[np.float64]
 
 Construction = Literal["signs", "betting"]
@@ -75,6 +77,7 @@ def sequence(
     d = np.asarray(differences, dtype=np.float64)
     if d.ndim != 1 or not len(d) or not np.isfinite(d).all():
         raise ValueError(f"expected at least one finite difference per pair, got {differences!r}")
+    check_size(d)
     if half_range is not None and np.abs(d).max() > half_range:
         raise ValueError(
             f"expected differences within [-{half_range:g}, {half_range:g}], "

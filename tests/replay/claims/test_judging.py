@@ -55,7 +55,8 @@ def test_an_undetermined_comparison_says_what_would_settle_it():
     assert (found.verdict, found.n, found.unit) == ("undetermined", 8, "pairs")
     assert 0 < found.runs_needed < np.inf
     assert found.cost["calls"] == pytest.approx(found.runs_needed * 32)
-    assert f"{found.runs_needed:,.0f} more runs" in found.paragraph
+    sides = f"{found.runs_needed / 2:,.0f} on each side"
+    assert f"{found.runs_needed:,.0f} more runs, {sides} (" in found.paragraph
     assert found.detectable > abs(found.effect)
     pairs = np.ceil(found.n * (found.detectable / abs(found.effect)) ** 2)
     assert found.runs_needed == 2 * (pairs - found.n)

@@ -59,3 +59,14 @@ def test_the_methods_paragraph_states_every_condition_and_measure():
     settled = methods(msgspec.structs.replace(protocol, stop="settled"), table)
     assert "e-Holm" in settled
     assert "e-Holm" not in methods(protocol, table)
+
+
+def test_a_margin_is_named_only_where_the_protocol_fixes_one():
+    protocol = load_protocol("local-tsp")
+    table = pd.DataFrame({"kind": ["confirmatory"], "null": ["none"]})
+    claims = protocol.claims
+    for margin, says in ((0.0, "fixes no margin"), (0.1, "Margins were fixed in the protocol")):
+        stated = tuple(msgspec.structs.replace(claim, margin=margin) for claim in claims)
+        said = methods(msgspec.structs.replace(protocol, claims=stated), table)
+        assert says in said
+        assert ("within margin" in said) == (margin > 0)

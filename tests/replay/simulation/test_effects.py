@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from synthetic_runs import as_frame
 
 import replay
 from replay.simulation.effects import (
@@ -197,3 +198,27 @@ def test_of_a_replay_each_replicate_is_a_sample():
 def test_mistakes_name_what_came(arguments):
     with pytest.raises(ValueError, match=repr(next(iter(arguments.values())))):
         time_to_threshold(CURVES, 0.5, **arguments)
+
+
+@pytest.mark.parametrize("scale", [1e300, -1e300])
+def test_fitness_too_large_to_be_squared_is_refused_in_words(scale):
+    best = np.maximum.accumulate(scale * np.random.default_rng(0).random((12, 9)), axis=1)
+    frame = as_frame(best, children=2, seeds=range(12))
+    halves = pd.concat(
+        [
+            as_frame(best / factor, children=2, seeds=range(at, at + 12)).assign(half=name)
+            for name, factor, at in (("a", 1, 0), ("b", 2, 20))
+        ]
+    )
+    for work in (
+        lambda: replay.compete(frame, ["ucb1", "thompson_nig"], rounds=8, arms=3, replicates=60),
+        lambda: replay.judge(frame, "thompson_nig", "single", arms=3),
+        lambda: replay.judge(halves, {"half": "a"}, {"half": "b"}),
+        lambda: replay.judge(halves, {"half": "a"}, {"half": "b"}, sequential=True),
+        lambda: replay.diagnose(frame),
+    ):
+        with pytest.raises(ValueError, match=r"at most 1e\+150 in magnitude.*power of ten"):
+            work()
+    for policy in replay.POLICIES:
+        found = replay.simulate(best, policy, rounds=8, replicates=20, arms=3)
+        assert np.isfinite(found.best_fitness).all()
