@@ -238,29 +238,26 @@ class Envelope:
     def _scored(self, signs: FloatArray, noise: FloatArray, level: FloatArray) -> _Splits:
         """Scores worlds whose cells have the means `level` and whose runs deviate by signed noise.
 
-        The covariance is that over whole runs, given the cells that were chosen.
+        The covariance is that over whole runs, given the cells that were chosen. A half alone has
+        too few runs for it, so each cell's runs of both halves are used.
         """
         grid, n = self.worlds.cells, self.worlds.cells.counts
         known = ~np.isnan(grid.values)
         sides = [known & (self.half == side) for side in (0, 1)]
         counts = [np.maximum(side.sum(axis=0), 1) for side in sides]
         totals = [np.einsum("dkc,kc->dc", signs, noise * side) for side in sides]
-        mean = (totals[0] + totals[1]) / n
+        mean, own = (totals[0] + totals[1]) / n, noise.T @ noise
         row, shape = np.arange(len(signs))[:, None], (len(signs), len(self.budgets))
         best, variance = np.zeros(shape), np.zeros((*shape, shape[1]))
         for mine, other in ((0, 1), (1, 0)):
             chosen = _tops(totals[other] / counts[other] + level, self.budgets)
             best = best + (totals[mine] / counts[mine] + level)[row, chosen] / 2
-            own = (noise * sides[mine]).T @ (noise * sides[mine])
             c, e, at = chosen[:, :, None], chosen[:, None, :], row[:, :, None]
-            fewest = np.minimum(counts[mine][c], counts[mine][e])
-            products = (
-                own[c, e] - mean[at, e] * totals[mine][at, c] - mean[at, c] * totals[mine][at, e]
-                + fewest * mean[at, c] * mean[at, e]
-            )  # fmt: skip
             runs = np.minimum(n[c], n[e])
-            products *= runs / np.maximum(runs - 1, 1) / (counts[mine][c] * counts[mine][e])
-            variance = variance + np.where(grid.children[c] == grid.children[e], products, 0.0) / 4
+            between = (own[c, e] - runs * mean[at, c] * mean[at, e]) / np.maximum(runs - 1, 1)
+            between *= np.minimum(counts[mine][c], counts[mine][e])
+            between /= counts[mine][c] * counts[mine][e]
+            variance = variance + np.where(grid.children[c] == grid.children[e], between, 0.0) / 4
         return _Splits(best, variance)
 
 
@@ -286,7 +283,11 @@ class _Fit:
     def of(cls, splits: _Splits, weights: FloatArray) -> _Fit:
         parts = splits.scores @ weights
         covariance = weights.T @ splits.covariance @ weights
-        varies = np.trace(covariance, axis1=1, axis2=2) > 1e-18 * (parts**2).max(initial=0.0)
+        # Rounding leaves a variance, too, where all best splits are the same runs.
+        least = 1e-12 * np.trace(splits.covariance, axis1=1, axis2=2)
+        least = np.maximum(least, 1e-18 * (parts**2).max(initial=0.0))
+        least = np.maximum(least, 1e-24 * (splits.scores**2).max(initial=0.0))
+        varies = np.trace(covariance, axis1=1, axis2=2) > least
         precision = np.zeros_like(covariance)
         precision[varies] = np.linalg.pinv(covariance[varies], rcond=1e-6, hermitian=True)
         return cls(parts, precision)

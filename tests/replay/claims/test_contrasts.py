@@ -170,6 +170,18 @@ def test_the_detectable_rise_is_found_in_four_of_five_repetitions():
     assert np.mean(found) == pytest.approx(0.8, abs=0.15)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_where_the_same_runs_are_best_at_every_budget_nothing_rises(seed):
+    """The gain from budget to budget is 0 then, whatever rounding makes of it and its variance."""
+
+    def draw(rng, N, runs, generations):
+        return np.repeat((N == 1) + 0.1 * rng.normal(size=(runs, 1)), generations + 1, axis=1)
+
+    envelope = envelope_of(draw, seed, runs=5)
+    assert envelope.curve().p > 0.5
+    assert envelope.rise().p > 0.05
+
+
 def test_runs_that_are_all_alike_show_nothing():
     grid = grid_of({N: np.full(5, 0.1 * N) for N in (1, 4, 16)})
     found = best_above_best(NullWorlds.of(grid), at_budget(grid)[[2]], at_budget(grid)[[0, 1]])
