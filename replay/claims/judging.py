@@ -29,6 +29,7 @@ from replay.claims.verdict import Verdict
 from replay.logs.frames import COST_COLUMNS, distinct_runs, is_stand_in
 from replay.simulation.effects import pool_interval
 from replay.simulation.pools import Pools
+from replay.statistics.comparison import welch_freedom
 from replay.statistics.exchange import Exchange, Exchanges
 from replay.statistics.intervals import (
     LEAST,
@@ -207,7 +208,7 @@ def _of_groups(
         "setting": sides.setting, "unit": "pairs" if sides.paired else "runs",
         "bounded": bounded_difference(sides, bounds, level) if bounds else None,
     }  # fmt: skip
-    freedom = float(least - 1 if sides.paired else max(min(len(left), len(right)) - 1, 1))
+    freedom = float(least - 1 if sides.paired or least < 2 else welch_freedom(left, right))
     return _Found(about, (low, high), found.error, freedom, max(sides.depths), sides.runs / n)
 
 

@@ -23,6 +23,7 @@ from replay.logs.frames import distinct_runs
 from replay.simulation.effects import pool_interval
 from replay.simulation.pools import Pools
 from replay.simulation.simulate import simulate
+from replay.statistics.comparison import welch_freedom
 from replay.statistics.exchange import Exchanges
 from replay.statistics.intervals import LEAST, FloatArray, IntArray, student
 
@@ -167,7 +168,7 @@ def _of_groups(sides: Sides, level: float, pooled: bool, seed: int) -> _Pilot:
     n = min(len(sides.left), len(sides.right))
     return _Pilot(
         effect=effect, error=pilot.error, study=study, unit="pairs" if paired else "runs",
-        freedom=n - 1.0 if paired else _welch_freedom(sides.left, sides.right),
+        freedom=n - 1.0 if paired else float(welch_freedom(sides.left, sides.right)),
         inflation=float(np.sqrt(n / (n - 1))), least=LEAST_PAIRS if paired else LEAST,
     )  # fmt: skip
 
@@ -208,13 +209,6 @@ def _pooled(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray
         [(side - side.mean()) / s for side, s in zip((left, right), spreads, strict=True)]
     )
     return left.mean() + spreads[0] * shape, right.mean() + spreads[1] * shape
-
-
-def _welch_freedom(left: FloatArray, right: FloatArray) -> float:
-    """Degrees of freedom of Welch and Satterthwaite."""
-    parts = [side.var(ddof=1) / len(side) for side in (left, right)]
-    each = [part**2 / (len(side) - 1) for part, side in zip(parts, (left, right), strict=True)]
-    return float(sum(parts) ** 2 / sum(each)) if sum(each) > 0 else float(len(left) - 1)
 
 
 def _of_policies(pools: Pools, a: str, b: str, level: float, seed: int) -> _Pilot:

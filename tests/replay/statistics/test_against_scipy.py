@@ -1,0 +1,140 @@
+"""Every statistic that SciPy has, at equal and unequal, even and odd numbers of runs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from replay.claims.contrasts import p_value
+from replay.claims.decision import detectable, power, still_needed
+from replay.statistics.comparison import compare, welch_freedom, welch_half
+from replay.statistics.exchange import exchange
+from replay.statistics.intervals import clopper_pearson, interval, stretches, student
+from replay.statistics.jackknife import jackknife
+from replay.statistics.resampling import tail_p
+
+SIZES = [(5, 5), (6, 6), (20, 5), (7, 12), (40, 10)]
+
+
+def groups(n, m, seed=0):
+    rng = np.random.default_rng([seed, n, m])
+    return rng.lognormal(size=n), 0.3 + 4 * rng.normal(size=m)
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_welchs_freedom_and_width(n, m, level):
+    left, right = groups(n, m)
+    found = stats.ttest_ind(right, left, equal_var=False)
+    assert welch_freedom(left, right) == pytest.approx(found.df)
+    limits = found.confidence_interval(level)
+    assert welch_half(left, right, level) == pytest.approx((limits.high - limits.low) / 2)
+    columns = welch_freedom(np.stack([left, 9 * left], axis=1), np.stack([right, right], axis=1))
+    assert columns[0] == pytest.approx(found.df)
+    assert columns[1] == pytest.approx(stats.ttest_ind(9 * left, right, equal_var=False).df)
+
+
+def test_groups_without_any_spread_have_one_degree_of_freedom():
+    assert welch_freedom(np.ones(4), np.zeros(7)) == 1
+    assert welch_freedom(np.ones(4), np.array([0.0, 1.0, 2.0])) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 10, 24, 41])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_clopper_and_pearson_at_every_number_of_hits(n, level):
+    low, high = clopper_pearson(np.arange(n + 1), n, level)
+    exact = [stats.binomtest(hits, n).proportion_ci(level, "exact") for hits in range(n + 1)]
+    np.testing.assert_allclose(low, [each.low for each in exact], atol=1e-9)
+    np.testing.assert_allclose(high, [each.high for each in exact], atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [6, 9, 10, 16, 23, 40, 57])
+@pytest.mark.parametrize("q", [0.3, 0.5, 0.8])
+def test_limits_of_a_quantile_hold_it_and_lie_no_wider_than_scipys(n, q):
+    """SciPy's limits leave half of the error to each side; ours share it as the widths need."""
+    values = np.sort(np.random.default_rng(n).normal(size=n))
+    found = interval(values, "median" if q == 0.5 else q)
+    theirs = stats.quantile_test(values, p=q).confidence_interval(0.95)
+    first, last = (np.searchsorted(values, limit) for limit in (found.low, found.high))
+    if np.isfinite([theirs.low, theirs.high]).all():
+        widest = np.searchsorted(values, theirs.high) - np.searchsorted(values, theirs.low)
+        assert last - first <= widest
+    if np.isfinite(found.low):
+        binomial = stats.binom(n, q)
+        assert binomial.cdf(last) - binomial.cdf(first) >= 0.95
+    else:
+        assert not np.isfinite([theirs.low, theirs.high]).all()
+
+
+@pytest.mark.parametrize("n", [5, 8, 11, 40])
+def test_students_quantiles_and_the_skewness_that_stretches(n):
+    assert student(0.9, n - 1) == pytest.approx(stats.t.ppf(0.95, n - 1))
+    values = np.random.default_rng(n).exponential(size=(n, 3))
+    below, above = stretches(values)
+    spreads = values.std(axis=0, ddof=1) / values.std(axis=0)
+    skewness = stats.skew(values, axis=0) / spreads**3
+    np.testing.assert_allclose(above - below, min(1, 10 / n) * skewness)
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+def test_the_probability_of_improvement_is_mann_and_whitneys(n, m):
+    left, right = groups(n, m)
+    found = compare(left, right)
+    u = stats.mannwhitneyu(right, left).statistic
+    assert found.probability.value == pytest.approx(u / (n * m))
+    tied = compare(np.round(left), np.round(right)).probability.value
+    assert tied == pytest.approx(
+        stats.mannwhitneyu(np.round(right), np.round(left)).statistic / n / m
+    )
+
+
+@pytest.mark.parametrize("n", [6, 9, 12, 30])
+def test_pairs_have_the_error_of_their_differences(n):
+    left, right = groups(n, n)
+    found = exchange(left, right, pairs=n)
+    paired = stats.ttest_rel(left, right)
+    assert found.value / found.error == pytest.approx(paired.statistic)
+    assert 2 * min(found.p_greater, found.p_less) == pytest.approx(paired.pvalue, abs=0.09)
+
+
+def test_a_tails_p_is_that_of_a_monte_carlo_test():
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=199)
+    theirs = stats.monte_carlo_test(
+        np.full(2, 1.2), lambda size: np.broadcast_to(drawn[:, None], size),
+        lambda x, axis: x.mean(axis=axis), n_resamples=199, alternative="greater", vectorized=True,
+    )  # fmt: skip
+    assert tail_p(1.2, drawn) == p_value(1.2, drawn) == pytest.approx(theirs.pvalue)
+
+
+def test_the_jackknife_over_single_runs_is_the_variance_of_a_mean():
+    """Each pool is one run, each run is drawn as often: delete-one, too, is s^2 / n then."""
+    for n in (5, 8, 21):
+        values = np.random.default_rng(n).normal(size=n)
+        found = jackknife(np.tile(values, 500)[:, None], np.tile(np.arange(n), 500)[:, None], n)
+        assert found.variance[0] == pytest.approx(stats.sem(values) ** 2, rel=0.02)
+
+
+@pytest.mark.parametrize("freedom", [4, 9, 23.5])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_power_is_that_of_the_noncentral_t(freedom, level):
+    error, limit = 0.3, stats.t.ppf((1 + level) / 2, freedom)
+    for effect in (0.0, 0.2, -0.7, 0.9):
+        away = effect / error
+        expected = stats.nct.sf(limit, freedom, away) + stats.nct.cdf(-limit, freedom, away)
+        assert power(effect, error, freedom, level) == pytest.approx(expected, abs=1e-6)
+    assert power(0.0, error, freedom, level) == pytest.approx(1 - level)
+    found = detectable(error, freedom, level)
+    assert found == pytest.approx(error * (limit + stats.t.ppf(0.8, freedom)))
+    assert power(found, error, freedom, level) == pytest.approx(0.8, abs=0.02)
+    assert np.isnan(power(1.0, 0.0, freedom, level))
+    assert np.isnan(detectable(np.nan, freedom, level))
+
+
+def test_runs_still_needed_shrink_the_error_by_their_root():
+    assert still_needed(10, 0.5, 0.0, 1.0, "undetermined") == 30  # half the effect: four times n
+    assert still_needed(10, -0.5, 0.0, 1.0, "undetermined", per=2) == 60
+    assert still_needed(10, 0.1, 0.6, 1.0, "undetermined") == 30  # .5 from the margin
+    assert still_needed(10, 0.9, 1.0, 0.2, "undetermined") == 1
+    assert still_needed(10, 0.0, 0.0, 1.0, "undetermined") == np.inf
+    assert np.isnan(still_needed(10, 0.5, 0.0, np.nan, "undetermined"))
+    assert still_needed(10, 0.5, 0.0, np.nan, "within margin") == 0
