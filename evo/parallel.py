@@ -20,7 +20,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 if TYPE_CHECKING:
     from evo.logs.records import Model
@@ -43,6 +43,32 @@ class How(TypedDict, total=False):
     progress: bool
 
 
+@overload
+def map(  # noqa: A001
+    function: Callable[[A], B],
+    items: Iterable[A],
+    *,
+    max_workers: int | None = None,
+    raising: Literal[True] = True,
+    slots: Slots | None = None,
+    cancel: threading.Event | None = None,
+    progress: bool = False,
+) -> list[B]: ...
+
+
+@overload
+def map(  # noqa: A001
+    function: Callable[[A], B],
+    items: Iterable[A],
+    *,
+    max_workers: int | None = None,
+    raising: bool,
+    slots: Slots | None = None,
+    cancel: threading.Event | None = None,
+    progress: bool = False,
+) -> list[B | Exception]: ...
+
+
 def map(  # noqa: A001 - it is the parallel twin of that function
     function: Callable[[A], B],
     items: Iterable[A],
@@ -52,7 +78,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
     slots: Slots | None = None,
     cancel: threading.Event | None = None,
     progress: bool = False,
-) -> list[Any]:
+) -> list[B] | list[B | Exception]:
     """Returns what a function makes of each item, in order.
 
     Args:
@@ -74,7 +100,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
     workers = _workers(max_workers, len(work))
     ending = threading.Event()
 
-    def one(place: int) -> Any:
+    def one(place: int) -> B | Exception:
         if ending.is_set() or (cancel is not None and cancel.is_set()):
             return CancelledError(f"item {place} was cancelled before it began")
         try:
@@ -83,7 +109,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
         except Exception as error:  # a value in its item's place, raised below if wanted
             return error
 
-    made: Iterable[Any] = builtins.map(one, range(len(work)))
+    made: Iterable[B | Exception] = builtins.map(one, range(len(work)))
     if workers > 1:
         from joblib import Parallel, delayed
 
@@ -93,7 +119,7 @@ def map(  # noqa: A001 - it is the parallel twin of that function
         from tqdm.auto import tqdm
 
         made = tqdm(made, total=len(work), disable=None)  # unless the output is redirected
-    results: list[Any] = []
+    results: list[B | Exception] = []
     try:
         results.extend(made)
     finally:  # after an interrupt nothing further begins
@@ -219,7 +245,7 @@ def _takes_parts(function: Callable[..., Any], item: Any) -> bool:
     if not isinstance(item, tuple):
         return False
 
-    def takes(*arguments: Any) -> bool:
+    def takes(*arguments: object) -> bool:
         with contextlib.suppress(TypeError, ValueError):  # some built-in functions do not say
             return inspect.signature(function).bind(*arguments) is not None
         return False

@@ -41,7 +41,7 @@ def find_named(
     what: str,
     given: str | Callable[..., Made],
     known: Mapping[str, Callable[..., Made]],
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     common: Sequence[str],
 ) -> Callable[..., Made]:
     """Returns what a name stands for, or what can be called as it is, with parameters set.
@@ -63,7 +63,7 @@ def find_named(
     return build
 
 
-def name_in(known: Mapping[str, Callable[..., Any]], build: Callable[..., Any]) -> str:
+def name_in(known: Mapping[str, Callable[..., Made]], build: Callable[..., Made]) -> str:
     """Returns the name of what builds, or of a partial of it; of a stranger its own."""
     kind = getattr(build, "func", build)
     own = str(getattr(kind, "__name__", type(kind).__name__))
@@ -71,7 +71,7 @@ def name_in(known: Mapping[str, Callable[..., Any]], build: Callable[..., Any]) 
 
 
 def with_parameters(
-    name: str, build: Callable[..., Made], parameters: Mapping[str, Any], common: Sequence[str]
+    name: str, build: Callable[..., Made], parameters: Mapping[str, object], common: Sequence[str]
 ) -> Callable[..., Made]:
     """Returns something that builds, with parameters of its own set; see `find_named`."""
     given = {**getattr(build, "keywords", {}), **parameters}

@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from evo.logs.records import Evaluation, Evolves, TaskRecord
+from evo.logs.types import JsonObject
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
@@ -121,7 +122,7 @@ def feedback(
     task: TaskRecord,
     parent: Evaluation,
     latest: Sequence[Tried],
-    instances: Sequence[Mapping[str, Any]] = (),
+    instances: Sequence[JsonObject] = (),
     *,
     noted: bool = True,
 ) -> str:
@@ -155,7 +156,7 @@ def public_metrics(task: TaskRecord, metrics: Mapping[str, float]) -> dict[str, 
     }
 
 
-def _failure(tried: Tried, instances: Mapping[str, Mapping[str, Any]], noted: bool) -> str:
+def _failure(tried: Tried, instances: Mapping[str, JsonObject], noted: bool) -> str:
     """Says in a line how an evaluation failed, or on which instance; empty if it did not."""
     evaluation = tried.evaluation
     if evaluation.status == "no_reply":  # nothing that a program can mend

@@ -14,11 +14,12 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from evo.logs.records import ValueRecord
+from evo.logs.types import Fields, JsonObject
 from evo.plugins import meant, plugged_in
 
 T = TypeVar("T")
@@ -143,7 +144,7 @@ class Kind(Generic[T]):
     def _classes(self) -> dict[str, Callable[..., T]]:
         return {**plugged_in(self.group), **self.known}
 
-    def _made(self, name: str, made: Callable[..., T], fields: dict[str, Any]) -> T:
+    def _made(self, name: str, made: Callable[..., T], fields: dict[str, object]) -> T:
         try:
             with _converting:  # the first conversion to a type is not safe in several threads
                 found: T = msgspec.convert(fields, made)
@@ -165,10 +166,10 @@ class Kind(Generic[T]):
         return not record.source or source_hash(value) in ("", record.source)
 
 
-def fields_of(value: object) -> dict[str, Any]:
+def fields_of(value: object) -> JsonObject:
     """Returns a dataclass's fields as they come back from a log: tuples are lists there."""
     fields = asdict(value)  # type: ignore[call-overload]
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(fields))
+    found: JsonObject = msgspec.json.decode(msgspec.json.encode(fields))
     return found
 
 
@@ -200,7 +201,7 @@ def _code(source: str) -> str:
     return ast.unparse(tree)
 
 
-def _unknown(given: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _unknown(given: Fields, known: Fields) -> str:
     """Returns a name that is given and not known, however deep; empty: there is none."""
     for name, value in given.items():
         if name not in known:

@@ -8,7 +8,6 @@ import html
 import itertools
 import re
 from pathlib import Path
-from typing import Any
 
 from replay.logs.lineage import MOST_LINES
 
@@ -109,7 +108,7 @@ def _coloured(text: str) -> str:
 
 
 @functools.cache
-def _kind(token: Any) -> str:
+def _kind(token: tuple[str, ...]) -> str:
     """Class of a type of tokens, from `Token.Name.Builtin.Pseudo` upwards; empty: no colour."""
     names = [".".join(token[:size]) for size in range(len(token), 0, -1)]
     return next((_KINDS[name] for name in names if name in _KINDS), "")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
-    Any,
     Literal,
     TypedDict,
     TypeVar,
@@ -24,6 +23,7 @@ from typing import (
 
 from cyclopts import Group, Parameter
 
+from evo.logs.types import JsonObject
 from evo.runs.options import (
     DraftOptions,
     EvaluationOptions,
@@ -382,7 +382,7 @@ def _descriptions(function: Callable[..., object]) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in found}
 
 
-def _in_python(given: dict[str, Any], listed: Collection[str]) -> dict[str, Any]:
+def _in_python(given: JsonObject, listed: Collection[str]) -> JsonObject:
     """Returns the arguments that a function takes for what a command line gives."""
     names = [name for name in TaskOptions.__annotations__ if name in listed]
     if names and isinstance(given.get("task"), str):

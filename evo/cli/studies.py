@@ -30,6 +30,7 @@ from evo.cli.options import (
     takes,
 )
 from evo.cli.tables import FAILURE, read_text, table
+from evo.logs.types import JsonObject
 from evo.runs.options import AllocationOptions, SizeOptions, StudyOptions, SweepOptions
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def select(
         options.pop("children", None)
     else:
         own |= {"generations": generations, "seeds": seeds}
-    given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    given: JsonObject = {name: value for name, value in own.items() if value is not None}
     given = {n: value for n, value in {**given, **options}.items() if n not in varied}
     plan = plan_selection(
         varied,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from evo.filters.base import Filter
 from evo.filters.near_duplicates import NearDuplicates
@@ -27,7 +26,7 @@ KIND: Kind[Filter] = Kind(
 )
 """How filters are found, made and recorded."""
 
-GivenFilter = str | Mapping[str, Any] | Filter
+GivenFilter = str | Mapping[str, object] | Filter
 """A filter, its name, or a mapping of its name and fields."""
 
 

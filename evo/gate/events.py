@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evo.logs.fitting import fit_usage
 from evo.logs.records import Attempt
+from evo.logs.types import JsonObject
 from evo.models.answer import fit_reason, read_json, write_json
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Events:
         self._marks = (b'"usage"', b'"finish_reason"', *((b'"content"',) if keeps_text else ()))
         self._said: list[str] = []
         self._asks_usage, self._hide = asks_usage, hide
-        self._usage: dict[str, Any] | None = None
+        self._usage: JsonObject | None = None
 
     def read(self, answer: httpx2.Response) -> Iterator[bytes]:
         """Yields what the client gets."""

@@ -11,12 +11,13 @@ import functools
 import hashlib
 import math
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evo.gate.account import Account, Refused, cost_of_tokens
 from evo.gate.events import Events
@@ -24,6 +25,7 @@ from evo.gate.log import Sent
 from evo.gate.turnstile import Turnstile
 from evo.logs.cost import bound_of
 from evo.logs.records import Attempt, Model
+from evo.logs.types import JsonObject
 from evo.models.answer import (
     Exchange,
     read_answer,
@@ -69,7 +71,7 @@ class Passage:
     """
 
     number: int
-    body: Mapping[str, Any]
+    body: JsonObject
     attempt: Attempt
     reply: str | None
 
@@ -132,7 +134,7 @@ class Gate(Listener):
         self._timeout = timeout
         self._transport = transport
         self._turnstile, self._on_passage = turnstile, on_passage
-        self._watched: dict[Flight, Any] = {}
+        self._watched: dict[Flight, socket.socket] = {}
         self._client_name = functools.lru_cache(1024)(client_name)
         self._over = threading.Event()
 
@@ -229,7 +231,7 @@ class Gate(Listener):
             turnstile.give_back()
             raise
 
-    def _as_sent(self, asked: Mapping[str, Any]) -> bytes:
+    def _as_sent(self, asked: JsonObject) -> bytes:
         """Returns the request as the endpoint gets it: its own name of the model, usage asked for.
 
         Fields of the model's `extra_body` replace the client's; None leaves one out.
@@ -252,7 +254,7 @@ class Gate(Listener):
         self,
         request: Request,
         content: bytes,
-        asked: Mapping[str, Any],
+        asked: JsonObject,
         sent: Sent,
         key: bytes | None,
     ) -> Response | None:
@@ -291,9 +293,7 @@ class Gate(Listener):
             self._remember(key, kind, got)
         return response
 
-    def _settle(
-        self, sent: Sent, asked: Mapping[str, Any], attempt: Attempt, reply: str | None
-    ) -> None:
+    def _settle(self, sent: Sent, asked: JsonObject, attempt: Attempt, reply: str | None) -> None:
         """Counts what became of a request, and tells whoever listens."""
         self.account.settle(sent, attempt)
         if self._on_passage is not None:
@@ -376,7 +376,7 @@ def _refusal(why: Refused | OSError) -> Response:
     return error_response(429, str(why), code, retry_after=why.wait, final=final)
 
 
-def read_body(content: bytes) -> dict[str, Any]:
+def read_body(content: bytes) -> JsonObject:
     """Reads a request as far as the gate has to understand it; ValueError: it does not."""
     body = read_json(content)
     if not isinstance(body, dict):
@@ -398,7 +398,7 @@ def client_name(key: str) -> str:
     return f"sha256:{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
-def worst_case(body: Mapping[str, Any], size: int, model: Model) -> dict[str, float]:
+def worst_case(body: JsonObject, size: int, model: Model) -> dict[str, float]:
     """Returns what a request of so many bytes may cost, by unit; infinite where nothing bounds it.
 
     A token is at least one byte of text, and neither prompt nor reply exceeds the context window.

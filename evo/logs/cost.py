@@ -55,7 +55,7 @@ class Tokens(NamedTuple):
     completion: int
 
 
-def usage_tokens(usage: Mapping[str, Any] | None) -> Tokens | None:
+def usage_tokens(usage: Mapping[str, object] | None) -> Tokens | None:
     """Reads an endpoint's usage, in either dialect; None unless it states prompt and completion.
 
     An endpoint that reports nothing about a cache has none.
@@ -208,8 +208,11 @@ def cost_of_children(
     median = bounded_completion
     if rule == "bounded" and median is None:
         median = median_limited_completion(attempt for call in calls for attempt in call)
-    how: dict[str, Any] = {"rule": rule, "bounded_completion": median}
-    return sum((cost_of_attempts(call, model, sampling, **how) for call in calls), Cost())
+    costs = (
+        cost_of_attempts(call, model, sampling, rule=rule, bounded_completion=median)
+        for call in calls
+    )
+    return sum(costs, Cost())
 
 
 def cost_of_calls(calls: Iterable[Attempted], header: Header) -> Cost:
@@ -240,11 +243,11 @@ def longest_reply(model: Model, max_tokens: int | None) -> int | None:
     return bound_of({"max_tokens": max_tokens, **own})
 
 
-def bound_of(request: Mapping[str, Any]) -> int | None:
+def bound_of(request: Mapping[str, object]) -> int | None:
     """Returns the completion tokens that a request allows; None unless it states sound limits."""
     stated = [request[name] for name in LIMITS_OF_REPLIES if request.get(name) is not None]
-    sound = all(type(limit) is int and 0 < limit < MOST_TOKENS for limit in stated)
-    return max(stated) if stated and sound else None
+    sound = [limit for limit in stated if type(limit) is int and 0 < limit < MOST_TOKENS]
+    return max(sound) if sound and len(sound) == len(stated) else None
 
 
 def assumed_completion(

@@ -11,7 +11,6 @@ import itertools
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -39,7 +38,7 @@ def fit_text(text: str, most: int) -> str:
     return f"{whole[:most]} ... [cut: {len(whole) - most:,} further characters]"
 
 
-def fit_usage(usage: object) -> dict[str, Any] | None:
+def fit_usage(usage: object) -> dict[str, object] | None:
     """Returns an endpoint's usage as a log can hold it; None if it is no object.
 
     Where it is too large, nested too deep, or holds what JSON does not, its counts of tokens are
@@ -50,7 +49,7 @@ def fit_usage(usage: object) -> dict[str, Any] | None:
     return usage if _is_verbatim(usage) else _outline(usage)
 
 
-def _is_verbatim(usage: dict[str, Any]) -> bool:
+def _is_verbatim(usage: dict[str, object]) -> bool:
     """Whether a log holds exactly this: it can be encoded, is small, and comes back equal."""
     try:
         encoded = msgspec.json.encode(usage)
@@ -80,21 +79,23 @@ def is_shallow(encoded: bytes) -> bool:
     return deepest <= MOST_NESTED
 
 
-def _outline(usage: Mapping[Any, Any], levels: int = 2) -> dict[str, Any]:
+def _outline(usage: Mapping[object, object], levels: int = 2) -> dict[str, object]:
     """Returns the first entries of an object, counts of tokens before others."""
     names = sorted(usage, key=lambda name: not _COUNTS.fullmatch(str(name)))
     found = {}
     for name in itertools.islice(names, _MOST_ENTRIES):
         value = usage[name]
-        nested = isinstance(value, dict) and levels > 1
-        kept = _outline(value, levels - 1) if nested else _fit_part(value)
+        if isinstance(value, dict) and levels > 1:
+            kept: object = _outline(value, levels - 1)
+        else:
+            kept = _fit_part(value)
         found[fit_text(str(name), _MOST_WORDS)] = kept
     if len(names) > _MOST_ENTRIES:
         found["cut"] = f"[cut: {len(names) - _MOST_ENTRIES:,} further entries]"
     return found
 
 
-def _fit_part(part: object) -> Any:
+def _fit_part(part: object) -> object:
     if isinstance(part, dict | list | tuple):
         return f"[cut: {len(part):,} entries]"
     if isinstance(part, str):
@@ -106,7 +107,7 @@ def _fit_part(part: object) -> Any:
     return part
 
 
-def fit_value(value: object, most: int) -> Any:
+def fit_value(value: object, most: int) -> object:
     """Returns a construction in JSON's types; None if it is nested too deep or too large.
 
     Numbers that JSON does not have become None, keys become texts, bytes base64.
@@ -117,7 +118,7 @@ def fit_value(value: object, most: int) -> Any:
     """
     left = most
 
-    def fit(part: object, depth: int) -> Any:
+    def fit(part: object, depth: int) -> object:
         nonlocal left
         left -= 1 + (len(part) // 20 if isinstance(part, str | bytes) else 0)
         if left < 0 or depth > MOST_NESTED:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from evo.logs import words
+from evo.logs.types import JsonObject
 
 Isolation = words.Isolation
 Evolves = words.Evolves
@@ -111,7 +112,7 @@ class Model(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: Int = 8192
     base_url: str | None = None
     key_variable: str | None = None
-    extra_body: dict[str, Any] = {}
+    extra_body: JsonObject = {}
     version: str | None = None
     is_llm: bool = True
 
@@ -140,7 +141,7 @@ class ValueRecord(
 
     name: str
     version: Int = 1
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     source: str = ""
 
 

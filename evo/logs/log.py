@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -68,7 +68,7 @@ class Best:
     evaluation: Evaluation
     generation: int
     index: int
-    value: Any = None
+    value: object = None
 
 
 class Log:
@@ -385,13 +385,13 @@ class _Kept(msgspec.Struct):
     """A construction beside a log that holds none."""
 
     program: str  # SHA-256, hex
-    value: Any
+    value: object
 
 
 _kept_decoder = msgspec.json.Decoder(_Kept)
 
 
-def keep_value(path: Path, program: str, value: Any) -> Path:
+def keep_value(path: Path, program: str, value: object) -> Path:
     """Keeps a program's construction beside a log, as `evo best --value` does; returns the file."""
     target = path.with_name(f"{path.name}.value.json")
     target.unlink(missing_ok=True)
@@ -399,7 +399,7 @@ def keep_value(path: Path, program: str, value: Any) -> Path:
     return target
 
 
-def kept_value(path: Path, program: str) -> Any:
+def kept_value(path: Path, program: str) -> object:
     """The construction that is kept beside a log; None if it is not this program's."""
     with suppress(OSError, ValueError, RecursionError):
         data = path.with_name(f"{path.name}.value.json").read_bytes()

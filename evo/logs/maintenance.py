@@ -7,7 +7,6 @@ import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -23,7 +22,19 @@ from evo.logs.journal import (
     write_new,
 )
 from evo.logs.log import TOLERANCE, Log, line_decoder, read_log
-from evo.logs.records import Child, Confirmation, Header, Initial, Made, Outcome, Record
+from evo.logs.records import (
+    Child,
+    Confirmation,
+    Generation,
+    Header,
+    Initial,
+    InstanceCall,
+    Made,
+    Outcome,
+    Plan,
+    Record,
+    Reply,
+)
 
 
 def require_whole(log: Log) -> None:
@@ -244,9 +255,12 @@ def lines_through(log: Log, at: int, children: Sequence[Outcome]) -> list[Made]:
     """Returns what a log holds of the generations through `at`, in order; children as given."""
     lines: dict[int, list[Made]] = {g: [] for g in range(at + 1)}
     initial = [log.initial] if log.initial else []
-    parts: list[Iterable[Any]] = [log.plans.values(), log.instance_calls, log.critic_calls, initial]
-    parts += [log.replies.values(), children, log.confirmations.values(), log.generations]
-    for record in itertools.chain(*parts):
+    records: Iterable[Initial | Plan | InstanceCall | Reply | Outcome | Confirmation | Generation]
+    records = itertools.chain(
+        log.plans.values(), log.instance_calls, log.critic_calls, initial,
+        log.replies.values(), children, log.confirmations.values(), log.generations,
+    )  # fmt: skip
+    for record in records:
         generation = 0 if isinstance(record, Initial) else record.generation
         if generation <= at:
             lines[generation].append(record)

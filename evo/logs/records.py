@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from evo.logs import given, words
+from evo.logs.types import JsonObject
 
 SCHEMA = 2
 """Number of the log schema that this version writes; a header without a number has 1."""
@@ -37,7 +38,7 @@ class Attempt(Record, frozen=True, kw_only=True):
 
     status: Literal["ok", "timeout", "error"]
     latency: float | None
-    usage: dict[str, Any] | None = None
+    usage: JsonObject | None = None
     finish_reason: str | None = None
     http_status: Int | None = None
     error: str | None = None
@@ -75,7 +76,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     instances: tuple[Instance, ...] = ()
     draws: Int = 1
     fitness_sd: float | None = None
-    value: Any = None
+    value: object = None
     notes: str = ""
 
     def __post_init__(self) -> None:
@@ -191,7 +192,7 @@ class Initial(Made, frozen=True, kw_only=True, tag_field="kind", tag="initial"):
     """
 
     evaluation: Evaluation
-    value: Any = None
+    value: object = None
     second: Evaluation | None = None
 
 
@@ -241,7 +242,7 @@ class Child(Outcome, frozen=True, kw_only=True, tag_field="kind", tag="child"):
     reasoning: str | None = None
     program: str | None = None
     prompt: tuple[tuple[str, str], ...] = ()
-    value: Any = None
+    value: object = None
 
 
 class InstanceCall(Made, frozen=True, kw_only=True, tag_field="kind", tag="instance_call"):

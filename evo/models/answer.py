@@ -161,7 +161,7 @@ def _error_of(content: bytes) -> tuple[str | None, str]:
     """Returns the code and the words of an endpoint's error, if it has the usual form."""
     text = content.decode("utf-8", "replace")
     try:
-        body: Any = read_json(content)
+        body: object = read_json(content)
     except (ValueError, RecursionError):
         return None, text
     if isinstance(body, list) and body:  # some endpoints wrap the error in a list

@@ -15,7 +15,6 @@ import warnings
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -106,7 +105,7 @@ class ResponseCache:
             if file is not None:
                 file.close()
 
-    def _run(self, statement: str, *values: object) -> list[Any] | None:
+    def _run(self, statement: str, *values: object) -> list[tuple[object, ...]] | None:
         """Has one thread use the file; None if that fails, which is no matter of the run."""
         with self._lock:
             try:

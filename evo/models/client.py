@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -292,7 +292,7 @@ class ModelClient:
         if wire is not None:
             wire.close()
 
-    def _attempt(self, body: dict[str, Any]) -> Answer:
+    def _attempt(self, body: dict[str, object]) -> Answer:
         """Makes one HTTP request; whatever goes wrong in it becomes part of the record."""
         flight = Flight(self._timeout)
         with self._lock:
@@ -323,7 +323,7 @@ class ModelClient:
                 )
             return self._wire
 
-    def _body(self, messages: Messages, seed: int) -> dict[str, Any]:
+    def _body(self, messages: Messages, seed: int) -> dict[str, object]:
         """Returns the request. A field of `extra_body` replaces ours; None leaves it out."""
         # OpenAI takes `max_tokens` for its older models only, most other endpoints take it alone.
         to_openai = self._endpoint.base_url.startswith(OPENAI_URL)

@@ -21,7 +21,7 @@ from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -56,7 +56,7 @@ class Response:
     status: int
     content: bytes
     kind: str = JSON
-    usage: dict[str, Any] | None = None  # of a completion, like the next
+    usage: dict[str, object] | None = None  # of a completion, like the next
     seed: int | None = None
     retry_after: float | None = None  # seconds after which the client may try again
     final: bool = False  # trying again is of no use
@@ -78,7 +78,7 @@ def list_models(names: Iterable[str], owner: str) -> Response:
     return Response(200, msgspec.json.encode({"object": "list", "data": data}))
 
 
-class Listener(contextlib.AbstractContextManager[Any], ABC):
+class Listener(contextlib.AbstractContextManager["Listener"], ABC):
     """Answers requests at `http://HOST:PORT/v1` while the context lasts, then cuts clients off."""
 
     def __init__(self, host: str, port: int) -> None:

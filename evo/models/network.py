@@ -73,8 +73,15 @@ class _Stream(httpcore2.NetworkStream):
 class _Backend(httpcore2.SyncBackend):
     """Makes connections whose streams keep to the deadline."""
 
-    def connect_tcp(self, *arguments: Any, **named: Any) -> httpcore2.NetworkStream:
-        return _Stream(super().connect_tcp(*arguments, **named))
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        return _Stream(super().connect_tcp(host, port, timeout, local_address, socket_options))
 
 
 class Transport(httpx2.HTTPTransport):

@@ -5,8 +5,7 @@ An offline run loads neither that library nor anything of the network.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 class Wire(Protocol):
     """Sends requests for chat completions to one endpoint; many threads may share it."""
 
-    def post(self, body: dict[str, Any]) -> Exchange:
+    def post(self, body: dict[str, object]) -> Exchange:
         """Sends one request and returns the endpoint's answer, whatever its status."""
 
     def close(self) -> None:
@@ -42,9 +41,9 @@ class OfflineWire:
     def __init__(self) -> None:
         from evo.models.offline.endpoint import respond
 
-        self._respond: Callable[..., Any] = respond
+        self._respond = respond
 
-    def post(self, body: dict[str, Any]) -> Exchange:
+    def post(self, body: dict[str, object]) -> Exchange:
         """Sends one request."""
         response = self._respond("POST", "/v1/chat/completions", msgspec.json.encode(body))
         return Exchange(response.status, {}, response.content)
@@ -71,7 +70,7 @@ class LibraryWire:
             http_client=http_client(base_url, seconds=seconds, transport=transport),
         )
 
-    def post(self, body: dict[str, Any]) -> Exchange:
+    def post(self, body: dict[str, object]) -> Exchange:
         """Sends one request; errors of the connection are those of `httpx2`."""
         import httpx2
         import openai

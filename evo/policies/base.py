@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ Ints = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 Shape = tuple[int, int]
 """(replicates, arms)."""
+Size = int | tuple[int, ...]
+"""Of draws: (replicates,) or (replicates, width)."""
 
 
 class PolicyWarning(UserWarning):
@@ -24,10 +26,10 @@ class PolicyWarning(UserWarning):
 class Rng(Protocol):
     """Where a policy draws from: `Draws`, or a NumPy generator where keyed draws do not matter."""
 
-    def random(self, size: Any, /) -> Any:
+    def random(self, size: Size, /) -> Floats:
         """Uniform on [0, 1), shape `size`."""
 
-    def standard_normal(self, size: Any, /) -> Any:
+    def standard_normal(self, size: Size, /) -> Floats:
         """Standard normal, shape `size`."""
 
 

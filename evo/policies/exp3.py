@@ -103,7 +103,7 @@ class ExponentialWeights(BasePolicy):
 
     def _weights(self, closed: Bools | None) -> Floats:
         """exp(eta * gains), 0 for closed arms."""
-        weight = np.multiply(self.gains, self.eta, out=self._p)
+        weight: Floats = np.multiply(self.gains, self.eta, out=self._p)
         with np.errstate(over="ignore"):
             np.exp(weight, out=weight)
         if closed is not None:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from evo.plugins import meant
 
 if TYPE_CHECKING:
     from evo.policies.base import Bools, Floats
+
+    Amounts = Mapping[str, float] | Mapping[str, Floats]
+    """Costs by unit: one, or one for each replicate."""
 
 UNITS: dict[str, str] = {
     "calls": "replies asked for, by children and by evaluations",
@@ -142,7 +145,7 @@ class Ledger:
         self.spent: dict[str, Floats] = {}
         self.settled: dict[Hashable, int] = {}
 
-    def settle(self, costs: Mapping[str, Any], made: Bools | None = None) -> None:
+    def settle(self, costs: Amounts, made: Bools | None = None) -> None:
         """Adds what something cost."""
         self.check(costs, made)
         for unit, cost in costs.items():
@@ -150,7 +153,7 @@ class Ledger:
             before = self.spent.get(unit)
             self.spent[unit] = np.full(self.replicates, paid) if before is None else before + paid
 
-    def check(self, costs: Mapping[str, Any], made: Bools | None = None) -> None:
+    def check(self, costs: Amounts, made: Bools | None = None) -> None:
         """Raises BudgetError unless costs are known in the units of all limits; as `settle`."""
         for unit in self.limits:
             if unit not in costs:
@@ -163,7 +166,7 @@ class Ledger:
                     f"limit in {unit} cannot be held; use another unit"
                 )
 
-    def open(self, reserved: Mapping[str, Any] | None = None) -> Bools:
+    def open(self, reserved: Amounts | None = None) -> Bools:
         """(replicates,), where another generation may begin beside what is reserved, by unit."""
         below = np.ones(self.replicates, dtype=bool)
         for unit, limit in self.limits.items():

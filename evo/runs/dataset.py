@@ -32,7 +32,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -46,6 +46,7 @@ from evo.logs.records import (
     Limits,
     TaskRecord,
 )
+from evo.logs.types import JsonObject
 from evo.models.client import CallCancelled
 from evo.models.critics import Known, Scorer, Triple, known_of
 from evo.runs.batches import batch_order, batch_sizes, certify, dropped
@@ -236,14 +237,12 @@ class InstanceEvaluator:
             return made
 
         with self._asking:
-            made: list[Any] = parallel.map(
-                one, items, max_workers=self._workers, raising=False, cancel=failed
-            )
+            made = parallel.map(one, items, max_workers=self._workers, raising=False, cancel=failed)
         # What came first is the reason; those that it cancelled only follow from it.
         errors = [each for each in made if isinstance(each, Exception)]
         for error in sorted(errors, key=lambda error: isinstance(error, CancelledError)):
             raise error
-        return made
+        return [each for each in made if not isinstance(each, Exception)]
 
     def _ask(self, text: str, key: str, index: int) -> InstanceCall:
         if (known := self._known.get((key, index))) is not None:
@@ -303,7 +302,7 @@ class InstanceEvaluator:
 
 
 def _scores_of(
-    rival: Evaluation, instances: Sequence[Mapping[str, Any]], places: Sequence[int]
+    rival: Evaluation, instances: Sequence[JsonObject], places: Sequence[int]
 ) -> list[float]:
     """Returns a rival's scores by place; empty where it was not tried on all of them."""
     known = {each.id: each.score or 0.0 for each in rival.instances}

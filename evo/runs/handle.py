@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from evo.logs.journal import open_regular
 from evo.logs.log import Log, read_log
@@ -157,7 +157,7 @@ class Handle(Generic[Result]):
             raise self._error
         return self._outcome  # type: ignore[return-value]  # set before it is done
 
-    def __await__(self) -> Generator[Any, Any, Result]:
+    def __await__(self) -> Generator[object, None, Result]:
         return asyncio.to_thread(self.wait).__await__()
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from evo.filters.base import Filter, refusal
 from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
@@ -29,6 +29,8 @@ from evo.runs.evaluate import plain
 from evo.runs.planning import Prompt
 from evo.runs.state import State, program_digest, program_of
 from evo.searches.base import Place, choose
+
+T = TypeVar("T")
 
 
 class Evaluates(Protocol):
@@ -42,7 +44,7 @@ class Evaluates(Protocol):
 class Each(Protocol):
     """Calls a function with each item, several at a time, and ends all at the first failure."""
 
-    def __call__(self, function: Callable[[Any], object], items: Iterable[Any]) -> None:
+    def __call__(self, function: Callable[[T], object], items: Iterable[T]) -> None:
         """Returns once all are done."""
         ...
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from evo.logs.cost import cost_of_attempts
 from evo.logs.records import Attempt, CriticRecord, Header, Outcome
@@ -111,7 +111,7 @@ def watch(tally: Tally, load: Load, *, done: int, left: int) -> str:
     return ", ".join(parts)
 
 
-def progress_bar(*, total: int, unit: str, label: str, shown: bool) -> tqdm[Any]:
+def progress_bar(*, total: int, unit: str, label: str, shown: bool) -> tqdm[NoReturn]:
     """Returns a progress bar, which shows nothing where the output is redirected to a file."""
     from tqdm.auto import tqdm
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -151,7 +150,12 @@ def scoring_task(task: TaskRecord) -> TaskRecord:
 
 
 def program_source(
-    task: TaskRecord, program: str, instances: Sequence[Mapping[str, Any]], *, draw: int, seed: int
+    task: TaskRecord,
+    program: str,
+    instances: Sequence[Mapping[str, object]],
+    *,
+    draw: int,
+    seed: int,
 ) -> str:
     """Returns what runs a program on every instance, on its own luck from draw 1 on."""
     inputs = json.dumps([instance["input"] for instance in instances])

@@ -17,7 +17,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
@@ -106,7 +105,7 @@ class State:
         self.seconds = 0.0
         self._calls: dict[int, list[InstanceCall]] = {}  # of generations that are not complete
         self._members: list[list[Member]] = []
-        self._folded: tuple[Search, int, Any] | None = None
+        self._folded: tuple[Search, int, object] | None = None
 
     def take(self, line: Record) -> None:
         """Takes one line of the log, in the order in which lines are logged."""
@@ -246,7 +245,7 @@ class State:
         known = self.archive[place[0]] if 0 <= place[0] < len(self.archive) else ()
         return next((entry for entry in known if entry.place == place), None)
 
-    def searched(self, search: Search, min_improvement: float) -> Any:
+    def searched(self, search: Search, min_improvement: float) -> object:
         """Returns the state of a search after all complete generations."""
         if self._folded is None or self._folded[0] != search:
             start = search.start(self.members[0][0], min_improvement)

@@ -8,13 +8,15 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from evo.models.client import CallCancelled
 from evo.runs.resources import Resources
 from evo.sandbox import EvaluatorClosed
 
 MAX_THREADS = 512
+
+T = TypeVar("T")
 
 
 class Stopped(Exception):  # noqa: N818 - a wish of the user, not an error
@@ -33,7 +35,7 @@ class Workers:
     resources: Resources
     path: Path
 
-    def each(self, function: Callable[[Any], object], items: Iterable[Any]) -> None:
+    def each(self, function: Callable[[T], object], items: Iterable[T]) -> None:
         """Calls a function with each item, and ends all work at the first failure.
 
         Raises:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from evo.logs.records import Evaluation, Limits, TaskRecord
 from evo.sandbox.evaluator import (
@@ -140,7 +140,7 @@ def open_evaluator(
     return ClusterEvaluator(backend.client, workers=workers)
 
 
-def active_backend() -> Any:
+def active_backend() -> object:
     """Joblib's backend of the calling thread if it reaches beyond this machine, or None."""
     if "joblib" not in sys.modules:
         return None

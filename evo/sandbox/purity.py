@@ -10,9 +10,9 @@ import os
 import random
 import sys
 from hashlib import sha256
-from typing import Any
 
 _seed_method = random.Random.seed
+_Seed = int | float | str | bytes | bytearray | None
 _entropy = random.Random(0)  # stands in for the operating system's
 
 
@@ -43,7 +43,7 @@ def for_subprocesses(key: bytes) -> str:
 
 
 def _install() -> None:
-    replacements: tuple[tuple[Any, str, object], ...] = (
+    replacements: tuple[tuple[object, str, object], ...] = (
         (os, "urandom", _urandom),
         (os, "getrandom", _getrandom),
         (random, "_urandom", _urandom),
@@ -63,11 +63,11 @@ def _getrandom(size: int, flags: int = 0) -> bytes:
     return _entropy.randbytes(size)
 
 
-def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+def _seed(self: random.Random, a: _Seed = None, version: int = 2) -> None:
     _seed_method(self, _entropy.getrandbits(256) if a is None else a, version)
 
 
-def _seed_global(a: Any = None, version: int = 2) -> None:
+def _seed_global(a: _Seed = None, version: int = 2) -> None:
     random._inst.seed(a, version)
 
 

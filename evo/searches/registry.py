@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import msgspec
 
@@ -40,7 +40,7 @@ KIND: Kind[Search] = Kind(
 """How searches are found, made and recorded."""
 
 
-def find_search(search: str | Mapping[str, Any] | Search) -> Search:
+def find_search(search: str | Mapping[str, object] | Search) -> Search:
     """Returns a search: the one given, or by name, with the fields that a mapping names besides.
 
     Raises:
@@ -55,7 +55,7 @@ def is_search(value: object) -> TypeGuard[Search]:
     return KIND.has(value)
 
 
-def record_of(search: str | Mapping[str, Any] | Search) -> SearchRecord | None:
+def record_of(search: str | Mapping[str, object] | Search) -> SearchRecord | None:
     """Returns what a header keeps of a search; None for greedy."""
     found = find_search(search)
     return None if type(found) is Greedy else KIND.record(found, SearchRecord)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from evo.logs.journal import LogError, write_new
 from evo.logs.stopping import Wish, stop_file
@@ -27,9 +26,9 @@ MARKERS = {ALLOCATION: "allocation", EVENTS: "sweep", SELECTION: "selection"}
 def keep_identity(
     path: Path,
     what: str,
-    identity: Mapping[str, Any],
+    identity: Mapping[str, object],
     encoded: bytes,
-    read: Callable[[Path], Mapping[str, Any]],
+    read: Callable[[Path], Mapping[str, object]],
 ) -> None:
     """Writes what identifies a study, or checks it against what its folder holds already.
 
@@ -55,7 +54,9 @@ def keep_identity(
     refuse_other(path, what, read(path), identity)
 
 
-def refuse_other(path: Path, what: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def refuse_other(
+    path: Path, what: str, was: Mapping[str, object], now: Mapping[str, object]
+) -> None:
     """Raises ValueError where a folder's study has other arguments than those given now."""
     for name in now:
         if was.get(name) != now[name]:

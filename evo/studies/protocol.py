@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Unpack, cast
+from typing import Literal, Unpack, cast
 
 import msgspec
 
@@ -60,7 +60,7 @@ class Condition(_Part, frozen=True, kw_only=True):
     children: int
     generations: int
     seeds: str
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     role: str = ""
     forks: str = ""
     at: int = 0
@@ -178,10 +178,10 @@ class Protocol(_Part, frozen=True, kw_only=True):
     policy_claims: tuple[PolicyClaim, ...] = ()
     estimate: Estimate
     detects: tuple[str, ...]
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     notes: dict[str, str] = {}
     stop: Literal["", "settled"] = ""
-    result: dict[str, Any] = {}
+    result: dict[str, object] = {}
 
     def __post_init__(self) -> None:
         names = [condition.name for condition in self.conditions]

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
 import msgspec
 
@@ -138,7 +138,7 @@ class Study(contextlib.AbstractContextManager["Study", None]):
         settings = dataclasses.replace(self.settings, progress=False) if quiet else self.settings
         return open_resources(settings, self.control, isolated=isolated)
 
-    def progress(self, total: int, unit: str, label: str) -> tqdm[Any]:
+    def progress(self, total: int, unit: str, label: str) -> tqdm[NoReturn]:
         """Shows a progress bar of the whole study."""
         shown = self.settings.progress
         return self.enter(progress_bar(total=total, unit=unit, label=label, shown=shown))

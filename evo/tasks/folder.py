@@ -19,12 +19,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from evo.logs.records import Evolves, Isolation, Limits
+from evo.logs.types import JsonObject
 from evo.plugins import meant
 
 Picture = Literal["", "circles", "points", "triangle"]
@@ -224,8 +225,8 @@ def inside(folder: Path, path: Path) -> Path:
 
 
 def _parse(
-    folder: Path, path: Path, what: str, parse: Callable[[str], Any], *wrong: type[Exception]
-) -> dict[str, Any]:
+    folder: Path, path: Path, what: str, parse: Callable[[str], object], *wrong: type[Exception]
+) -> JsonObject:
     """The content of a file of settings, empty if there is none."""
     if not inside(folder, path).exists():
         return {}

@@ -8,13 +8,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from evo.logs.caps import held
 from evo.logs.hashes import hash_of_task
 from evo.logs.records import Isolation, Limits, TaskRecord
+from evo.logs.types import JsonObject
 from evo.plugins import meant, plugged_in
 from evo.tasks.folder import (
     FILE_CAP,
@@ -276,7 +276,7 @@ def _with_instances(task: Task, wanted: int | slice | None) -> Task:
     return replace(task, record=msgspec.structs.replace(record, hash=hash_of_task(record)))
 
 
-def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
+def read_instances(task: TaskRecord) -> list[JsonObject]:
     """A task's data set: JSON objects, each with an `id` of its own, a text.
 
     An instance has a `prompt`, what the model is asked, if a text evolves; else an `input`, what
@@ -284,7 +284,7 @@ def read_instances(task: TaskRecord) -> list[dict[str, Any]]:
     """
     asks = task.asks_model
     needed = "prompt" if asks else "input"
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, JsonObject] = {}
     for number, line in enumerate(task.files[task.instances_file].split("\n"), start=1):
         if not line.strip():
             continue

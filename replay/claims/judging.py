@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from evo.logs.types import Fields, JsonObject
 from replay.claims.decision import (
     Outcome,
     checked_margin,
@@ -42,7 +43,7 @@ from replay.statistics.intervals import (
 )
 from replay.statistics.sequential import e_process, sequence
 
-Side = str | Mapping[str, Any]
+Side = str | Fields
 """A policy's name, or the values of columns that single out runs, such as {"children": 8}."""
 
 LEAST_PAIRS = 6
@@ -124,7 +125,7 @@ def judge_pools(
 class _Found(NamedTuple):
     """A comparison before its verdict."""
 
-    about: dict[str, Any]  # fields of the verdict that are known already
+    about: JsonObject  # fields of the verdict that are known already
     limits: tuple[float, float]  # by which it is decided; NaN where nothing can be
     error: float  # standard error of the effect
     freedom: float
@@ -303,7 +304,7 @@ def _followed(
     )  # fmt: skip
 
 
-def _named(side: Mapping[str, Any]) -> str:
+def _named(side: Fields) -> str:
     return ", ".join(f"{key} = {value}" for key, value in side.items())
 
 

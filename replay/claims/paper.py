@@ -26,11 +26,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from evo.logs.types import JsonObject
 from replay.claims.contrasts import ALPHA, Envelope, NullWorlds, Tested, best_above_best
 from replay.claims.judging import judge_pools
 from replay.logs.frames import distinct_runs, run_lengths
@@ -52,7 +52,7 @@ _COLUMNS = (
     "detectable", "verdict", "why",
 )  # fmt: skip
 
-Row = dict[str, Any]
+Row = JsonObject
 
 
 def ledger(

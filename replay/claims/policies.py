@@ -15,12 +15,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from evo.logs.log import Log
+from evo.logs.types import JsonObject
 from evo.policies import find_policy
 from evo.studies.protocol import Condition, PolicyClaim, Protocol
 from replay.claims.decision import detectable, power, still_needed
@@ -32,7 +32,7 @@ from replay.statistics.jackknife import jackknife
 
 def policy_claim_rows(
     protocol: Protocol, logs: Mapping[str, Sequence[Log]], planned: Mapping[str, int]
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Rows of `replay.protocol_claims` for a protocol's claims about policies, in their order."""
     wanted = {claim.condition for claim in protocol.policy_claims}
     stated = {each.name: each for each in protocol.conditions if each.name in wanted}
@@ -91,21 +91,20 @@ def _replayed(
     setting: tuple[int, int, int, int, str],
 ) -> Replay:
     arms, pulls, replicates, seed, reward = setting
-    build: Any = find_policy(policy)
     return simulate(
-        fitness[condition], functools.partial(build, **dict(parameters)) if parameters else policy,
+        fitness[condition], find_policy(policy, **dict(parameters)) if parameters else policy,
         rounds=pulls, arms=arms, replicates=replicates, seed=seed, reward=reward, replace=False,
     )  # fmt: skip
 
 
 def _estimated(
-    claim: PolicyClaim, fitness: FloatArray, replayed: Any, planned: int
-) -> dict[str, Any]:
+    claim: PolicyClaim, fitness: FloatArray, replayed: Callable[..., Replay], planned: int
+) -> JsonObject:
     """The row of one claim, tested as if it stood alone."""
     from scipy.special import stdtr
 
     n, level = len(fitness), 1 - claim.alpha * (2 if claim.alternative == "greater" else 1)
-    row: dict[str, Any] = {
+    row: JsonObject = {
         "claim": claim.name, "text": claim.text, "measure": "final_fitness",
         "kind": "descriptive" if claim.role == "descriptive" else "confirmatory",
         "a": claim.policy, "b": claim.against, "n_a": n, "n_b": n,

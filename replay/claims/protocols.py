@@ -12,12 +12,13 @@ import functools
 import itertools
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from evo.logs.log import Log
+from evo.logs.types import JsonObject
 from evo.studies.protocol import Claim, Protocol, load_protocol, logs_of
 from evo.tasks.task import load_task
 from replay.claims.decision import decide
@@ -37,6 +38,9 @@ _RUN = (
     *("condition", "run", "seed", "root", "copy", "task", "model", "children", "generation"),
     *("calls", "ok"),
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def protocol_runs(
@@ -109,7 +113,7 @@ def protocol_claims(
     return table.drop(columns=["p_within", "e_within"], errors="ignore")
 
 
-def _share_error(rows: list[dict[str, Any]], *, follow: bool) -> None:
+def _share_error(rows: list[JsonObject], *, follow: bool) -> None:
     """Decides all claims together, in place.
 
     A confirmatory claim has two nulls, no effect and an effect beyond the margin, of which at most
@@ -184,7 +188,7 @@ def loaded(protocol: Stated) -> Protocol:
     return protocol if isinstance(protocol, Protocol) else load_protocol(protocol)
 
 
-def _measured(log: Log, reach: float | None) -> dict[str, object]:
+def _measured(log: Log, reach: float | None) -> JsonObject:
     header, best = log.header, log.best.evaluation
     final = -math.inf if best.fitness is None else best.fitness
     own = [outcome for outcome in log.outcomes if not outcome.inherited]
@@ -205,7 +209,7 @@ def _measured(log: Log, reach: float | None) -> dict[str, object]:
 
 def _judged(
     claim: Claim, runs: pd.DataFrame, planned: dict[str, int], *, follow: bool
-) -> dict[str, Any]:
+) -> JsonObject:
     """A claim's row: `judge` on frames of one generation that holds the measure."""
     counts = runs["condition"].value_counts()
     row = {
@@ -233,7 +237,7 @@ def _judged(
     }  # fmt: skip
 
 
-_NOTHING: dict[str, Any] = {
+_NOTHING: JsonObject = {
     **dict.fromkeys(("effect", "low", "high", "level", "p", "p_within", "e_value"), math.nan),
     **dict.fromkeys(("e_within", "detectable", "power", "runs_needed"), math.nan),
     "interval": "", "null": "", "verdict": "undetermined",
@@ -249,7 +253,7 @@ def _rewrites(log: Log) -> FloatArray:
     return np.array([floor if fitness is None else max(floor, fitness) for fitness in found])
 
 
-def _expected_best(values: FloatArray, sizes: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
+def _expected_best(values: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
     """Mean of the largest of n of the values, over all choices without repetition.
 
     Minus infinity where all n may be children without any fitness.

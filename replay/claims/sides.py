@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from evo.logs.types import Fields
 from replay.logs.frames import fitness_matrix, run_lengths
 from replay.statistics.intervals import NOTHING, FloatArray
 
@@ -67,9 +66,7 @@ class Sides:
         return self.left[:least] - self.right[:least]
 
 
-def sides_of(
-    frame: pd.DataFrame, a: Mapping[str, Any], b: Mapping[str, Any], calls: int | None
-) -> Sides:
+def sides_of(frame: pd.DataFrame, a: Fields, b: Fields, calls: int | None) -> Sides:
     """The runs of two sides at a common budget, see `replay.judge`."""
     parts = [_part(frame, side) for side in (a, b)]
     if len({part["task"].iloc[0] for part, _ in parts}) > 1:
@@ -83,7 +80,7 @@ def sides_of(
     return _matched(ends[0], ends[1], (depths[0], depths[1]))
 
 
-def _part(frame: pd.DataFrame, side: Mapping[str, Any]) -> tuple[pd.DataFrame, int | None]:
+def _part(frame: pd.DataFrame, side: Fields) -> tuple[pd.DataFrame, int | None]:
     """The rows of one side, and the depth at which it wants to be compared."""
     wanted = dict(side)
     depth = wanted.pop("generations", None)
@@ -134,7 +131,7 @@ def _matched(left: pd.DataFrame, right: pd.DataFrame, depths: tuple[int, int]) -
                 side.groupby("root")[["value"]].mean().reset_index() for side in (left, right)
             )
     left, right = (side.sort_values(key, kind="stable") for side in (left, right))
-    shared: set[Any] = set()
+    shared: set[object] = set()
     if not any(side[key].duplicated().any() for side in (left, right)):
         shared = set(left[key]) & set(right[key])
     one, other = (_pairs_first(side, key, shared) for side in (left, right))
@@ -143,7 +140,7 @@ def _matched(left: pd.DataFrame, right: pd.DataFrame, depths: tuple[int, int]) -
     )
 
 
-def _pairs_first(side: pd.DataFrame, key: str, shared: set[Any]) -> FloatArray:
+def _pairs_first(side: pd.DataFrame, key: str, shared: set[object]) -> FloatArray:
     is_paired = side[key].isin(shared)
     return np.concatenate(
         [side.loc[mine, "value"].to_numpy(np.float64) for mine in (is_paired, ~is_paired)]

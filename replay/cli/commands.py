@@ -6,12 +6,13 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from evo.cli.options import Costs, Count, Flag, Needed, Number, Seed, Seeds, many
 from evo.cli.tables import table, writable
+from evo.logs.types import JsonObject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +108,7 @@ def report(
     how = {
         "rounds": rounds, "arms": arms, "reward": reward, "replicates": replicates, "seed": seed
     }  # fmt: skip
-    given: dict[str, Any] = {name: value for name, value in how.items() if value is not None}
+    given: JsonObject = {name: value for name, value in how.items() if value is not None}
     if not policies and (given or settings):
         option = f"--{next(iter(given))}" if given else "--set"
         raise ValueError(f"{option} goes with --policies, such as --policies ucb1,thompson")
@@ -166,7 +167,7 @@ def _contests(
     group: Group,
     names: list[str],
     settings: dict[str, dict[str, list[float]]],
-    given: dict[str, Any],
+    given: JsonObject,
 ) -> list[tuple[str, Contest]]:
     """Policies on the group's runs of each N; a size with too few runs is left out, and said."""
     from replay.simulation.contest import LEAST_RUNS, compete, named_policies

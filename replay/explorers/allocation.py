@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from evo.policies import ALIASES, POLICIES
 from evo.policies.rewards import REWARDS
@@ -25,8 +25,11 @@ from replay.explorers.widgets import choice, entry, naming, slider, toggles
 from replay.plots.style import Theme
 from replay.simulation.arms import default_arms
 
+N = TypeVar("N", bound=float)
+
 if TYPE_CHECKING:
     import pandas as pd
+    from ipywidgets import Widget
 
 HELP = (
     "Draw K of the logged runs as arms, let a policy pull them for so many rounds, and compare "
@@ -111,7 +114,7 @@ class Allocations:
         if not 2 <= arms <= pools.runs:
             raise ValueError(f"expected from 2 to {pools.runs} arms (logged runs), got {arms!r}")
         replicates = min(COARSE, now["replicates"]) if coarse else now["replicates"]
-        keys: dict[str, tuple[Any, ...]] = {}
+        keys: dict[str, tuple[object, ...]] = {}
         for name in (*BASELINES, *names):
             given = tuple((p, now[p]) for p in parameters_of(name) if now[p] != DEFAULT)
             keys[name] = (name, given, arms, now["rounds"], now["reward"], replicates)
@@ -128,7 +131,7 @@ class Allocations:
             effects=pools.effects(keys),
         )
 
-    def controls(self, start: Settings) -> dict[str, Any]:
+    def controls(self, start: Settings) -> dict[str, Widget]:
         """The controls."""
         tasks, models, sizes = (list(dict.fromkeys(part)) for part in zip(*self.keys, strict=True))
         most = max(each.runs for each in self._pools.values())
@@ -204,6 +207,6 @@ def _rounds(longest: int, usual: int) -> list[int]:
     return _with(range(step, longest + 1, step), usual, longest)
 
 
-def _with(values: Iterable[float], *more: float) -> list[Any]:
+def _with(values: Iterable[N], *more: N) -> list[N]:
     """Values to choose from, these among them."""
     return sorted({*values, *more})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evo.policies import POLICIES
+from evo.policies import POLICIES, find_policy
 from replay.simulation.arms import pool_of
 from replay.simulation.contest import BASELINES as BASELINES  # noqa: PLC0414 - the explorer's, too
 from replay.simulation.contest import LEAST_RUNS, Played, play, usual_tau
@@ -87,9 +87,8 @@ class RunsAsArms:
         reward: str,
         replicates: int,
     ) -> Played:
-        cls: Any = POLICIES[policy]
         return play(
-            self.fitness, functools.partial(cls, **dict(settings)), lengths=self.lengths,
+            self.fitness, find_policy(policy, **dict(settings)), lengths=self.lengths,
             rounds=rounds, arms=arms, reward=reward, replicates=replicates,
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from replay.plots.style import PALETTE, THEMES, Theme
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.collections import FillBetweenPolyCollection, LineCollection, PathCollection
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+    from matplotlib.typing import LineStyleType
 
 GREY = "#8C8C8C"
 FAIR = 3
@@ -28,7 +32,7 @@ class AllocationPicture:
         self.theme = theme
         self.figure, axes = style.subplots(2, 2, width=9.0, height=2.8)
         self._curves, self._pulls, self._times, self._effects = axes
-        self._ground: tuple[Any, ...] = ()
+        self._ground: tuple[object, object, int, str] | None = None
         self._width, self._reach = 0, 0.0
         self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
@@ -37,7 +41,7 @@ class AllocationPicture:
         """Whether it is of other policies, runs or scales."""
         return self._ground_of(view) != self._ground
 
-    def _ground_of(self, view: AllocationView) -> tuple[Any, ...]:
+    def _ground_of(self, view: AllocationView) -> tuple[object, object, int, str]:
         """What the axes depend on; while rounds move, their axis stays where they still fit."""
         width = self._width
         if not (view.coarse and width / 8 < view.rounds <= width):
@@ -116,7 +120,7 @@ class AllocationPicture:
                 ax.clear()
             style.prepare(ax, self.theme)
         names = list(view.played)
-        self._notes: list[Any] = []  # how far intervals hold depends on K, which moves
+        self._notes: list[Annotation] = []  # how far intervals hold depends on K, which moves
         colours = dict(zip(names, _colours(names), strict=True))
         self.moving = [
             *self._set_up_curves(view, width, colours),
@@ -140,9 +144,11 @@ class AllocationPicture:
         style.whole_numbers(ax)
         style.label_axes(ax, self.theme, x="rounds (pulls)", y="best fitness")
         self._notes.append(style.head(ax, self.theme, "Best fitness over the arms", _said(view)[0]))
-        self._lines: list[tuple[Any, Any]] = []
+        self._lines: list[tuple[FillBetweenPolyCollection, Line2D]] = []
         for name, colour in colours.items():
-            dashes: Any = (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
+            dashes: LineStyleType = (
+                (0, (1, 1.2)) if name == "single" else "--" if name == "random" else "-"
+            )
             band = ax.fill_between([], [], [], color=colour, alpha=0.15, lw=0, animated=True)
             [line] = ax.plot([], [], color=colour, lw=1.8, ls=dashes, animated=True)
             self._lines.append((band, line))
@@ -234,7 +240,7 @@ def _colours(names: Sequence[str]) -> list[str]:
     return [GREY if name in BASELINES else next(palette) for name in names]
 
 
-def _spans(ax: Axes, colours: Sequence[str], width: float, alpha: float) -> Any:
+def _spans(ax: Axes, colours: Sequence[str], width: float, alpha: float) -> LineCollection:
     """Horizontal bars, one per row, whose ends are set later."""
     from matplotlib.collections import LineCollection
 
@@ -244,7 +250,7 @@ def _spans(ax: Axes, colours: Sequence[str], width: float, alpha: float) -> Any:
     return spans
 
 
-def _dots(ax: Axes, colours: Sequence[str], marker: str) -> Any:
+def _dots(ax: Axes, colours: Sequence[str], marker: str) -> PathCollection:
     """Markers, one per row, whose places are set later."""
     rows = range(len(colours))
     return ax.scatter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from replay.plots.style import PALETTE, TEXT_SIZE, THEMES, Theme
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
     from numpy.typing import NDArray
 
 COLOURS = (PALETTE[1], PALETTE[0], PALETTE[2])
@@ -41,8 +42,8 @@ class BudgetPicture:
         self.figure = style.blank(9.0, 5.4)
         parts = self.figure.subplot_mosaic([["map", "fitness"], ["map", "reached"]])
         self._axes = self._map, self._fitness, self._reached = tuple(parts.values())
-        self._bar: Any = None
-        self._shown: tuple[Any, ...] = ()
+        self._bar: Colorbar | None = None
+        self._shown: tuple[object, ...] = ()
         self.seldom: Sequence[Artist] = ()
         self.moving: Sequence[Artist] = ()
 
@@ -202,7 +203,7 @@ class _Drawn:
         self.end.set_markerfacecolor(self.line.get_color() if not len(rest) else "none")
 
 
-def _thinned(count: int) -> Any:
+def _thinned(count: int) -> NDArray[np.int64]:
     """Some of `count` indices, evenly spread on a logarithmic scale, the ends among them."""
     if count <= _POINTS:
         return np.arange(count)

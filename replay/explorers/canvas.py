@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
     from numpy.typing import NDArray
 
     from replay.plots.style import Theme
@@ -29,28 +30,41 @@ if TYPE_CHECKING:
 DPI = 90
 """Pixels per inch of pictures on the screen: at 144 the PNG alone takes four times as long."""
 
+Seen_contra = TypeVar("Seen_contra", contravariant=True)
+Shown = TypeVar("Shown")
 
-class Picture(Protocol):
+
+class Worded(Protocol):
+    """What can be put in words."""
+
+    @property
+    def words(self) -> str:
+        """What it shows, in sentences."""
+
+
+class Picture(Protocol[Seen_contra]):
     """A figure that can show one view after another."""
 
     figure: Figure  # the figure, its canvas anything
     seldom: Sequence[Artist]  # animated artists that hardly ever change, below the moving ones
     moving: Sequence[Artist]  # its other animated artists, in drawing order
 
-    def fresh(self, view: Any) -> bool:
+    def fresh(self, view: Seen_contra) -> bool:
         """Whether a view changes more than the animated artists."""
 
-    def show(self, view: Any) -> bool:
+    def show(self, view: Seen_contra) -> bool:
         """Change the artists to a view; returns whether it was a fresh one."""
 
-    def hits(self, view: Any) -> Hits:
+    def hits(self, view: Seen_contra) -> Hits:
         """What can be pointed at in the view that is shown; keys are (setting, value) pairs."""
 
 
 class Canvas:
     """Draws a picture into PNG bytes."""
 
-    def __init__(self, picture: Picture, *, width: float = 9.0 * DPI, ratio: float = 1.0) -> None:
+    def __init__(
+        self, picture: Picture[Any], *, width: float = 9.0 * DPI, ratio: float = 1.0
+    ) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         self.picture = picture
@@ -58,10 +72,10 @@ class Canvas:
         picture.figure.set_figwidth(width / DPI)
         self._canvas: Any = FigureCanvasAgg(picture.figure)
         self._layout = picture.figure.get_layout_engine()
-        self._background: Any = None
-        self._under: Any = None  # the same with what seldom moves
+        self._background: object = None
+        self._under: object = None  # the same with what seldom moves
         self._made = 0  # backgrounds
-        self._whole: dict[Axes, tuple[Any, Any]] = {}
+        self._whole: dict[Axes, tuple[tuple[float, float], Locator]] = {}
 
     def forget(self) -> None:
         """Draw everything anew next time."""
@@ -72,11 +86,11 @@ class Canvas:
         """The background that pictures are drawn over, to be compared."""
         return id(self), self._made
 
-    def fresh(self, view: Any) -> bool:
+    def fresh(self, view: object) -> bool:
         """Whether a view needs another background."""
         return self._background is None or self.picture.fresh(view)
 
-    def draw(self, view: Any, *, notes: Mapping[str, str]) -> bytes:
+    def draw(self, view: object, *, notes: Mapping[str, str]) -> bytes:
         """Show a view."""
         if self.picture.show(view):
             self._arrange()
@@ -97,7 +111,7 @@ class Canvas:
             artist.draw(renderer)
         return encode(np.asarray(self._canvas.buffer_rgba()), notes)
 
-    def hits(self, view: Any, serial: int) -> tuple[Hits, bytes]:
+    def hits(self, view: object, serial: int) -> tuple[Hits, bytes]:
         """What can be pointed at in the view that was drawn, and the same for the browser."""
         found = self.picture.hits(view)
         return found, pack(self.picture.figure, found, serial=serial, dpi=DPI)
@@ -151,11 +165,11 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
-class WholePicture:
+class WholePicture(Generic[Shown]):
     """A picture on one pair of axes that is drawn as a whole for each view."""
 
     def __init__(
-        self, draw: Callable[[Any, Axes], object], height: Callable[[Any], float], theme: Theme
+        self, draw: Callable[[Shown, Axes], object], height: Callable[[Shown], float], theme: Theme
     ) -> None:
         self.figure = style.blank()
         self.seldom: Sequence[Artist] = ()
@@ -163,11 +177,11 @@ class WholePicture:
         self._draw, self._height, self._theme = draw, height, theme
         self._shown: object = None
 
-    def fresh(self, view: object) -> bool:
+    def fresh(self, view: Shown) -> bool:
         """Whether it is not the one that is shown."""
         return view is not self._shown
 
-    def show(self, view: object) -> bool:
+    def show(self, view: Shown) -> bool:
         """Draw a view, unless it is the one that is shown."""
         if not self.fresh(view):
             return False
@@ -183,12 +197,12 @@ class WholePicture:
             style.sentence(self.figure.add_subplot(), self._theme, fill(str(error), 80))
         return True
 
-    def hits(self, view: object) -> Hits:
+    def hits(self, view: Shown) -> Hits:
         """What the drawing has registered."""
         return hits_of(self.figure)
 
 
-def sentence_picture(theme: Theme) -> WholePicture:
+def sentence_picture(theme: Theme) -> WholePicture[Worded]:
     """A picture that shows the words of its view."""
     return WholePicture(
         lambda view, ax: style.sentence(ax, theme, fill(view.words, 80)), lambda view: 1.6, theme

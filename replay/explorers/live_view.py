@@ -199,7 +199,7 @@ def _span(seconds: float) -> str:
 
 
 def follow(
-    run: Source | Log | Handle[Any], *, every: float = 1.0, theme: Theme = "neutral"
+    run: Source | Log | Handle[object], *, every: float = 1.0, theme: Theme = "neutral"
 ) -> LiveView:
     """Follows a run in progress, here or in another process, until the cell is run again.
 

@@ -6,9 +6,9 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from replay.explorers.tabs import explore
+from replay.explorers.tabs import Tabs, explore
 from replay.explorers.widgets import (
     button,
     close_previous,
@@ -22,6 +22,7 @@ from replay.plots.style import Theme
 
 if TYPE_CHECKING:
     import pandas as pd
+    from traitlets.utils.bunch import Bunch
 
 HERE, UP = ".", ".."
 SHOWN = (".jsonl", ".jsonl.gz", ".json", ".sqlite", ".db", ".pkl")
@@ -48,14 +49,14 @@ class Picker:
         frame: Its rows, as of `replay.load`; None before.
     """
 
-    def __init__(self, root: str | os.PathLike[str], show: Callable[[pd.DataFrame], Any]) -> None:
+    def __init__(self, root: str | os.PathLike[str], show: Callable[[pd.DataFrame], Tabs]) -> None:
         import ipywidgets
 
         close_previous(self)
         self.path: Path | None = None
         self.frame: pd.DataFrame | None = None
         self._show = show
-        self._shown: Any = None
+        self._shown: Tabs | None = None
         self._where = Path(root).resolve()
         self._place, self._status = ipywidgets.HTML(), ipywidgets.HTML()
         self._recent = control("Dropdown", "Recent", options=["", *map(str, RECENT)])
@@ -88,13 +89,13 @@ class Picker:
             self._where = chosen.resolve()
             self._list()
 
-    def _enter_asked(self, change: Any) -> None:
+    def _enter_asked(self, change: Bunch) -> None:
         """Enter the entry with this label, and be ready for the next."""
         if (name := dict(self.entries.options).get(change["new"])) is not None:
             self._asked.value, self.entries.value = "", name
             self.enter()
 
-    def _reopen(self, change: Any) -> None:
+    def _reopen(self, change: Bunch) -> None:
         if change["new"]:
             self.open(change["new"])
 
@@ -146,7 +147,9 @@ class Picker:
         self._place.value = spoken(f"{self._where}: {len(folders)} folders, {len(files)} files")
         self._status.value = page_script()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, object]:
         """The live widget; words where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         return bundle | {"text/plain": f"logs below {self._where}"}

@@ -7,9 +7,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ipywidgets import Widget
+
     from replay.explorers.subject import Settings, View
 
 REST = 0.3
@@ -30,7 +33,9 @@ class Rest:
         work: Is given what says whether nothing has moved since.
     """
 
-    def __init__(self, lock: Any, work: Callable[[Callable[[], bool]], None]) -> None:
+    def __init__(
+        self, lock: AbstractContextManager[object], work: Callable[[Callable[[], bool]], None]
+    ) -> None:
         self._lock, self._work = lock, work
         self._moves = 0
         self._due: float | None = None
@@ -95,8 +100,8 @@ class Kept:
 
 
 def next_steps(
-    controls: Mapping[str, Any], hidden: set[str], last: str
-) -> Iterator[tuple[str, Any]]:
+    controls: Mapping[str, Widget], hidden: set[str], last: str
+) -> Iterator[tuple[str, Widget]]:
     """Where sliders would go next, the one that was moved last first, then the nearest values.
 
     Args:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from evo.logs.log import Log, read_log
 from evo.logs.records import STATUSES
@@ -19,6 +19,8 @@ from replay.logs.decode import Source, find_logs
 from replay.plots.style import Theme
 
 if TYPE_CHECKING:
+    from ipywidgets import Widget
+
     from replay.logs.lineage import Place
 
 HELP = (
@@ -133,7 +135,7 @@ class RunBrowser(Explorer):
         place = data.best if moved == "log" else data.places[data.number(place)]
         return {**settings, "generation": place[0], "index": place[1]}
 
-    def _fit(self, controls: Any, settings: Settings) -> None:
+    def _fit(self, controls: Mapping[str, Widget], settings: Settings) -> None:
         try:
             data = self._read(settings["log"])
         except ValueError:
@@ -189,7 +191,7 @@ class RunBrowser(Explorer):
         if place is not None and not self._listing:
             self.choose(generation=place[0], index=place[1])
 
-    def _make_controls(self, paths: list[Path]) -> tuple[dict[str, Any], Settings]:
+    def _make_controls(self, paths: list[Path]) -> tuple[dict[str, Widget], Settings]:
         """The controls, and where they begin: at the best of the first log."""
         names = [path.name for path in paths]
         labels = names if len(set(names)) == len(names) else [str(path) for path in paths]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -180,11 +180,11 @@ class Drawing:
     """What a program returned, or why there is nothing to draw."""
 
     picture: str = ""  # how it is drawn, see `replay.plots.construction`
-    value: Any = None  # as nested lists, out of the log; None: nothing to draw
+    value: object = None  # as nested lists, out of the log; None: nothing to draw
     reason: str = ""  # why not
 
 
-def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: Any) -> Drawing:
+def drawing_of(log: Log, evaluation: Evaluation, program: str | None, value: object) -> Drawing:
     """The construction that was kept of a program. Looking at a log runs nothing of it."""
     task = log.header.task
     if not task.picture:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evo.logs.log import read_log
 from replay import markup, plots
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
+    from ipywidgets import Widget
 
 MOST_OVERLAID = 12
 HELP = "Click on a row to open the run; on a second one to compare the two; on more to overlay."
@@ -86,7 +88,7 @@ def _view(frame: pd.DataFrame, runs: Sequence[str]) -> RunsView:
     return RunsView(rows=rows, summary=runs_table(rows))
 
 
-def _picture(theme: Theme) -> WholePicture:
+def _picture(theme: Theme) -> WholePicture[RunsView]:
     return WholePicture(
         lambda view, ax: plots.trajectories(view.rows, by="run", ax=ax, theme=theme),
         lambda view: 4.2,
@@ -131,7 +133,7 @@ class Runs:
             len(names), f"Below, {len(names)} runs together: "
         )
         self._words.value = spoken(said + ", ".join(names)) + page_script()
-        parts: list[Any] = []
+        parts: list[object] = []
         if len(names) == 1 and there:
             self._shown = browse(there[0], theme=self._theme)
         elif names:
@@ -154,13 +156,15 @@ class Runs:
             self._shown.close()
         close_tree(self.widget)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, object]:
         """The live widget; the table where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         return bundle | {"text/plain": self.table.to_string(max_rows=20)}
 
 
-def _rows_widget(table: pd.DataFrame, chosen: Any) -> Any:
+def _rows_widget(table: pd.DataFrame, chosen: Callable[[Sequence[int]], None]) -> Widget:
     """The table, sortable and searchable where itables is installed; else a list."""
     import ipywidgets
 

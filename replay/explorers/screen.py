@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from evo.logs.types import Fields
 from replay.plots.hits import SCRIPT
 
-Told = Callable[[Mapping[str, Any]], None]
+if TYPE_CHECKING:
+    from ipywidgets import DOMWidget
+
+Told = Callable[[Fields], None]
 """Is given what the browser says: kind `click`, `zoom`, `reset` or `mounted`; see picture.js."""
 
 
 @functools.cache
-def _widget() -> Any:
+def _widget() -> DOMWidget:
     """Returns the class of the widget; None where anywidget is not installed."""
     try:
         import anywidget
@@ -35,7 +39,7 @@ def _widget() -> Any:
     return Screen
 
 
-def make_screen(told: Told, hears: str = "") -> Any:
+def make_screen(told: Told, hears: str = "") -> DOMWidget:
     """Returns a widget to `show` pictures in."""
     made = _widget()
     if made is None:
@@ -48,13 +52,13 @@ def make_screen(told: Told, hears: str = "") -> Any:
     return screen
 
 
-def make_book(pages: Sequence[bytes], texts: Sequence[str], at: int, width: float) -> Any:
+def make_book(pages: Sequence[bytes], texts: Sequence[str], at: int, width: float) -> DOMWidget:
     """Returns a widget that holds pictures and shows that of its number `at`; None: none can."""
     made = _widget()
     return made and made(pages=list(pages), texts=list(texts), at=at, wide=width)
 
 
-def show(screen: Any, png: bytes, hits: bytes, label: str) -> None:
+def show(screen: DOMWidget, png: bytes, hits: bytes, label: str) -> None:
     """Shows a picture, and where everything lies in it."""
     if not hasattr(screen, "png"):
         screen.value = png

@@ -35,7 +35,7 @@ SHUFFLES, PAIRS = 100, 500_000
 NAMED, KEPT = 16, 16
 """Configurations that are drawn at most, and races that are kept in memory."""
 
-USUAL: dict[str, Any] = {
+USUAL: Settings = {
     "selector": "arm_elimination", "interval": "anytime", "delta": 0.05, "batch": 1,
     "threshold": None,
 }  # fmt: skip
@@ -106,7 +106,7 @@ def _outcome(found: Selection) -> str:
 class Race:
     """A selection over samples for any choice of selector."""
 
-    def __init__(self, data: pd.DataFrame | npt.ArrayLike, given: dict[str, Any]) -> None:
+    def __init__(self, data: pd.DataFrame | npt.ArrayLike, given: Settings) -> None:
         self._data, self._given = data, given
         self._select = functools.lru_cache(maxsize=KEPT)(self._run)
         whole, _ = self._select(0, **{**USUAL, "selector": "brute_force"})
@@ -211,7 +211,7 @@ def explore_selection(
     return Explorer(subject, controls, help=HELP, begins=start)
 
 
-def _picture(theme: Theme) -> WholePicture:
+def _picture(theme: Theme) -> WholePicture[SelectionView]:
     return WholePicture(
         lambda view, ax: plots.race(
             view.selection, rounds=view.rounds, named=NAMED, ax=ax, theme=theme

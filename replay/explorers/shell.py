@@ -17,8 +17,9 @@ import html
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from evo.logs.types import Fields
 from replay.explorers.canvas import DPI, Canvas, sentence_picture
 from replay.explorers.rest import Kept, Rest, next_steps
 from replay.explorers.screen import make_screen, show
@@ -42,6 +43,7 @@ from replay.plots.style import THEMES
 from replay.warmup import uncollected
 
 if TYPE_CHECKING:
+    from ipywidgets import Widget
     from matplotlib.figure import Figure
 
     from replay.plots.style import Theme
@@ -70,7 +72,7 @@ class Explorer:
     def __init__(
         self,
         subject: Subject,
-        controls: Mapping[str, Any],
+        controls: Mapping[str, Widget],
         *,
         help: str,  # noqa: A002
         begins: Settings | None = None,
@@ -90,7 +92,7 @@ class Explorer:
         self._last_moved = ""
         self._rest = Rest(self._lock, self._rested)
         self._kept = Kept()
-        self._made: list[Any] = []  # beside the widget
+        self._made: list[Widget] = []  # beside the widget
         self._view: View | None = None
         self._coarse = True
         self._settings = {name: control.value for name, control in self.controls.items()}
@@ -192,7 +194,7 @@ class Explorer:
                 self._subject.slow(self._settings)
                 self._update(coarse=False)
 
-    def scrub(self, parameter: str, values: Sequence[Any] | None = None) -> Any:
+    def scrub(self, parameter: str, values: Sequence[object] | None = None) -> Widget:
         """Make a slider over one parameter that needs no kernel.
 
         All its pictures are drawn now, so moving it only changes which of them is seen: the
@@ -215,7 +217,7 @@ class Explorer:
         with self._lock:
             self.settle()
             now = self.settings
-            frames: dict[Any, tuple[bytes, str]] = {}
+            frames: dict[object, tuple[bytes, str]] = {}
             for value in scrubs[parameter](now) if values is None else values:
                 asked = self._subject.adjust(parameter, {**now, parameter: value})
                 view = self._subject.view(asked, False)
@@ -239,7 +241,7 @@ class Explorer:
             for name in ("_subject", "_canvas"):
                 self.__dict__.pop(name, None)
 
-    def choose(self, **settings: Any) -> None:
+    def choose(self, **settings: object) -> None:
         """Set several controls at once, which draws once."""
         with self._lock:
             self._take({**self._settings, **settings})
@@ -247,7 +249,7 @@ class Explorer:
     def pressed(self, key: str) -> None:
         """A key was pressed on the picture."""
 
-    def _told(self, message: Mapping[str, Any]) -> None:
+    def _told(self, message: Fields) -> None:
         """The browser says what the mouse did, or what the page is like."""
         with self._lock:
             if "_subject" not in self.__dict__:
@@ -269,7 +271,7 @@ class Explorer:
                     self._canvas.unzoom()
                     self._draw(coarse=False)
 
-    def _clicked(self, key: Any) -> None:
+    def _clicked(self, key: object) -> None:
         """A mark was clicked: its key is a tuple of settings and their values."""
         with contextlib.suppress(ValueError):
             self._take({**self._settings, **self._subject.clicked(key)})
@@ -389,7 +391,7 @@ class Explorer:
         if not coarse and self.code:
             self._code.value = copyable(self.code)
 
-    def _tools(self) -> Any:
+    def _tools(self) -> Widget:
         """Buttons under the picture."""
         saves = [
             button(
@@ -424,7 +426,9 @@ class Explorer:
         for widget in old:
             close_tree(widget)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, object]:
         """The live widget, and the picture and words for where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         bundle["image/png"] = base64.b64encode(self.png).decode("ascii")

@@ -10,6 +10,7 @@ from replay.explorers.canvas import Picture
 
 if TYPE_CHECKING:
     import pandas as pd
+    from ipywidgets import Widget
 
     from replay.plots.style import Theme
 
@@ -54,13 +55,13 @@ class Subject:
     """
 
     name: str
-    picture: Callable[[Theme], Picture]
+    picture: Callable[[Theme], Picture[Any]]
     theme: Theme
     view: Callable[[Settings, bool], View]
     code: Callable[[Settings], str] = lambda settings: ""
     adjust: Callable[[str, Settings], Settings] = lambda moved, settings: settings
-    fit: Callable[[Mapping[str, Any], Settings], None] = lambda controls, settings: None
-    scrubs: Mapping[str, Callable[[Settings], Sequence[Any]]] = field(default_factory=dict)
+    fit: Callable[[Mapping[str, Widget], Settings], None] = lambda controls, settings: None
+    scrubs: Mapping[str, Callable[[Settings], Sequence[object]]] = field(default_factory=dict)
     hidden: Callable[[Settings], set[str]] = lambda settings: set()
     clicked: Callable[[Any], Settings] = dict
     slow: Callable[[Settings], object] = lambda settings: None

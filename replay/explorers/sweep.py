@@ -28,6 +28,8 @@ from replay.plots.sweeps import seed_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
+    from ipywidgets import Widget
+    from numpy.typing import NDArray
 
 HELP = (
     "Choose values of the swept fields to see only their runs; where none is chosen, all count. "
@@ -134,7 +136,7 @@ class Filters:
         completed(frame)
         self.frame = frame
         self._done = (frame["status"] == "completed").to_numpy()
-        self.labels: dict[str, np.ndarray[Any, Any]] = {}
+        self.labels: dict[str, NDArray[np.object_]] = {}
         self.order: dict[str, list[str]] = {}  # likewise: the labels there are, in order
         for name in fields:
             labels, order = levels(frame[name])
@@ -144,7 +146,7 @@ class Filters:
             self.labels["seed"] = frame["seed"].map(str).to_numpy()
             self.order["seed"] = [str(seed) for seed in sorted(frame["seed"].unique())]
 
-    def chosen(self, where: Mapping[str, Iterable[Any]]) -> np.ndarray[Any, Any]:
+    def chosen(self, where: Mapping[str, Iterable[object]]) -> NDArray[np.bool_]:
         """Which rows have one of the chosen values of each field, (rows,) bool."""
         kept = np.ones(len(self.frame), dtype=bool)
         for name, values in where.items():
@@ -161,7 +163,9 @@ class Filters:
                 kept &= np.isin(self.labels[name], wanted)
         return kept
 
-    def options(self, name: str, where: Mapping[str, Iterable[Any]]) -> tuple[Any, ...]:
+    def options(
+        self, name: str, where: Mapping[str, Iterable[object]]
+    ) -> tuple[tuple[str, str], ...]:
         """Values of a field for its control, with the completed runs that other filters leave."""
         others = {field: values for field, values in where.items() if field != name}
         rows = self.labels[name][self.chosen(others) & self._done]
@@ -180,7 +184,7 @@ class Filters:
         return [name for name in names if name in self.frame and self.frame[name].notna().any()]
 
 
-def _label(value: Any) -> str:
+def _label(value: object) -> str:
     """A value of a field as `levels` names it."""
     if isinstance(value, float):
         return f"{value:g}"
@@ -190,7 +194,7 @@ def _label(value: Any) -> str:
 def explore_sweep(
     frame: pd.DataFrame,
     *,
-    where: Mapping[str, Iterable[Any]] | None = None,
+    where: Mapping[str, Iterable[object]] | None = None,
     theme: Theme = "neutral",
     **begins: Any,
 ) -> Explorer:
@@ -221,7 +225,7 @@ def explore_sweep(
         where, rest = _split(settings)
         return SweepView(whole=frame, rows=frame[filters.chosen(where)], **rest)
 
-    def fit(controls: Mapping[str, Any], settings: Settings) -> None:
+    def fit(controls: Mapping[str, Widget], settings: Settings) -> None:
         """Counts anew what each value of a field would leave."""
         where, _ = _split(settings)
         for name in filters.order:
@@ -254,7 +258,7 @@ def explore_sweep(
     return Explorer(subject, controls, help=HELP, begins=begins)
 
 
-def _picture(theme: Theme) -> WholePicture:
+def _picture(theme: Theme) -> WholePicture[SweepView]:
     return WholePicture(
         lambda view, ax: FIGURES[view.figure][0](view, ax=ax, theme=theme), _height, theme
     )
@@ -269,7 +273,7 @@ def _height(view: SweepView) -> float:
     return min(12.0, max(2.2, 1.2 + 0.3 * rows))
 
 
-def _split(settings: Settings) -> tuple[dict[str, Any], Settings]:
+def _split(settings: Settings) -> tuple[Settings, Settings]:
     """The filters by field, and the rest."""
     where = {n.removeprefix(WHERE): v for n, v in settings.items() if n.startswith(WHERE)}
     return where, {n: v for n, v in settings.items() if not n.startswith(WHERE)}

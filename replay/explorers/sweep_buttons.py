@@ -6,7 +6,6 @@ import html
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import evo
 from evo.studies.folders import request
@@ -83,7 +82,9 @@ class SweepControls:
             if events.refresh():
                 self.refresh()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, object]:
         """The live widget, and in words where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         bundle["text/plain"] = str(summarise(self._folder))

@@ -64,12 +64,14 @@ class Tabs:
             self._made[title] = self._makers[title]()
             self.widget.children[index].children = (self._made[title].widget,)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, object]:
         """The live widget, and the open tab's picture for where no kernel runs."""
         title = list(self._makers)[self.widget.selected_index or 0]
         shown = self[title]._repr_mimebundle_(include, exclude)
         live = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
-        found: dict[str, Any] = shown | live | {"text/plain": shown["text/plain"]}
+        found: dict[str, object] = shown | live | {"text/plain": shown["text/plain"]}
         return found
 
 

@@ -13,16 +13,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from evo.logs.types import Fields
 from replay.markup import clean
 
 if TYPE_CHECKING:
     import pandas as pd
+    from ipywidgets import Widget
+    from traitlets.utils.bunch import Bunch
 
 WIDE = "line-height:1.4"
 """Style of text under a picture."""
 
 
-def control(kind: str, label: str, *, tip: str | None = None, **how: Any) -> Any:
+def control(kind: str, label: str, *, tip: str | None = None, **how: Any) -> Widget:
     """A control with its label, as wide as its track; it begins with its first or least value."""
     import ipywidgets
 
@@ -30,33 +33,35 @@ def control(kind: str, label: str, *, tip: str | None = None, **how: Any) -> Any
     return getattr(ipywidgets, kind)(description=label, tooltip=tip, **look, **how)
 
 
-def choice(label: str, options: Sequence[Any], *, tip: str) -> Any:
+def choice(label: str, options: Sequence[object], *, tip: str) -> Widget:
     """A drop-down list."""
     return control("Dropdown", label, tip=tip, options=list(options))
 
 
-def slider(label: str, options: Sequence[Any], *, tip: str) -> Any:
+def slider(label: str, options: Sequence[object], *, tip: str) -> Widget:
     """A slider over listed values."""
     return control("SelectionSlider", label, tip=tip, options=list(options))
 
 
-def counter(label: str, least: int, most: int, *, tip: str) -> Any:
+def counter(label: str, least: int, most: int, *, tip: str) -> Widget:
     """A slider over whole numbers."""
     return control("IntSlider", label, tip=tip, value=least, min=least, max=most)
 
 
-def entry(label: str, value: float, bounds: tuple[float, float], step: float, *, tip: str) -> Any:
+def entry(
+    label: str, value: float, bounds: tuple[float, float], step: float, *, tip: str
+) -> Widget:
     """A field for a number."""
     low, high = bounds
     return control("BoundedFloatText", label, tip=tip, value=value, min=low, max=high, step=step)
 
 
-def several(label: str, options: Sequence[Any], rows: int, *, tip: str) -> Any:
+def several(label: str, options: Sequence[object], rows: int, *, tip: str) -> Widget:
     """A list from which several can be chosen."""
     return control("SelectMultiple", label, tip=tip, options=options, rows=rows)
 
 
-def toggles(label: str, options: Sequence[str], *, most: int) -> Any:
+def toggles(label: str, options: Sequence[str], *, most: int) -> Widget:
     """Buttons of which up to `most` are down; its value is a tuple, in the order of choice."""
     import ipywidgets
     import traitlets
@@ -64,12 +69,12 @@ def toggles(label: str, options: Sequence[str], *, most: int) -> Any:
     class Toggles(ipywidgets.Box):  # type: ignore[misc]
         value = traitlets.Tuple()
 
-        def take(self, change: Any) -> None:
+        def take(self, change: Bunch) -> None:
             for each in buttons:
                 each.value = each.description in change["new"]
                 each.disabled = not each.value and len(change["new"]) >= most
 
-        def press(self, change: Any) -> None:
+        def press(self, change: Bunch) -> None:
             name = change["owner"].description
             rest = tuple(each for each in self.value if each != name)
             if change["new"] != (name in self.value):
@@ -86,9 +91,7 @@ def toggles(label: str, options: Sequence[str], *, most: int) -> Any:
     return made
 
 
-def begin(
-    controls: Mapping[str, Any], settings: Mapping[str, Any], fit: Callable[..., None]
-) -> None:
+def begin(controls: Mapping[str, Widget], settings: Fields, fit: Callable[..., None]) -> None:
     """Put controls where they are asked to begin; `fit` makes room for that first."""
     from traitlets import TraitError
 
@@ -106,7 +109,9 @@ def begin(
             raise ValueError(f"{name}: expected a value out of {known}, got {value!r}")
 
 
-def flip_book(name: str, frames: Mapping[Any, tuple[bytes, str]], now: Any, *, width: float) -> Any:
+def flip_book(
+    name: str, frames: Mapping[object, tuple[bytes, str]], now: object, *, width: float
+) -> Widget:
     """A slider over pictures with their words, which are all in the page: it needs no kernel."""
     import ipywidgets
 
@@ -139,7 +144,7 @@ def flip_book(name: str, frames: Mapping[Any, tuple[bytes, str]], now: Any, *, w
     return made
 
 
-def button(label: str, tip: str, work: Callable[[], object]) -> Any:
+def button(label: str, tip: str, work: Callable[[], object]) -> Widget:
     """A button as wide as its words."""
     import ipywidgets
 
@@ -148,7 +153,7 @@ def button(label: str, tip: str, work: Callable[[], object]) -> Any:
     return made
 
 
-def grid(widgets: Sequence[Any]) -> Any:
+def grid(widgets: Sequence[Widget]) -> Widget:
     """Controls in equal tracks, as many as the page has room for."""
     import ipywidgets
 
@@ -157,7 +162,7 @@ def grid(widgets: Sequence[Any]) -> Any:
     return ipywidgets.GridBox(list(widgets), layout=layout)
 
 
-def arranged(controls: Mapping[str, Any], folded: Sequence[str]) -> Any:
+def arranged(controls: Mapping[str, Widget], folded: Sequence[str]) -> Widget:
     """The controls of an explorer in their places, some out of sight until one asks for them."""
     import ipywidgets
 
@@ -170,7 +175,7 @@ def arranged(controls: Mapping[str, Any], folded: Sequence[str]) -> Any:
     return ipywidgets.VBox(parts, layout={"width": "100%"})
 
 
-def row(widgets: Sequence[Any]) -> Any:
+def row(widgets: Sequence[Widget]) -> Widget:
     """Widgets side by side, in further lines where the page is narrow."""
     import ipywidgets
 
@@ -196,7 +201,7 @@ def name_of(value: Any, otherwise: str | None = None) -> str:
     try:
         from IPython.core.getipython import get_ipython
     except ImportError:
-        names: dict[str, Any] = {}
+        names: dict[str, object] = {}
     else:
         names = getattr(get_ipython(), "user_ns", {})
     for name, each in names.items():
@@ -233,7 +238,7 @@ def copyable(code: str) -> str:
     )
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A setting in a file name."""
     text = "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return "".join(c if c.isalnum() or c in "._+" else "_" for c in text)
@@ -272,7 +277,7 @@ def close_previous(made: Closable) -> None:
     _open[cell] = (run, [*others, made])
 
 
-def close_tree(widget: Any) -> None:
+def close_tree(widget: Widget) -> None:
     """Close a widget and all that belongs to it: its layout and style are widgets too."""
     for child in getattr(widget, "children", ()):
         close_tree(child)

@@ -10,15 +10,14 @@ an epoch makes the later ones again; what it replaced was paid, too, and is coun
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from evo.logs.records import Attempt, Child
+from evo.logs.types import Fields, JsonObject
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 from replay.importers.pickles import Stub, load
@@ -50,10 +49,10 @@ class _Program(msgspec.Struct):
     fitness: float | None
     parent_id: str | None = None
     inspiration_ids: list[str] | None = None
-    error: Any = None
-    eval_metrics: dict[str, Any] | None = None
-    code: Any = None
-    model_msg: Any = None
+    error: object = None
+    eval_metrics: JsonObject | None = None
+    code: object = None
+    model_msg: object = None
 
 
 class _Usage(msgspec.Struct):
@@ -65,7 +64,7 @@ class _Usage(msgspec.Struct):
 
 class _Error(msgspec.Struct):
     epoch: int
-    error_msg: Any = None
+    error_msg: object = None
 
 
 class _Evolution(msgspec.Struct):
@@ -237,7 +236,7 @@ def _add_stated(island: _Island, said: str) -> None:
     if match := _STATED.search(said):
         key, fitness, found, epoch, code, metrics = match.groups()
         number = foreign.finite(float(fitness)) if re.fullmatch(_NUMBER, fitness) else None
-        known: Mapping[str, Any] = {name: float(value) for name, value in _METRIC.findall(metrics)}
+        known: Fields = {name: float(value) for name, value in _METRIC.findall(metrics)}
         # The fitness is printed to eight digits; the metric that it is is printed in full.
         exact = {v for v in known.values() if number is not None and abs(v - number) < 6e-9}
         island.programs[key] = _Program(

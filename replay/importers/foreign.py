@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -252,7 +252,7 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def mapping(value: object) -> Mapping[str, Any]:
+def mapping(value: object) -> Mapping[str, object]:
     """The value if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
@@ -296,7 +296,7 @@ def judged(
     return Evaluation(status="ok", fitness=value, metrics=kept, seconds=seconds)
 
 
-def answered(prompt: object, completion: object, **details: Any) -> tuple[Attempt, ...]:
+def answered(prompt: object, completion: object, **details: object) -> tuple[Attempt, ...]:
     """The one attempt that a source tells the tokens of; none if it tells neither number."""
     counts = {
         key: value

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -45,29 +44,29 @@ class _Program(msgspec.Struct):
     """A program of a checkpoint; SkyDiscover calls its code `solution`."""
 
     id: str
-    metrics: dict[str, Any] | None
+    metrics: dict[str, object] | None
     iteration_found: int = 1
     code: str | None = None
     solution: str | None = None
     parent_id: str | None = None
     timestamp: float | None = None
-    metadata: dict[str, Any] | None = None
-    prompts: dict[str, Any] | None = None
+    metadata: dict[str, object] | None = None
+    prompts: dict[str, object] | None = None
 
     @property
     def is_initial(self) -> bool:
         return self.parent_id is None and self.iteration_found == 0
 
     @property
-    def known(self) -> dict[str, Any]:
+    def known(self) -> dict[str, object]:
         return self.metadata or {}
 
     @property
-    def usage(self) -> Mapping[str, Any]:
+    def usage(self) -> Mapping[str, object]:
         return foreign.mapping(self.known.get("token_usage"))
 
     @property
-    def asked(self) -> Mapping[str, Any]:
+    def asked(self) -> Mapping[str, object]:
         prompts = (self.prompts or {}).values()
         return next((prompt for prompt in prompts if isinstance(prompt, Mapping)), {})
 
@@ -84,15 +83,15 @@ class _Trace(msgspec.Struct):
     iteration: int
     parent_id: str
     child_id: str
-    parent_metrics: dict[str, Any] | None
-    child_metrics: dict[str, Any] | None
+    parent_metrics: dict[str, object] | None
+    child_metrics: dict[str, object] | None
     timestamp: float | None = None
     child_code: str | None = None
     parent_code: str | None = None
-    prompt: Any = None
+    prompt: object = None
     llm_response: str | None = None
     island_id: int | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, object] | None = None
 
 
 class _TraceFile(msgspec.Struct):
@@ -125,7 +124,7 @@ class _Found:
     """What was found of a run so far, by id of a program or by iteration."""
 
     programs: dict[str, _Program] = field(default_factory=dict)
-    parents: dict[str, tuple[dict[str, Any] | None, str | None]] = field(default_factory=dict)
+    parents: dict[str, tuple[dict[str, object] | None, str | None]] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)  # migrants: of which program
     seconds: dict[str, float | None] = field(default_factory=dict)
     sessions: list[_Session] = field(default_factory=list)  # where text logs tell them
@@ -368,7 +367,7 @@ def _child(
     )
 
 
-def evaluation(metrics: Mapping[str, Any] | None) -> Evaluation:
+def evaluation(metrics: Mapping[str, object] | None) -> Evaluation:
     """An evaluation from a program's metrics, where failures are numbers as well.
 
     The fitness is `combined_score`, otherwise the mean of the numbers. A timeout is

@@ -12,7 +12,6 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -20,6 +19,7 @@ from evo.logs.cost import TIMEOUT_RULES, TimeoutRule, cost_of_children, lacks_us
 from evo.logs.journal import LogError, file_name, write_new
 from evo.logs.log import Log, read_log
 from evo.logs.records import Attempt, Child, Model, Outcome
+from evo.logs.types import JsonObject
 from evo.studies.allocation.journal import read_journal
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
@@ -35,7 +35,7 @@ _ANSWERED = re.compile(r"Error code: (\d{3})\b")  # an endpoint that refuses com
 class _Attempt(msgspec.Struct):
     status: str
     latency_s: float | None = None
-    usage: dict[str, Any] | None = None
+    usage: JsonObject | None = None
     finish_reason: str | None = None
     estimated_output_tokens: float | None = None
     error: str | None = None
@@ -88,7 +88,7 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path) -> list[Imported]:
     """Reads one result."""
-    found = foreign.parse_file(path, dict[str, Any])
+    found = foreign.parse_file(path, JsonObject)
     if "arm_results" not in found:
         return [_imported(foreign.convert(found, _Greedy, path), path, path.stem, None)]
     bandit = foreign.convert(found, _Bandit, path)
@@ -224,14 +224,14 @@ def export_bandit(journal: Path, folder: Path) -> Path:
     return _write(bandit, folder / "bandit", name)
 
 
-def _write(result: dict[str, Any], folder: Path, name: str) -> Path:
+def _write(result: JsonObject, folder: Path, name: str) -> Path:
     parts = (result["task"], result["model"].replace("/", "_"), name)
     target = folder.joinpath(*map(file_name, parts))
     write_new(target, json.dumps(result, indent=1, allow_nan=False).encode() + b"\n")
     return target
 
 
-def _greedy(log: Log) -> dict[str, Any]:
+def _greedy(log: Log) -> JsonObject:
     if log.initial is None:
         raise LogError(f"{log.path}: has no generation 0, which the paper's layout begins with")
     header, total = log.header, len(log.generations)
@@ -240,7 +240,7 @@ def _greedy(log: Log) -> dict[str, Any]:
     for outcome in log.outcomes:
         if outcome.generation <= total:
             groups[outcome.generation - 1].append(outcome)
-    entries: list[dict[str, Any]] = [
+    entries: list[JsonObject] = [
         {"generation": 0, "best_fitness": best[0], "n_children": 0, "n_valid": 0,
          "n_improved": 0, "children": [], "gen_time_s": 0.0}
     ]  # fmt: skip
@@ -268,7 +268,7 @@ def _greedy(log: Log) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _stated(outcome: Outcome) -> dict[str, Any]:
+def _stated(outcome: Outcome) -> JsonObject:
     """A child; unparsed ones have no fitness, failed ones 0, as in the paper's code."""
     status, unparsed = outcome.evaluation.status, {"no_reply", "no_program"}
     attempts = [
@@ -292,7 +292,7 @@ def _status(attempt: Attempt) -> str:
     return f"error:{attempt.http_status or 'Unknown'}"
 
 
-def _flops(log: Log, outcomes: list[Outcome], rule: TimeoutRule) -> dict[str, Any]:
+def _flops(log: Log, outcomes: list[Outcome], rule: TimeoutRule) -> JsonObject:
     attempts = [attempt for outcome in outcomes for attempt in outcome.attempts]
     cost = cost_of_children(outcomes, log.header.model, log.header.sampling, rule=rule)
     return {

@@ -26,9 +26,9 @@ _ERRORS = (ArithmeticError, AssertionError, AttributeError, EOFError, ImportErro
 class Stub:
     """Stands for an object of the other tool: its attributes as plain data."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: object) -> None:
         self.arguments = arguments
-        self.attributes: dict[str, Any] = {}
+        self.attributes: dict[str, object] = {}
 
     def __setstate__(self, state: object) -> None:
         """Keeps a state that is a dict of attributes; any other is dropped."""
@@ -62,7 +62,7 @@ def load(path: Path, *, package: str) -> object:
     }
 
     class Unpickler(pickle._Unpickler):
-        def find_class(self, module: str, name: str, /) -> Any:
+        def find_class(self, module: str, name: str, /) -> object:
             if (module, name) in allowed:
                 return allowed[module, name]
             if (module == package or module.startswith(package + ".")) and name.isidentifier():

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from evo.logs.records import Child, Status
+from evo.logs.types import Fields
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 
@@ -28,7 +28,7 @@ _FAILED: dict[str, Status] = {
 """Its own classes of failed proposals that say what became of the call."""
 _COSTS = ("api_costs", "embed_cost", "novelty_cost", "meta_cost")
 
-Row = Mapping[str, Any]
+Row = Fields
 
 
 def recognises(path: Path) -> bool:
@@ -118,7 +118,7 @@ def _tables(database: Path) -> tuple[list[Row], dict[int, Row]]:
     return rows, {row["generation"]: row["details"] for row in failures}
 
 
-def _checked(row: dict[str, Any], database: Path) -> Row:
+def _checked(row: dict[str, object], database: Path) -> Row:
     """The row with a generation that is one, and its JSON as dicts."""
     where = f"{database}: program or attempt {row.get('id')!r:.60}"
     row["generation"] = foreign.within(row.get("generation"), where)
@@ -126,7 +126,7 @@ def _checked(row: dict[str, Any], database: Path) -> Row:
         found = row.get(column) or "{}"
         if not isinstance(found, str):
             raise LogFormatError(f"{where}: expected text in column {column!r}, got {found!r:.60}")
-        row[column] = foreign.parse(found, dict[str, Any] | None, f"{where}: {column}") or {}  # type: ignore[arg-type]
+        row[column] = foreign.parse(found, dict[str, object] | None, f"{where}: {column}") or {}  # type: ignore[arg-type]
     return row
 
 

@@ -25,10 +25,11 @@ import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from evo.logs.journal import LogError, raw_pieces
 from evo.logs.records import Child, Model, Status
+from evo.logs.types import Fields
 from replay.importers import foreign
 from replay.importers.foreign import Failure, Imported, LogFormatError
 
@@ -40,7 +41,7 @@ _NUMBERS = {
 _COLUMNS = _NUMBERS | {"run", "task", "model", "status", "program"}
 _STATUSES = frozenset(get_args(Status))
 
-Row = Mapping[str, Any]
+Row = Fields
 
 
 def recognises(path: Path) -> bool:
@@ -119,7 +120,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
     if path.name.removesuffix(".gz").endswith(".jsonl"):
         for number, line in enumerate(text.splitlines(), start=1):
             if line.strip():
-                yield number, foreign.parse(line, dict[str, Any], f"{path}:{number}")
+                yield number, foreign.parse(line, dict[str, object], f"{path}:{number}")
         return
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:

@@ -16,9 +16,9 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -107,7 +107,7 @@ def keep(name: str, marks: Marks, frames: Sequence[pd.DataFrame]) -> None:
     if marks_of([Path(path) for path, *_ in marks]) != marks:
         return
     with contextlib.suppress(*_BROKEN, TypeError):
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, NDArray[np.generic]] = {}
         tables = [_columns(frame, number, arrays) for number, frame in enumerate(frames)]
         stated = _Stated(marks, [_digest(mark[0]) for mark in marks], tables)
         arrays["stated"] = np.frombuffer(msgspec.json.encode(stated), np.uint8)
@@ -156,7 +156,9 @@ def _code() -> str:
     return hashlib.sha256(b"".join(texts) + repr(versions).encode()).hexdigest()
 
 
-def _columns(frame: pd.DataFrame, number: int, arrays: dict[str, NDArray[Any]]) -> list[_Column]:
+def _columns(
+    frame: pd.DataFrame, number: int, arrays: dict[str, NDArray[np.generic]]
+) -> list[_Column]:
     """Puts a table's columns among the arrays; returns the name and type of each.
 
     What is no number is kept as its distinct values and their places.
@@ -166,7 +168,7 @@ def _columns(frame: pd.DataFrame, number: int, arrays: dict[str, NDArray[Any]]) 
         column, key = frame[name], f"{number}/{place}"
         coded = not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "biuf"
         if coded:
-            known: dict[Any, int] = {}
+            known: dict[object, int] = {}
             codes = [known.setdefault(value, len(known)) for value in column]
             arrays[f"{key}/values"] = np.frombuffer(msgspec.msgpack.encode([*known]), np.uint8)
             arrays[key] = np.array(codes, dtype=np.int32)
@@ -176,9 +178,11 @@ def _columns(frame: pd.DataFrame, number: int, arrays: dict[str, NDArray[Any]]) 
     return made
 
 
-def _frame(arrays: Any, number: int, table: Sequence[_Column]) -> pd.DataFrame:
+def _frame(
+    arrays: Mapping[str, NDArray[np.generic]], number: int, table: Sequence[_Column]
+) -> pd.DataFrame:
     """A table out of the arrays that `_columns` made of it."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, object] = {}
     for place, (name, kind, coded) in enumerate(table):
         key = f"{number}/{place}"
         if coded:
@@ -191,6 +195,6 @@ def _frame(arrays: Any, number: int, table: Sequence[_Column]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _as_tuples(value: Any) -> Any:
+def _as_tuples(value: object) -> object:
     """Lists as the tuples that they were."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value

@@ -17,6 +17,7 @@ from evo.logs.cost import (
     price_of_tokens,
 )
 from evo.logs.records import CriticCall, Model, Sampling
+from evo.logs.types import JsonObject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,12 +130,12 @@ class Calls:
         return np.bincount(owner, values, minlength=len(self.made)).astype(np.float64)
 
 
-def _stated(usages: Sequence[Any], name: str, other: str) -> list[Any]:
+def _stated(usages: Sequence[JsonObject], name: str, other: str) -> list[Any]:
     """What usage says under either name; None where it says nothing."""
     return [usage[name] if name in usage else usage.get(other) for usage in usages]
 
 
-def _counts(usages: Sequence[Any], name: str, other: str) -> Floats:
+def _counts(usages: Sequence[JsonObject], name: str, other: str) -> Floats:
     """Token counts under either name; NaN where unknown or no count."""
     said = _stated(usages, name, other)
     if not {*map(type, said)} <= _COUNTS:

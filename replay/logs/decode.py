@@ -254,7 +254,7 @@ def _checksums_match(lines: bytes) -> bool:
 _place = attrgetter("generation", "index")
 
 
-def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[Any, str] | None:
+def _contradiction(run: LeanRun, headers: Sequence[Header]) -> tuple[object, str] | None:
     """The record that contradicts the others, if any, and how."""
     beyond, n = len(run.generations) + 1, run.header.children
     before = None

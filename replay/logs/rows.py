@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -128,13 +129,17 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     }
 
 
-def islands_of(header: Header, generation: Any, index: Any) -> Floats:
+def islands_of(
+    header: Header, generation: NDArray[np.int64], index: NDArray[np.int64] | Sequence[int]
+) -> Floats:
     """The island that made each child, from 0, by the rule of the search; NaN without islands."""
     search = header.search
     if search is None or search.name != "islands":
         return np.full(len(generation), np.nan)
     islands = int(search.fields["islands"])
-    return np.asarray(((generation - 1) * header.children + index) % islands, dtype=np.float64)
+    return np.asarray(
+        ((generation - 1) * header.children + np.asarray(index)) % islands, dtype=np.float64
+    )
 
 
 def _best_by_generation(run: LeanRun) -> Floats:
@@ -167,7 +172,7 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     run, owner = calls.run, calls.generation
     end = len(run.generations) + 1
 
-    def total(values: Any) -> Any:
+    def total(values: NDArray[np.generic] | None) -> NDArray[Any]:
         """Sums over each generation's calls; 0 without any."""
         return np.bincount(owner, values, minlength=end)[:end]
 
@@ -229,7 +234,7 @@ def attempt_rows(calls: Calls) -> Rows:
         for number in range(len(call.attempts))
     ]
     generation, index, number = np.array(places, dtype=np.int64).reshape(-1, 3).T
-    columns: dict[str, Any] = {
+    columns: Rows = {
         "generation": generation,
         "index": index,
         "attempt": number,

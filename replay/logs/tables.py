@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -256,7 +256,7 @@ RESCORED = "evo rescore"
 
 def _concatenate(parts: Sequence[Rows]) -> pd.DataFrame:
     lengths = [next(len(v) for v in part.values() if isinstance(v, np.ndarray)) for part in parts]
-    columns: dict[str, Any] = {}
+    columns: dict[str, object] = {}
     for name, first in parts[0].items():
         if isinstance(first, np.ndarray):
             columns[name] = np.concatenate([part[name] for part in parts])

@@ -31,7 +31,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,9 @@ from numpy.typing import NDArray
 
 from replay.logs.frames import Brief, require_greedy
 from replay.planning.grid import FloatArray, IntArray, best_known
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 STATES = 400
 RESOLUTION = 1e-3
@@ -70,7 +73,7 @@ class Visits:
     width: float  # its unit
     grid: FloatArray  # points in z
     near: FloatArray  # weight of each visit at each state, (states, visits)
-    steps: Any  # better children by visit and length of their step in points, sparse
+    steps: csr_array  # better children by visit and length of their step in points
     mean: float  # step in z of better children, those of the initial program aside
     factor: FloatArray  # posterior mean of each run's
     spread: FloatArray  # posterior over (VARIANCES, CONCENTRATIONS)

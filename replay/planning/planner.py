@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -414,5 +413,5 @@ def _splits(
     return table, by_world
 
 
-def _option(choice: Choice, value: FloatArray) -> dict[str, Any]:
+def _option(choice: Choice, value: FloatArray) -> dict[str, object]:
     return asdict(choice) | {"value": float(value)}

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evo.logs.types import JsonObject
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
 from evo.runs.handle import read_begun
@@ -111,13 +112,13 @@ def load_sweep(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return frame
 
 
-def _run(place: Path, state: SweepState, run: RunKey, T: int) -> dict[str, Any]:
+def _run(place: Path, state: SweepState, run: RunKey, T: int) -> dict[str, object]:
     """What is known of one run of a sweep."""
     path = place / state.logs[run] if run in state.logs else None
     log = read_begun(path) if path is not None and path.is_file() else None
     rest = "cancelled" if state.ended == "stopped" else "pending"
     status = "failed" if run in state.failed else rest
-    row: dict[str, Any] = {"status": status, "done": 0, "error": state.failed.get(run)}
+    row: dict[str, object] = {"status": status, "done": 0, "error": state.failed.get(run)}
     if log is None:
         if (pool := state.completed.get(run)) is not None and path is not None and path.is_dir():
             row |= {"status": "completed", "done": T, "log": str(path), "error": None, **pool.data}
@@ -133,7 +134,7 @@ def _run(place: Path, state: SweepState, run: RunKey, T: int) -> dict[str, Any]:
 OWN = ("generations", "children", "model", "task")  # of every row, swept or not
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     """A value as a cell: of what has a name, that and its parameters."""
     if isinstance(value, dict) and "name" in value:
         return " ".join([value["name"], *(f"{k}={v}" for k, v in value.items() if k != "name")])
@@ -175,7 +176,7 @@ def by_configuration(
     made = []
     for name, part in rows.sort_values("trial").groupby("configuration", sort=False):
         known = part.dropna(subset=["fitness"])
-        row: dict[str, Any] = {"configuration": name, "n": len(known)}
+        row: dict[str, object] = {"configuration": name, "n": len(known)}
         row |= {field: part.iloc[0][field] for field in fields}
         for column in columns:
             values = known[column].to_numpy(np.float64) if len(known) else [np.nan]
@@ -264,7 +265,7 @@ def select(
     data: pd.DataFrame | npt.ArrayLike,
     *,
     selector: str | SelectorClass = "arm_elimination",
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     delta: float = 0.05,
     batch: int = 1,
     bounds: tuple[float, float] | None = None,
@@ -274,7 +275,7 @@ def select(
     fields: Sequence[str] | None = None,
     value: str | None = None,
     sample: str = "seed",
-    orders: Mapping[str, Sequence[Any]] | None = None,
+    orders: Mapping[str, Sequence[object]] | None = None,
     missing: Missing = "drop",
     shuffles: int = 0,
     seed: int = 0,
@@ -347,7 +348,7 @@ def _samples(
     value: str | None,
     sample: str,
     missing: Missing,
-) -> tuple[Floats, Ints, dict[str, Floats], list[dict[str, Any]]]:
+) -> tuple[Floats, Ints, dict[str, Floats], list[JsonObject]]:
     """Outcomes (configurations, samples), samples of each, costs, and configurations' fields."""
     if missing not in ("drop", "stop"):
         raise ValueError(f"expected missing to be 'drop' or 'stop', got {missing!r}")
@@ -386,7 +387,7 @@ def _samples(
         return column.set_axis(index).unstack().to_numpy(np.float64)
 
     distinct = last[list(fields)].drop_duplicates().rename(columns=str)
-    configurations: list[dict[str, Any]] = distinct.to_dict("records")  # type: ignore[assignment]
+    configurations: list[JsonObject] = distinct.to_dict("records")  # type: ignore[assignment]
     kept, sizes = _common(table(pd.Series(1.0, last.index)) == 1, missing)
     costs: dict[str, Floats] = {}
     if "n_calls" in frame:

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
     number = {ax: k for k, ax in enumerate(axes)}
     floats: list[NDArray[np.float32]] = []
     first = 0
-    marks: list[dict[str, Any]] = []
+    marks: list[dict[str, object]] = []
     for mark in hits.marks:
         (xa, ya), (xb, yb) = pixels(mark.axes, [mark.box[:2], mark.box[2:]])
         room = REACH if mark.box[0] == mark.box[2] and mark.box[1] == mark.box[3] else 0.0
@@ -145,7 +145,7 @@ def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
         floats.append(np.array(corners, dtype=np.float32))
         marks.append({"first": first, "text": mark.text, "opens": mark.key is not None})
         first += 4
-    curves: list[dict[str, Any]] = []
+    curves: list[dict[str, object]] = []
     for curve in hits.curves:
         places = pixels(curve.axes, np.column_stack([curve.x, curve.y]))
         known = np.flatnonzero(np.isfinite(places).all(axis=1))
@@ -168,7 +168,7 @@ def pack(figure: Figure, hits: Hits, *, serial: int, dpi: float) -> bytes:
     return struct.pack("<I", len(body)) + body + b"".join(part.tobytes() for part in floats)
 
 
-def _axes(ax: Axes, ratio: float, height: float, *, zoom: bool) -> dict[str, Any]:
+def _axes(ax: Axes, ratio: float, height: float, *, zoom: bool) -> dict[str, object]:
     """Returns the box, limits and scales of axes."""
     box = ax.bbox
     words = [ax.get_xlabel(), ax.get_ylabel()]

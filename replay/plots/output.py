@@ -27,7 +27,7 @@ def save(figure: Figure | Axes, path: str | Path, *, dpi: int = 144) -> Path:
     from matplotlib.figure import Figure
 
     suffix = Path(path).suffix.lower()
-    dates: dict[str, dict[str, Any]] = {
+    dates: dict[str, dict[str, object]] = {
         ".png": {},
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
@@ -122,7 +122,7 @@ def in_dark(figure: Figure) -> Iterator[None]:
         (to_rgba_array(old)[0, :3], to_rgba_array(new)[0, :3])
         for old, new in ((light.text, dark.text), (light.faint, dark.faint))
     ]
-    undo: list[tuple[Callable[[Any], object], Any]] = [(figure.set_facecolor, light.ground)]
+    undo: list[tuple[Callable[[Any], object], object]] = [(figure.set_facecolor, light.ground)]
     figure.set_facecolor(dark.ground)
     for artist in figure.findobj():
         if effects := artist.get_path_effects():  # letters keep the ground around them

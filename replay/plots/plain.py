@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.artist import Artist
 
 _POWER = re.compile(r"\$\\mathdefault\{-?[\d.]+(\^\{-?\d+\})?\}\$")
 """What matplotlib itself writes at the ticks of a logarithmic axis."""
@@ -22,10 +27,15 @@ class PlainFigure(Figure):
         show_plainly(self)
         super().draw(renderer)
 
-    def get_tightbbox(self, *arguments: Any, **options: Any) -> Bbox:
+    def get_tightbbox(
+        self,
+        renderer: RendererBase | None = None,
+        *,
+        bbox_extra_artists: Iterable[Artist] | None = None,
+    ) -> Bbox:
         """Returns the box around everything drawn, inches."""
         show_plainly(self)
-        return super().get_tightbbox(*arguments, **options)
+        return super().get_tightbbox(renderer, bbox_extra_artists=bbox_extra_artists)
 
 
 def show_plainly(figure: Figure) -> None:

@@ -217,7 +217,7 @@ def _median(
     return end, bool(everyone.all()), band.assign(at=grid)
 
 
-def _steps(ax: Axes, position: FloatArray, fitness: Any, **look: Any) -> None:
+def _steps(ax: Axes, position: FloatArray, fitness: object, **look: Any) -> None:
     """Draw fitness as steps whose last one has a width, too: half of the step before."""
     ax.step(_beyond(position), _held(fitness), where="post", **look)
 
@@ -228,13 +228,13 @@ def _beyond(position: FloatArray) -> FloatArray:
     return np.append(position, position[-1] + width)
 
 
-def _held(values: Any) -> FloatArray:
+def _held(values: object) -> FloatArray:
     """Values, the last of which holds for one position more."""
     held = np.asarray(values, dtype=np.float64)
     return np.append(held, held[-1:])
 
 
-def _value(column: str, value: Any) -> str:
+def _value(column: str, value: object) -> str:
     if column == "model" and is_stand_in(value):
         return f"{value} model (not an LLM)"
     return f"N = {value}" if column == "children" else str(value)
@@ -251,7 +251,7 @@ def _about(counts: Sequence[int], drawn: str, *, dashed: bool, thin: bool) -> st
 
 
 def construction(
-    picture: str, value: Any, *, ax: Axes | None = None, theme: Theme = "light"
+    picture: str, value: object, *, ax: Axes | None = None, theme: Theme = "light"
 ) -> Axes:
     """Draw what a program returned.
 
@@ -281,7 +281,7 @@ def construction(
     return ax
 
 
-def _plane(value: Any) -> FloatArray:
+def _plane(value: object) -> FloatArray:
     """Points of the plane, (n, 2)."""
     points = np.asarray(value, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2 or not (np.abs(points) < 1e100).all():
@@ -307,7 +307,7 @@ def _circles(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
     return f"Sum of radii {math.fsum(radii):.6f}", f"{len(radii)} circles in the unit square{small}"
 
 
-def _points(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
+def _points(ax: Axes, value: object, ink: Ink) -> tuple[str, str]:
     points = _plane(value)
     first, second = np.triu_indices(len(points), 1)
     distance = np.hypot(*(points[first] - points[second]).T)
@@ -323,7 +323,7 @@ def _points(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
     )
 
 
-def _triangle(ax: Axes, value: Any, ink: Ink) -> tuple[str, str]:
+def _triangle(ax: Axes, value: object, ink: Ink) -> tuple[str, str]:
     points = _plane(value)
     corners = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
     triples = np.array(list(combinations(range(len(points)), 3)))

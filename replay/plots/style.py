@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evo.logs.types import JsonObject
 from replay.plots.medium import PALETTE as PALETTE  # noqa: PLC0414
 from replay.plots.medium import captions, palette
 
@@ -149,7 +150,7 @@ def head(
     )  # fmt: skip
 
     shown = (title, subtitle) if captions.get() else ("", "")
-    said: dict[str, Any] = {"title": shown[0], "subtitle": shown[1], "base": base}
+    said: JsonObject = {"title": shown[0], "subtitle": shown[1], "base": base}
 
     def fit() -> bool:
         """Wrap to the axes' width; says whether that changed anything."""
@@ -362,7 +363,7 @@ def intervals(
     return f"{what}; too few {over} for an interval"
 
 
-def counted(n: pd.Series[Any], of: str = "runs") -> str:
+def counted(n: pd.Series[int], of: str = "runs") -> str:
     """The number of runs, or its range."""
     low, high = int(n.min()), int(n.max())
     return f"n = {low} {of}" if low == high else f"n = {low} to {high} {of}"

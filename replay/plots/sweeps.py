@@ -120,7 +120,7 @@ def parallel_coordinates(
     return ax
 
 
-def _positions(ax: Axes, at: int, values: pd.Series[Any], ink: str) -> list[float]:
+def _positions(ax: Axes, at: int, values: pd.Series[float], ink: str) -> list[float]:
     """Heights of a field's values on its axis, whose ticks it writes; few values evenly spaced."""
     import pandas as pd
 
@@ -252,7 +252,7 @@ def _words(row: pd.Series[Any], fields: Sequence[str]) -> str:
     return "\n".join([*asked, f"mean fitness {mean}, n = {row['n']}"])
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value of a field."""
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 

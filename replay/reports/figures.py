@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evo.logs.log import read_log
 from replay import plots
@@ -17,6 +17,7 @@ from replay.simulation.arms import IDENTICAL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import HashableList
 
     from replay.simulation.contest import Contest
 
@@ -30,7 +31,7 @@ class Construction(NamedTuple):
     """What the best program of a group returned, and how the task says to draw it."""
 
     picture: str
-    value: Any
+    value: object
     caption: str
 
 
@@ -71,7 +72,7 @@ def draw_page(
 
     from replay.plots.plain import PlainFigure
 
-    layout: list[Any] = []
+    layout: list[HashableList[str]] = []
     heights: list[float] = []
     known = figures()
     for number, panel in enumerate(panels):

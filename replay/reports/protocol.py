@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evo.logs.journal import write_new
+from evo.logs.types import JsonObject
 from evo.studies.protocol import Protocol, logs_of, status_rows
 from replay.claims.protocols import ALPHA, Stated, best_of, loaded, protocol_claims
 from replay.logs.frames import FAILURES
@@ -127,7 +128,7 @@ def methods(protocol: Protocol, claims: pd.DataFrame) -> str:
     )
 
 
-def _progress(protocol: Protocol, logs: dict[str, list[Any]]) -> str:
+def _progress(protocol: Protocol, logs: dict[str, list[Log]]) -> str:
     heads = ["condition", "what for", "complete", "calls", "children ok"]
     rows = [
         f"<td class='word'>{clean(name)}</td><td class='word'>{clean(condition.role)}</td>"
@@ -144,7 +145,7 @@ def _list(facts: Iterable[tuple[str, str]], kind: str = "") -> str:
     return f"<dl class='{kind}'>{''.join(rows)}</dl>"
 
 
-def _facts(row: dict[Any, Any]) -> Iterator[tuple[str, str]]:
+def _facts(row: dict[Hashable, Any]) -> Iterator[tuple[str, str]]:
     yield "measure", row["measure"].replace("_", " ")
     complete = (f"{row[k]}: {row[f'n_{k}']} of {row[f'planned_{k}']} runs" for k in "ab")
     yield "runs", "; ".join(complete)
@@ -193,7 +194,7 @@ def _sections(
 ) -> Iterator[Section]:
     """The claims, the best of n rewrites, and what a report says of the runs."""
     is_llm, model = all(log.header.model.is_llm for log in logs), protocol.options.get("model", "")
-    common: dict[str, Any] = {
+    common: JsonObject = {
         "task": ", ".join(protocol.tasks), "model": str(model), "is_llm": is_llm
     }  # fmt: skip
     cells, notes = _claims_cells(claims)
@@ -202,7 +203,7 @@ def _sections(
     if not paths:
         return
     best = best_of(protocol, folder)
-    shown: list[dict[Any, Any]] = best[best["n"].isin(SHOWN)].to_dict("records")
+    shown: list[dict[Hashable, Any]] = best[best["n"].isin(SHOWN)].to_dict("records")
     if shown:
         note = (
             f"{shown[0]['children']} rewrites of the initial program, of all runs begun; "

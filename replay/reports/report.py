@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,9 @@ class Group:
         """Task, model, and whether that is an LLM."""
         return title(self.task, self.model, is_llm=self.is_llm)
 
-    def section(self, title: str, heading: str, cells: pd.DataFrame, notes: Any) -> Section:
+    def section(
+        self, title: str, heading: str, cells: pd.DataFrame, notes: Iterable[str]
+    ) -> Section:
         """One of its tables."""
         return Section(
             title=title, heading=heading, cells=cells, notes=tuple(notes),
@@ -218,7 +220,7 @@ def _fitness(group: Group, tau: float | None) -> list[Cell]:
     return cells
 
 
-def _by_root(runs: pd.DataFrame, values: pd.Series[Any]) -> FloatArray:
+def _by_root(runs: pd.DataFrame, values: pd.Series[float]) -> FloatArray:
     """One value of each run; of its forks and rescored logs their mean, as they are no other runs.
 
     Others stand for themselves: runs of another tool may have one header.
@@ -227,7 +229,8 @@ def _by_root(runs: pd.DataFrame, values: pd.Series[Any]) -> FloatArray:
     forked = runs["root"].isin(runs.loc[related, "root"])
     apart = runs["root"].where(forked, "run " + runs["run"])
     roots = apart.set_axis(runs["run"]).loc[values.index]
-    return values.groupby(roots, sort=False).mean().to_numpy(np.float64)
+    means = values.groupby(roots, sort=False).mean()
+    return np.asarray(means, dtype=np.float64)
 
 
 _ALWAYS = ("no_reply", "no_program", "invalid", "error", "timeout")
@@ -239,7 +242,7 @@ def _statuses(group: Group) -> list[Cell]:
     status = made["status"].fillna("unknown")
     cells = [exact("children", len(status), n, "count")]
     if len(status):
-        shares = (status == "ok").groupby(made["run"], sort=False).mean()
+        shares = (status == "ok").astype(float).groupby(made["run"], sort=False).mean()
         cells.append(estimate("ok", interval(_by_root(runs, shares)), "share"))
     counts = status.value_counts()
     return cells + [

@@ -34,7 +34,7 @@ class Said(str):
 class _Words(string.Formatter):
     """Fills a template; a field without a format of its own is put into words."""
 
-    def format_field(self, value: Any, format_spec: str) -> Any:
+    def format_field(self, value: object, format_spec: str) -> str:
         return super().format_field(value, format_spec) if format_spec else in_words(value)
 
 
@@ -54,7 +54,7 @@ def escaped(text: str, *, code: bool = False) -> str:
     return shown.replace("$", "<span>$</span>")
 
 
-def _filled(template: str, known: Mapping[str, Any]) -> Said:
+def _filled(template: str, known: Mapping[str, object]) -> Said:
     """A template with its fields filled, as plain text and as Markdown."""
     words = _Words()
     plain, marked = [], []
@@ -73,7 +73,10 @@ def _filled(template: str, known: Mapping[str, Any]) -> Said:
 
 
 def say(
-    template: str, table: pd.DataFrame | Iterable[Mapping[str, Any]] | None = None, /, **values: Any
+    template: str,
+    table: pd.DataFrame | Iterable[Mapping[str, object]] | None = None,
+    /,
+    **values: object,
 ) -> Said:
     """Returns a text whose names in braces are filled with values: one for each row of a table.
 
@@ -97,7 +100,7 @@ def say(
     Raises:
         ValueError: The template names something that is not there.
     """
-    rows: Iterable[Mapping[Any, Any]] = [{}] if table is None else table  # type: ignore[assignment]
+    rows: Iterable[Mapping[Any, object]] = [{}] if table is None else table  # type: ignore[assignment]
     if isinstance(table, pd.DataFrame):
         new = [name for name in table.index.names if name is not None and name not in table]
         rows = (table.reset_index() if new else table).to_dict("records")
@@ -114,7 +117,7 @@ def say(
     return Said("  \n".join(texts), "  \n".join(text._repr_markdown_() for text in texts))
 
 
-def in_words(value: Any) -> str:
+def in_words(value: object) -> str:
     """A value as a reader should see it."""
     if isinstance(value, Interval) and isinstance(value.value, float):
         if math.isnan(value.low):

@@ -193,7 +193,7 @@ def in_both_themes(figure: Figure) -> str:
     return "".join(parts)
 
 
-def _run(log: Log, row: pd.Series[Any]) -> dict[str, Any]:
+def _run(log: Log, row: pd.Series[Any]) -> dict[str, object]:
     """What the page of a run shows."""
     header, trajectory = log.header, log.trajectory.tolist()
     first = [((0, 0), log.initial.evaluation)] if log.initial else []

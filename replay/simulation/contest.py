@@ -9,11 +9,11 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from evo.logs.types import JsonObject
 from evo.policies import ALIASES, POLICIES, PolicyClass, PolicyWarning, find_policy
 from evo.policies.base import Floats, Ints
 from replay.logs.frames import FAILURES, Brief, ReplayWarning
@@ -28,7 +28,7 @@ BASELINES = ("single", "random")
 LEAST_RUNS = 3
 
 _LIMITS = ("value", "low", "high", "n", "coverage")
-_Rows = list[tuple[dict[str, Any], Interval]]
+_Rows = list[tuple[Mapping[str, object], Interval]]
 _EFFECTS = ["policy", "effect", *_LIMITS]
 _TIMES = ["policy", "tau", "time", "low", "high", "share", "share_reached", "rule", "n", "coverage"]
 
@@ -178,7 +178,7 @@ def named_policies(
         raise ValueError(f"expected settings of the policies {listed}, got some of {stray}")
     found: dict[str, str | PolicyClass] = {}
     for name in dict.fromkeys(listed):
-        build: Any = find_policy(name)
+        build = find_policy(name)
         chosen = settings.get(name, {})
         known = set(inspect.signature(build).parameters) - {"shape", "rounds", "rng"}
         if unknown := sorted(set(chosen) - known):
@@ -186,7 +186,7 @@ def named_policies(
         for values in itertools.product(*chosen.values()):
             given = dict(zip(chosen, values, strict=True))
             label = " ".join([name, *(f"{key}={value:g}" for key, value in given.items())])
-            found[label] = functools.partial(build, **given) if given else name
+            found[label] = find_policy(name, **given) if given else name
     return found
 
 
@@ -231,7 +231,7 @@ def compete(
         raise ValueError("a run has no complete generation yet; finish it, or give the rounds")
     rounds = shortest if rounds is None else rounds
     arms = default_arms(n) if arms is None else arms
-    common: dict[str, Any] = {
+    common: JsonObject = {
         "lengths": lengths, "rounds": rounds, "arms": arms, "replicates": replicates, "seed": seed,
         "reward": reward,
     }  # fmt: skip
@@ -276,12 +276,14 @@ def compete(
 
 def _compared(
     replays: Mapping[str, Replay], oracle: Replay, tau: float | None, *, identical: bool
-) -> tuple[_Rows, _Rows, list[dict[str, Any]]]:
+) -> tuple[_Rows, _Rows, list[dict[str, object]]]:
     """Effects, regrets to the best arm of the same pool, and times to `tau`.
 
     Where all policies end alike by construction there are no effects and no regrets to show.
     """
-    effects, regrets, times = [], [], []
+    effects: _Rows = []
+    regrets: _Rows = []
+    times = []
     pool = effect(replays["single"], replays["random"])
     for label, replay in replays.items():
         about = {"policy": label}
@@ -296,7 +298,7 @@ def _compared(
     return effects, regrets, times
 
 
-def _numbered(label: str, of: str, found: Interval) -> dict[str, Any]:
+def _numbered(label: str, of: str, found: Interval) -> dict[str, object]:
     return {"policy": label, of: np.arange(1, len(found.value) + 1)}
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -160,16 +160,16 @@ def _read(content: bytes) -> tuple[str, _Body]:
 
 
 def _events(
-    head: dict[str, Any], text: str, finish_reason: str, usage: dict[str, Any] | None
+    head: dict[str, object], text: str, finish_reason: str, usage: dict[str, object] | None
 ) -> Iterator[bytes]:
     """Yields a completion as server-sent events; `usage`: where the client asked for it."""
     order = ("id", "created", "model", "system_fingerprint")
     head = {key: head[key] for key in order} | {"object": "chat.completion.chunk"}
 
-    def event(**fields: Any) -> bytes:
+    def event(**fields: object) -> bytes:
         return b"data: " + msgspec.json.encode(head | fields) + b"\n\n"
 
-    def delta(content: dict[str, Any], finish_reason: str | None = None) -> bytes:
+    def delta(content: dict[str, object], finish_reason: str | None = None) -> bytes:
         return event(choices=[{"index": 0, "delta": content, "finish_reason": finish_reason}])
 
     yield delta({"role": "assistant", "content": ""})

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
@@ -19,6 +19,7 @@ from evo.logs.journal import unused
 from evo.logs.log import Log, read_log
 from evo.logs.maintenance import require_whole
 from evo.logs.records import Header, TaskRecord
+from evo.logs.types import Fields, JsonObject
 from evo.models.registry import own_models
 from evo.plugins import name_in
 from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ArmSource = int | str | os.PathLike[str] | Mapping[str, Any]
+ArmSource = int | str | os.PathLike[str] | Fields
 """An arm: a seed, a log to go on from, or fields of `make_header` that differ for it."""
 
 
@@ -241,7 +242,7 @@ def play(
 
 
 def _arm_sources(
-    task: Task, arms: int | Sequence[ArmSource], arm_seed: int, common: dict[str, Any]
+    task: Task, arms: int | Sequence[ArmSource], arm_seed: int, common: JsonObject
 ) -> list[Header | Log]:
     """Returns each arm's configuration, or the log it goes on from."""
     if isinstance(arms, int):

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
@@ -48,7 +48,7 @@ class AllocationHeader(Record, frozen=True, kw_only=True, tag_field="kind", tag=
 
     schema: int = 1
     policy: str
-    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    parameters: dict[str, object] = msgspec.field(default_factory=dict)
     reward: str
     rounds: int
     seed: int
@@ -124,7 +124,7 @@ class JournalWatcher:
         policy: Policy,
         *,
         best_fitness: float | None,
-        bar: tqdm[Any],
+        bar: tqdm[NoReturn],
     ) -> None:
         self._writer, self._journal, self._policy = writer, journal, policy
         self._best, self._bar, self._warned = best_fitness, bar, False

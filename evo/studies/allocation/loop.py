@@ -257,7 +257,10 @@ def _while_flying(game: _Game, open_arms: Bools) -> tuple[Bools, Bools]:
     if game.ledger.limits:
         flights = [(game.arms.worst(arm), active) for arm, active in game.flying.values()]
         reserved = {
-            unit: sum(np.where(active, worst.get(unit, np.inf), 0.0) for worst, active in flights)
+            unit: sum(
+                (np.where(active, worst.get(unit, np.inf), 0.0) for worst, active in flights),
+                np.zeros(game.ledger.replicates),
+            )
             for unit in game.ledger.limits
         }
         stuck |= game.alive & ~game.ledger.open(reserved)

@@ -11,8 +11,6 @@ a data set. What a selector of your own looks like: `BaseSelector`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from evo.plugins import find_named, name_in
 from evo.studies.selection import rules
 from evo.studies.selection.base import BaseSelector, IntervalKind, SelectorClass, Terms
@@ -31,7 +29,7 @@ SELECTORS: dict[str, type[BaseSelector]] = {
 """Every selector by name."""
 
 
-def find_selector(selector: str | SelectorClass, **parameters: Any) -> SelectorClass:
+def find_selector(selector: str | SelectorClass, **parameters: object) -> SelectorClass:
     """The selector of a name, or as it is, with parameters set; see `evo.plugins.find_named`."""
     return find_named("selector", selector, SELECTORS, parameters, ("shape", "terms", "rng"))
 

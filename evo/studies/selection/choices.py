@@ -9,16 +9,17 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from evo.logs.log import Log
 from evo.logs.records import Header
+from evo.logs.types import Fields, JsonObject
 from evo.runs.budget import UNITS
 from evo.studies.selection.base import Terms
 from evo.studies.selection.race import Taken, rewards_of
-from evo.studies.sweep.fields import POOL, Configuration, Values, configure
+from evo.studies.sweep.fields import POOL, Configuration, configure
 from evo.studies.sweep.space import check_field
 from evo.tasks.task import Task, load_task
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from evo.policies.base import Floats, Ints
     from evo.studies.study import Study
 
-Given = Sequence[Values] | Values
+Given = Sequence[Fields] | Fields
 """Choices, or a space of which the grid is taken."""
 
 SampleKey = tuple[int, int]
@@ -78,10 +79,10 @@ class Choices(ABC):
     def __init__(
         self,
         name: str,
-        values: Sequence[Mapping[str, Any]],
+        values: Sequence[Mapping[str, object]],
         ids: Sequence[str],
         sampled: Sequence[int],
-        more: Mapping[str, Any] | None = None,
+        more: Mapping[str, object] | None = None,
     ) -> None:
         self.name, self.values, self.ids, self.sampled = name, values, ids, sampled
         self.more = more or {}
@@ -152,7 +153,7 @@ class Choices(ABC):
 
 
 def configured(
-    values: Sequence[dict[str, Any]], task: str | os.PathLike[str] | Task | None
+    values: Sequence[JsonObject], task: str | os.PathLike[str] | Task | None
 ) -> list[Configuration]:
     """Returns what the fields of each choice come to; its task is named in them."""
     if not values:
@@ -178,7 +179,7 @@ def shuffled(count: int, seed: int) -> list[int]:
     return order
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """Returns twelve hex digits of the SHA-256 of a value as JSON or by its repr."""
     text = json.dumps(value, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

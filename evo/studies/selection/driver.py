@@ -12,12 +12,13 @@ import os
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import msgspec
 import numpy as np
 
 from evo.logs.journal import LogError, Writer, unused
+from evo.logs.types import Fields, JsonObject
 from evo.plugins import meant
 from evo.policies import Draws
 from evo.policies.rewards import default_reward
@@ -40,7 +41,6 @@ from evo.studies.selection.choices import Choices, Scoring
 from evo.studies.selection.race import Selection, Standing, race, rewards_of, selection_of
 from evo.studies.selection.samples import ProblemSamples, RowSamples, RunSamples
 from evo.studies.study import Study
-from evo.studies.sweep.fields import Values
 from evo.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ LABEL = 60  # characters of a value, which may be a whole text
 
 @lists_options(StudyOptions)
 def plan_selection(
-    choices: Sequence[Values] | Values,
+    choices: Sequence[Fields] | Fields,
     *,
     task: str | os.PathLike[str] | Task | None = None,
     evaluate: Agent | None = None,
-    data: Sequence[Any] | None = None,
+    data: Sequence[object] | None = None,
     cost_weight: float = 0.0,
     selector: str | SelectorClass = "arm_elimination",
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     samples: Literal["seeds", "problems"] = "seeds",
     seeds: Iterable[int] | str = SEEDS,
     delta: float = 0.05,
@@ -68,12 +68,12 @@ def plan_selection(
     failure_value: float | None = None,
     interval: IntervalKind = "anytime",
     c: float = 1.0,
-    orders: Mapping[str, Sequence[Any]] | None = None,
+    orders: Mapping[str, Sequence[object]] | None = None,
     budget: Mapping[str, float] | None = None,
     seed: int = 0,
     log_dir: str | os.PathLike[str] | None = None,
     generations: int | None = None,
-    base: Values | None = None,
+    base: Fields | None = None,
     **options: Unpack[StudyOptions],
 ) -> Plan[Selection]:
     """Finds which choice does best on average, in few samples.
@@ -199,20 +199,20 @@ def _check_units(budget: Mapping[str, float], units: Sequence[str]) -> None:
         )
 
 
-def _varied(values: Values, among: Sequence[Values]) -> dict[str, Any]:
+def _varied(values: Fields, among: Sequence[Fields]) -> dict[str, object]:
     """Returns the fields in which configurations differ; all of a lone one."""
     names = dict.fromkeys(name for each in among for name in each)
     differing = [n for n in names if any(each.get(n) != among[0].get(n) for each in among)]
     return {n: values.get(n) for n in differing} or dict(values)
 
 
-def labelled(values: Values) -> str:
+def labelled(values: Fields) -> str:
     """Returns the name of a configuration, such as `children=4, temperature=0.6`."""
     shown = {k: textwrap.shorten(str(_plain(v)), LABEL) for k, v in values.items() if v is not None}
     return ", ".join(f"{name}={value}" for name, value in shown.items()) or "default"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Returns a value as JSON and labels hold it."""
     if isinstance(value, msgspec.Struct):
         return getattr(value, "name", str(value))
@@ -238,15 +238,15 @@ def _batch(settings: Settings, found: Choices, folder: str | os.PathLike[str] | 
     return 1 if found.kind == "seeds" else usual
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> JsonObject:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(path.read_bytes(), type=JsonObject)
     except ValueError as error:
         raise LogError(f"{path}: not a selection: {error}") from None
 
 
 def _keep(
-    path: Path, identity: Mapping[str, Any], found: Choices, varied: Sequence[Values]
+    path: Path, identity: Mapping[str, object], found: Choices, varied: Sequence[Fields]
 ) -> None:
     """Writes what identifies a selection, or checks it against what stands there."""
     told = [{key: _plain(value) for key, value in mine.items()} for mine in varied]

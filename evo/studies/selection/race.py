@@ -221,8 +221,8 @@ class Selection:
     outcomes: Floats
     shuffled: Ints
     shuffled_winner: Ints
-    configurations: tuple[Mapping[str, Any], ...] = ()
-    logs: tuple[tuple[Any, ...], ...] = ()
+    configurations: tuple[Mapping[str, object], ...] = ()
+    logs: tuple[tuple[object, ...], ...] = ()
     path: Path | None = None
 
     def __repr__(self) -> str:

@@ -284,7 +284,7 @@ class HillClimbing(BaseSelector):
 
 
 def neighbours(
-    configurations: Sequence[Mapping[str, Any]],
+    configurations: Sequence[Mapping[str, object]],
     orders: Mapping[str, Sequence[Any]] | None = None,
 ) -> Bools:
     """Which configurations differ in one field alone, and there by one step of its order.

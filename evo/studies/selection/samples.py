@@ -21,6 +21,7 @@ from evo.logs.hashes import hash_of_task
 from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
 from evo.logs.records import End, Header, Initial, Record
+from evo.logs.types import Fields
 from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
 from evo.runs.budget import UNITS, Turns, Worst
@@ -40,7 +41,7 @@ from evo.studies.selection.choices import (
     digest,
     shuffled,
 )
-from evo.studies.sweep.fields import Configuration, Values, configuration_of
+from evo.studies.sweep.fields import Configuration, configuration_of
 from evo.studies.sweep.space import parse_space
 from evo.tasks.task import Task, read_instances
 
@@ -59,7 +60,7 @@ class RunSamples(Choices):
     def __init__(
         self,
         choices: Given,
-        shared: Values,
+        shared: Fields,
         task: str | os.PathLike[str] | Task | None,
         seeds: Iterable[int] | str,
     ) -> None:
@@ -125,7 +126,7 @@ class ProblemSamples(Choices):
     def __init__(
         self,
         choices: Given,
-        shared: Values,
+        shared: Fields,
         task: str | os.PathLike[str] | Task | None,
         seed: int,
     ) -> None:
@@ -265,7 +266,7 @@ class RowSamples(Choices):
         self,
         choices: Given,
         agent: Agent | None,
-        rows: Sequence[Any] | None,
+        rows: Sequence[object] | None,
         cost_weight: float,
         seed: int,
     ) -> None:
@@ -323,7 +324,8 @@ class RowSamples(Choices):
         jobs = min(len(wanted), self.study.settings.max_concurrent)
         with contextlib.closing(turns):
             found = parallel.map(one, enumerate(wanted), max_workers=jobs)
-        return list(itertools.takewhile(lambda each: each is not None, found))
+        served = itertools.takewhile(lambda each: each is not None, found)
+        return [each for each in served if each is not None]
 
     def _sample(self, k: int, i: int) -> Sample:
         row = self.sampled[i]
@@ -340,7 +342,7 @@ class RowSamples(Choices):
         return Sample(score, {"cost": line.cost, "seconds": line.seconds}, line.cost)
 
 
-def _score_and_cost(said: Any) -> tuple[float, float]:
+def _score_and_cost(said: object) -> tuple[float, float]:
     """What an agent said, as numbers; NaN for no score."""
     try:
         score, cost = said if isinstance(said, tuple) else (said, 0.0)
@@ -371,7 +373,7 @@ def _with_text(header: Header, text: str | None) -> Configuration:
     return configuration_of(msgspec.structs.replace(header, task=task, children=1), 0)
 
 
-def _text_of(text: Any) -> Any:
+def _text_of(text: object) -> object:
     if not isinstance(text, Log):
         return text
     if (best := text.best.program) is None:

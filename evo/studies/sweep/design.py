@@ -6,12 +6,12 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from evo.logs.journal import LogError, check_folder
 from evo.logs.records import Limits, Record, TaskRecord
+from evo.logs.types import JsonObject
 from evo.runs.configuration import seeds_of
 from evo.runs.settings import at_least
 from evo.searches.registry import is_search
@@ -38,15 +38,15 @@ class Design(Record, frozen=True, kw_only=True):
 
     schema: int = 1
     tasks: dict[str, SweepTask]
-    base: dict[str, Any]
-    space: dict[str, Any]
+    base: JsonObject
+    space: JsonObject
     strategy: str
-    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    options: dict[str, object] = msgspec.field(default_factory=dict)
     trials: int | None = None
     seeds: tuple[int, ...]
     seed: int = 0
 
-    def configure(self, values: Mapping[str, Any]) -> Configuration:
+    def configure(self, values: Mapping[str, object]) -> Configuration:
         """Returns the configuration of a trial; raises a ValueError where there can be none."""
         tasks = {name: Task(each.record, each.limits) for name, each in self.tasks.items()}
         return configure({**self.base, **values}, tasks)
@@ -80,11 +80,11 @@ _decoder = msgspec.json.Decoder(Design)
 
 
 def make_design(
-    space: Mapping[str, Any],
+    space: Mapping[str, object],
     *,
-    base: Mapping[str, Any],
+    base: Mapping[str, object],
     task: str | os.PathLike[str] | Task | None = None,
-    strategy: str | Mapping[str, Any] = "grid",
+    strategy: str | Mapping[str, object] = "grid",
     trials: int | None = None,
     seeds: Iterable[int] | str = "40:45",
     seed: int = 0,
@@ -92,7 +92,7 @@ def make_design(
     """Returns a sweep, once its arguments were checked."""
     tasks: dict[str, SweepTask] = {}
 
-    def plain(value: Any) -> Any:
+    def plain(value: object) -> object:
         if isinstance(value, Task | os.PathLike):
             loaded = load_task(value)
             name = loaded.name if isinstance(value, Task) else os.fspath(value)
@@ -120,6 +120,7 @@ def make_design(
             loaded = load_task(name)
             tasks[name] = SweepTask(record=loaded.record, limits=loaded.limits)
     given.setdefault("task", known[0])
+    options: JsonObject
     options = dict(strategy) if isinstance(strategy, Mapping) else {"name": strategy}
     design = Design(
         tasks=tasks,
@@ -139,16 +140,16 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A sweep.toml: arguments of `evo.sweep`."""
 
     task: str | None = None
-    space: dict[str, Any] = {}
-    strategy: str | dict[str, Any] | None = None
+    space: dict[str, object] = {}
+    strategy: str | dict[str, object] | None = None
     trials: int | None = None
     seeds: str | list[int] | None = None
     seed: int | None = None
-    base: dict[str, Any] = {}
+    base: dict[str, object] = {}
     budget: dict[str, float] | None = None
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, object]:
     """Reads a sweep.toml; a task that is a folder beside it is found there."""
     try:
         known = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), SweepFile)
@@ -165,9 +166,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     return given | {"space": _dotted(known.space), "base": _dotted(known.base)}
 
 
-def _dotted(table: Mapping[str, Any]) -> dict[str, Any]:
+def _dotted(table: Mapping[str, object]) -> dict[str, object]:
     """Gives `sampling.temperature` that name, which TOML reads as a table in a table."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in table.items():
         if isinstance(value, dict) and (
             key in ("sampling", "limits") or (key == "model" and set(value) == {"extra_body"})

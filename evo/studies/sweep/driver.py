@@ -12,6 +12,7 @@ import msgspec
 from evo.logs.journal import LogError, unused
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
+from evo.logs.types import JsonObject
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.models.registry import own_models
 from evo.runs.arm import Arm
@@ -36,7 +37,7 @@ from evo.studies.sweep.design import (
     read_design,
     read_toml,
 )
-from evo.studies.sweep.events import Ending, EventLog, RunKey, SweepEvent
+from evo.studies.sweep.events import Ending, EventLog, RunKey, SweepEvent, SweepEventKind
 from evo.studies.sweep.fields import Configuration, short_hash
 from evo.studies.sweep.summary import Sweep, cost_of_pool, measure, measure_pool
 from evo.tasks.task import Task
@@ -219,7 +220,7 @@ class _Sweeping:
         if run not in self._events.state.completed:
             self._append("run_failed", run, message=" ".join(str(why).split()))
 
-    def _append(self, event: Any, run: RunKey | None = None, **more: Any) -> None:
+    def _append(self, event: SweepEventKind, run: RunKey | None = None, **more: Any) -> None:
         """Writes an event; where a listener raises, the session ends, and raises it in the end."""
         if run is not None:
             more |= {"configuration": run[0], "seed": run[1]}
@@ -252,7 +253,7 @@ def _endpoint(header: Header) -> str:
 
 
 def _configured(
-    folder: Path, design: Design, values: dict[str, Any], hash_: str
+    folder: Path, design: Design, values: dict[str, object], hash_: str
 ) -> Configuration | str:
     """Returns what was proposed under a hash; where there can be no such configuration, why."""
     try:
@@ -268,8 +269,8 @@ def _configured(
 
 
 def _in_batches(
-    strategy: str | Mapping[str, Any], preset: str | None, folder: Path | None
-) -> str | Mapping[str, Any]:
+    strategy: str | Mapping[str, object], preset: str | None, folder: Path | None
+) -> str | Mapping[str, object]:
     """Returns a strategy with batches of the preset's size, unless they have one already."""
     options = {"name": strategy} if isinstance(strategy, str) else strategy
     if options.get("name") != "bayesian" or "batch" in options:
@@ -283,17 +284,17 @@ def _in_batches(
 
 @lists_options(SweepOptions)
 def plan_sweep(
-    space: Mapping[str, Any] | str | os.PathLike[str],
+    space: Mapping[str, object] | str | os.PathLike[str],
     *,
     task: str | os.PathLike[str] | Task | None = None,
-    strategy: str | Mapping[str, Any] | None = None,
+    strategy: str | Mapping[str, object] | None = None,
     trials: int | None = None,
     seeds: Iterable[int] | str | None = None,
     seed: int | None = None,
     budget: Mapping[str, float] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
     on_event: Callable[[SweepEvent], object] | None = None,
-    base: Mapping[str, Any] | None = None,
+    base: Mapping[str, object] | None = None,
     generations: int | None = None,
     arms: int | None = None,
     rounds: int | None = None,
@@ -335,13 +336,13 @@ def plan_sweep(
         EndpointDown: The endpoint does not answer; the sweep can go on later.
     """
     check_names(SweepOptions, options)
-    settings, fields = settings_of(options), dict[str, Any](options_in(VariedOptions, options))
+    settings, fields = settings_of(options), dict[str, object](options_in(VariedOptions, options))
     sizes = {"generations": generations, "arms": arms, "rounds": rounds}
     fields = {**(base or {}), **fields, **{k: v for k, v in sizes.items() if v is not None}}
     parts = {"task": task, "strategy": strategy, "trials": trials, "seeds": seeds, "seed": seed}
     given = {name: value for name, value in parts.items() if value is not None}
     folder = None if log_dir is None else Path(log_dir)
-    known: dict[str, Any] = {"space": space}
+    known: JsonObject = {"space": space}
     if isinstance(space, str | os.PathLike):
         place = Path(space)
         if place.suffix != ".toml":

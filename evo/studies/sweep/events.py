@@ -46,7 +46,7 @@ class SweepEvent(Record, frozen=True, kw_only=True):
     worker: str  # host and process
     trial: int | None = None  # its number, from 0; `values` are its own, by field of the space
     configuration: str | None = None  # its hash
-    values: dict[str, Any] = msgspec.field(default_factory=dict)
+    values: dict[str, object] = msgspec.field(default_factory=dict)
     seed: int | None = None
     log: str | None = None  # of a run, relative to the folder of the sweep
     message: str | None = None
@@ -63,7 +63,7 @@ RunKey = tuple[str, int]
 class SweepState:
     """The state of a sweep, as its events so far tell it."""
 
-    trials: list[tuple[dict[str, Any], str]] = field(default_factory=list)  # and configurations
+    trials: list[tuple[dict[str, object], str]] = field(default_factory=list)  # and configurations
     completed: dict[RunKey, SweepEvent] = field(default_factory=dict)  # with their figures
     failed: dict[RunKey, str] = field(default_factory=dict)  # why; until a session tries them again
     logs: dict[RunKey, str] = field(default_factory=dict)  # relative to the sweep's folder
@@ -73,9 +73,9 @@ class SweepState:
     _latest: dict[str, float] = field(default_factory=dict)  # last event of each open session
 
     @property
-    def configurations(self) -> dict[str, dict[str, Any]]:
+    def configurations(self) -> dict[str, dict[str, object]]:
         """Values of each configuration, by hash, in the order of their first trials."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, dict[str, object]] = {}
         for values, configuration in self.trials:
             found.setdefault(configuration, values)
         return found

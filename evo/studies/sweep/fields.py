@@ -6,11 +6,12 @@ import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import msgspec
 
 from evo.logs.records import Header, Limits, Model
+from evo.logs.types import Fields
 from evo.models.registry import find_model
 from evo.policies import PolicyClass, find_policy
 from evo.policies.rewards import find_reward
@@ -19,12 +20,9 @@ from evo.runs.options import VariedOptions, entries
 from evo.runs.settings import at_least
 from evo.tasks.task import Task, load_task
 
-Values = Mapping[str, Any]
-"""Values of fields by name."""
-
 GENERATIONS, ARMS, ROUNDS = 8, 10, 64  # where nothing says otherwise, as in the verbs
 
-POOL = {"policy": Any, "arms": int, "rounds": int, "reward": str}
+POOL = {"policy": object, "arms": int, "rounds": int, "reward": str}
 """What makes an allocation of a configuration: see `evo.allocate_live`, whose defaults hold."""
 
 FIRST_SOURCES = {
@@ -70,7 +68,7 @@ class Configuration:
     generations: int  # T; of an allocation its rounds
     run: str
     id: str  # hash of all
-    pool: Mapping[str, Any] = field(default_factory=dict)  # of an allocation: the fields of POOL
+    pool: Fields = field(default_factory=dict)  # of an allocation: the fields of POOL
 
     def arms(self, seed: int) -> list[Header]:
         """Returns the runs of an allocation: seeds that no other one of as many arms has."""
@@ -84,9 +82,7 @@ class Configuration:
         return find_policy(parameters.pop("name", ""), **parameters)
 
 
-def configuration_of(
-    header: Header, generations: int, pool: Mapping[str, Any] | None = None
-) -> Configuration:
+def configuration_of(header: Header, generations: int, pool: Fields | None = None) -> Configuration:
     """Returns the configuration of a header and T, or of an allocation."""
     run = short_hash(_as_first_hashed(identity(header)))
     if not pool:
@@ -110,7 +106,7 @@ def _as_first_hashed(header: Header) -> Header:
     return msgspec.structs.replace(header, schema=1, search=search)
 
 
-def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
+def configure(values: Fields, tasks: Mapping[str, Task]) -> Configuration:
     """Returns the configuration of some values; `task` is one of `tasks`, or is loaded."""
     plain = {canonical(name): value for name, value in values.items()}
     task = tasks.get(str(plain["task"])) or load_task(plain["task"])
@@ -136,7 +132,7 @@ def configure(values: Values, tasks: Mapping[str, Task]) -> Configuration:
     return configuration_of(header, generations, pool if pool.get("policy") else None)
 
 
-def _replaced(struct: R, prefix: str, values: Values) -> R:
+def _replaced(struct: R, prefix: str, values: Fields) -> R:
     """Returns a struct with the fields that the values name, types checked."""
     changed = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
     if not changed:
@@ -147,6 +143,6 @@ def _replaced(struct: R, prefix: str, values: Values) -> R:
         raise ValueError(f"{prefix}{next(iter(changed))}: {error}") from None
 
 
-def short_hash(value: Any) -> str:
+def short_hash(value: object) -> str:
     """Returns twelve hex digits of the SHA-256 of plain values."""
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:12]

@@ -36,11 +36,11 @@ class SpaceError(ValueError):
 
 
 class _Spec(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    when: dict[str, Any] = {}
+    when: dict[str, object] = {}
 
 
 class _Listed(_Spec, kw_only=True):
-    values: Any
+    values: object
 
 
 class _Range(_Spec, kw_only=True):
@@ -55,19 +55,19 @@ class Dimension:
     """One field of a space."""
 
     name: str
-    values: tuple[Any, ...] | None = None  # all, in order; None: any number from `low` to `high`
+    values: tuple[object, ...] | None = None  # all, in order; None: any number from `low` to `high`
     low: float = 0.0
     high: float = 0.0
     log: bool = False  # whether equal ratios are equally likely, rather than equal differences
     whole: bool = False  # whether the range is one of whole numbers
     ordered: bool = False  # whether neighbours among `values` are alike
-    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # values of other fields
+    when: Mapping[str, tuple[object, ...]] = field(default_factory=dict)  # values of other fields
 
-    def draw(self, draws: random.Random) -> Any:
+    def draw(self, draws: random.Random) -> object:
         """Returns a value at random."""
         return self._at(draws.random()) if self.values is None else draws.choice(self.values)
 
-    def move(self, value: Any, draws: random.Random) -> Any:
+    def move(self, value: Any, draws: random.Random) -> object:
         """Returns another value: a neighbour, or any other where there is no order."""
         if self.values is None:
             share = self._share(value) + draws.uniform(-REACH, REACH)
@@ -78,21 +78,21 @@ class Dimension:
             others = [k for k in others if abs(k - at) == 1]
         return self.values[draws.choice(others)] if others else value
 
-    def ends(self) -> tuple[Any, ...]:
+    def ends(self) -> tuple[object, ...]:
         """All listed values, or both ends of a range."""
         return self.values if self.values is not None else (self._at(0.0), self._at(1.0))
 
-    def is_asked(self, values: Mapping[str, Any]) -> bool:
+    def is_asked(self, values: Mapping[str, object]) -> bool:
         """Whether it is asked for, given the values of the fields before it."""
         return all(name in values and values[name] in fine for name, fine in self.when.items())
 
-    def rounded(self, value: float) -> Any:
+    def rounded(self, value: float) -> float:
         """Returns a number of the range with few digits."""
         value = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
         value = min(self.high, max(self.low, value))
         return int(value) if self.whole else value
 
-    def _at(self, share: float) -> Any:
+    def _at(self, share: float) -> float:
         if self.log:
             return self.rounded(self.low * (self.high / self.low) ** share)
         return self.rounded(self.low + (self.high - self.low) * share)
@@ -111,12 +111,12 @@ class Space:
 
     dimensions: tuple[Dimension, ...]
 
-    def grid(self) -> list[dict[str, Any]]:
+    def grid(self) -> list[dict[str, object]]:
         """Returns every combination, keys sorted, the last field changing fastest.
 
         An empty space has one, of nothing. SpaceError: a range has no step, or there are too many.
         """
-        listed: dict[str, tuple[Any, ...]] = {}
+        listed: dict[str, tuple[object, ...]] = {}
         for each in sorted(self.dimensions, key=lambda each: each.name):
             if each.values is None:
                 raise SpaceError(
@@ -128,17 +128,17 @@ class Space:
             raise SpaceError(
                 f"a grid of {size:,} combinations; at most {LARGEST_GRID:,} are listed"
             )
-        found: dict[bytes, dict[str, Any]] = {}
+        found: dict[bytes, dict[str, object]] = {}
         for combination in itertools.product(*listed.values()):
             values = self._fill(dict(zip(listed, combination, strict=True)), "")
             found.setdefault(msgspec.json.encode(values), values)
         return list(found.values())
 
-    def draw(self, key: str) -> dict[str, Any]:
+    def draw(self, key: str) -> dict[str, object]:
         """Returns a combination at random, the same for the same key."""
         return self._fill({}, key)
 
-    def perturb(self, values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    def perturb(self, values: Mapping[str, object], key: str) -> dict[str, object]:
         """Returns a combination that differs in one field, and in those that depend on it."""
         asked = (each for each in self.dimensions if each.name in values)
         movable = [each for each in asked if len(set(map(repr, each.ends()))) > 1]
@@ -149,23 +149,23 @@ class Space:
         moved = chosen.move(values[chosen.name], draws)
         return self._fill({**values, chosen.name: moved}, key)
 
-    def complete(self, value_of: Callable[[Dimension], Any]) -> dict[str, Any]:
+    def complete(self, value_of: Callable[[Dimension], object]) -> dict[str, object]:
         """Returns the value of each field that is asked for, given those of the fields before."""
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for dimension in self.dimensions:
             if dimension.is_asked(values):
                 values[dimension.name] = value_of(dimension)
         return dict(sorted(values.items()))
 
-    def _fill(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
-        def value_of(each: Dimension) -> Any:
+    def _fill(self, given: Mapping[str, object], key: str) -> dict[str, object]:
+        def value_of(each: Dimension) -> object:
             known = each.name in given
             return given[each.name] if known else each.draw(random.Random(f"{key}/{each.name}"))
 
         return self.complete(value_of)
 
 
-def parse_space(space: Mapping[str, Any]) -> Space:
+def parse_space(space: Mapping[str, object]) -> Space:
     """Reads a space; see the head of this module for its form."""
     if not isinstance(space, Mapping):
         raise SpaceError(f"space: expected a table of fields and their values, got {space!r}")
@@ -190,8 +190,8 @@ def check_field(name: str) -> None:
         raise SpaceError(f"unknown field {name!r}{meant(name, fields)} (known: {known})")
 
 
-def _dimension(name: str, spec: Any) -> Dimension:
-    when: Mapping[str, tuple[Any, ...]] = {}
+def _dimension(name: str, spec: object) -> Dimension:
+    when: Mapping[str, tuple[object, ...]] = {}
     if isinstance(spec, Mapping) and spec.keys() & {"values", "min", "max"}:
         kind: type[_Listed | _Range] = _Listed if "values" in spec else _Range
         try:
@@ -210,17 +210,20 @@ def _dimension(name: str, spec: Any) -> Dimension:
         raise SpaceError(f"{name}: expected at least one value, got an empty list")
     if len({msgspec.json.encode(value) for value in values}) < len(values):
         raise SpaceError(f"{name}: a value is listed twice: {list(values)!r}")
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    ordered = numbers and list(values) in (sorted(values), sorted(values, reverse=True))
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    ordered = len(numbers) == len(values) and numbers in (
+        sorted(numbers), sorted(numbers, reverse=True)
+    )  # fmt: skip
     return Dimension(name, values, ordered=ordered, when=when)
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    listed = isinstance(value, Sequence) and not isinstance(value, str | bytes)
-    return tuple(value) if listed else (value,)
+def _as_tuple(value: object) -> tuple[object, ...]:
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(value)
+    return (value,)
 
 
-def _range(name: str, spec: _Range, when: Mapping[str, tuple[Any, ...]]) -> Dimension:
+def _range(name: str, spec: _Range, when: Mapping[str, tuple[object, ...]]) -> Dimension:
     low, high, step, whole = spec.min, spec.max, spec.step, known_fields()[name]
     if not -math.inf < low <= high < math.inf:
         raise SpaceError(f"{name}: expected min <= max, both finite, got {low!r} and {high!r}")

@@ -30,11 +30,11 @@ TRIALS = 100
 class Trial:
     """A trial whose runs are over."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     fitness: float | None  # mean over its seeds of the best; None if a run failed or had none
 
 
-Batch = list[dict[str, Any]]
+Batch = list[dict[str, object]]
 
 
 class RandomTrials:
@@ -166,7 +166,7 @@ def _distribution(dimension: Dimension) -> Any:
     return made.FloatDistribution(low, high, log=log)
 
 
-def _suggested(trial: optuna.Trial, dimension: Dimension) -> Any:
+def _suggested(trial: optuna.Trial, dimension: Dimension) -> object:
     name, values, within = dimension.name, dimension.values, _distribution(dimension)
     if values is not None and not dimension.ordered:
         return values[trial.suggest_categorical(name, within.choices)]
@@ -196,7 +196,7 @@ STRATEGIES: dict[str, type[RandomTrials]] = {
 
 
 def build_strategy(
-    name: str, options: Mapping[str, Any], space: Space, *, seed: int, trials: int | None
+    name: str, options: Mapping[str, object], space: Space, *, seed: int, trials: int | None
 ) -> RandomTrials:
     """Returns a strategy; `trials` None: 100, or the whole of a grid."""
     if name not in STRATEGIES:

@@ -7,7 +7,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evo.logs.cost import Cost, cost_of_calls
 from evo.logs.log import Log
@@ -86,7 +85,7 @@ def summarise(folder: Path) -> Summary:
     )
 
 
-def standings(folder: Path) -> list[tuple[str, dict[str, Any], list[float]]]:
+def standings(folder: Path) -> list[tuple[str, dict[str, object], list[float]]]:
     """Returns each configuration's hash, values and the values of its runs so far, the best first.
 
     A run's value is its best fitness, minus infinity where there is none. Configurations go by
