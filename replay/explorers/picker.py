@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evo.logs.types import JsonObject
 from replay.explorers.tabs import Tabs, explore
 from replay.explorers.widgets import (
     button,
@@ -147,9 +148,7 @@ class Picker:
         self._place.value = spoken(f"{self._where}: {len(folders)} folders, {len(files)} files")
         self._status.value = page_script()
 
-    def _repr_mimebundle_(
-        self, include: object = None, exclude: object = None
-    ) -> dict[str, object]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """The live widget; words where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         return bundle | {"text/plain": f"logs below {self._where}"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evo.logs.log import read_log
+from evo.logs.types import JsonObject
 from replay import markup, plots
 from replay.explorers.canvas import WholePicture
 from replay.explorers.run_browser import browse
@@ -156,9 +157,7 @@ class Runs:
             self._shown.close()
         close_tree(self.widget)
 
-    def _repr_mimebundle_(
-        self, include: object = None, exclude: object = None
-    ) -> dict[str, object]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """The live widget; the table where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         return bundle | {"text/plain": self.table.to_string(max_rows=20)}

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evo.logs.types import Fields
+from evo.logs.types import Fields, JsonObject
 from replay.explorers.canvas import DPI, Canvas, sentence_picture
 from replay.explorers.rest import Kept, Rest, next_steps
 from replay.explorers.screen import make_screen, show
@@ -426,9 +426,7 @@ class Explorer:
         for widget in old:
             close_tree(widget)
 
-    def _repr_mimebundle_(
-        self, include: object = None, exclude: object = None
-    ) -> dict[str, object]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """The live widget, and the picture and words for where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         bundle["image/png"] = base64.b64encode(self.png).decode("ascii")

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import evo
+from evo.logs.types import JsonObject
 from evo.studies.folders import request
 from evo.studies.sweep.events import EventLog
 from evo.studies.sweep.summary import Summary, summarise
@@ -82,9 +83,7 @@ class SweepControls:
             if events.refresh():
                 self.refresh()
 
-    def _repr_mimebundle_(
-        self, include: object = None, exclude: object = None
-    ) -> dict[str, object]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """The live widget, and in words where no kernel runs."""
         bundle = dict(self.widget._repr_mimebundle_(include=include, exclude=exclude))
         bundle["text/plain"] = str(summarise(self._folder))

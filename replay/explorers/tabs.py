@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from evo.logs.types import JsonObject
 from replay.explorers.allocation import explore_allocation
 from replay.explorers.budget import explore_budget
 from replay.explorers.runs_table import Runs
@@ -64,9 +65,7 @@ class Tabs:
             self._made[title] = self._makers[title]()
             self.widget.children[index].children = (self._made[title].widget,)
 
-    def _repr_mimebundle_(
-        self, include: object = None, exclude: object = None
-    ) -> dict[str, object]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """The live widget, and the open tab's picture for where no kernel runs."""
         title = list(self._makers)[self.widget.selected_index or 0]
         shown = self[title]._repr_mimebundle_(include, exclude)
