@@ -7,7 +7,7 @@ from typing import Any
 TOLERANCE = 1e-9
 
 
-def score(value: object, instance: dict[str, Any]) -> float:
+def score(value: Any, instance: dict[str, Any]) -> float:
     """Return sum of radii / best known, at most 1; value: circles (x, y, radius)."""
     n = instance["input"]
     if not isinstance(value, list) or len(value) != n:

@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ ROUNDING = 1e-14
 Array = npt.NDArray[np.float64]
 
 
-def score(value: object) -> dict[str, float]:
+def score(value: Any) -> dict[str, float]:
     """Score 11 points, shape (11, 2), in the triangle (0, 0), (1, 0), (1/2, sqrt(3)/2).
 
     Returns:
@@ -95,7 +96,7 @@ def _exact_double_area(points: Array) -> Fraction:
     return least
 
 
-def _numbers(value: object, shape: tuple[int, ...], name: str) -> Array:
+def _numbers(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return nested sequences of finite real numbers as an array of the given shape."""
     array = np.array(_flatten(value, shape, name)).reshape(shape)
     if not np.isfinite(array).all():
@@ -103,10 +104,10 @@ def _numbers(value: object, shape: tuple[int, ...], name: str) -> Array:
     return array
 
 
-def _flatten(value: object, shape: tuple[int, ...], name: str) -> list[float]:
+def _flatten(value: Any, shape: tuple[int, ...], name: str) -> list[float]:
     if not shape:
-        real = int | float | np.integer | np.floating
-        if not isinstance(value, real) or isinstance(value, bool):
+        number = isinstance(value, int | float | np.integer | np.floating)
+        if not number or isinstance(value, bool):
             raise ValueError(f"{name} must hold real numbers, got {_describe(value)}")
         try:
             return [float(value)]
@@ -119,7 +120,7 @@ def _flatten(value: object, shape: tuple[int, ...], name: str) -> list[float]:
     return [number for row in value for number in _flatten(row, shape[1:], name)]
 
 
-def _describe(value: object) -> str:
+def _describe(value: Any) -> str:
     """Name the type of a value, and its length where it has one, without printing all of it."""
     kind = type(value).__name__
     return f"{kind} of length {len(value)}" if isinstance(value, tuple | list | str) else kind

@@ -1,6 +1,7 @@
 """Scores 16 points in the plane by (least distance / greatest distance)^2."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ MARGIN = 1 + 16 * np.finfo(float).eps
 Array = npt.NDArray[np.float64]
 
 
-def score(value: object) -> dict[str, float]:
+def score(value: Any) -> dict[str, float]:
     """Score 16 points, shape (16, 2); any finite points are legal.
 
     Returns:
@@ -50,7 +51,7 @@ def _squared_ratio(points: Array) -> float:
     return float(least / greatest)
 
 
-def _numbers(value: object, shape: tuple[int, ...], name: str) -> Array:
+def _numbers(value: Any, shape: tuple[int, ...], name: str) -> Array:
     """Return nested sequences of finite real numbers as an array of the given shape."""
     array = np.array(_flatten(value, shape, name)).reshape(shape)
     if not np.isfinite(array).all():
@@ -58,10 +59,10 @@ def _numbers(value: object, shape: tuple[int, ...], name: str) -> Array:
     return array
 
 
-def _flatten(value: object, shape: tuple[int, ...], name: str) -> list[float]:
+def _flatten(value: Any, shape: tuple[int, ...], name: str) -> list[float]:
     if not shape:
-        real = int | float | np.integer | np.floating
-        if not isinstance(value, real) or isinstance(value, bool):
+        number = isinstance(value, int | float | np.integer | np.floating)
+        if not number or isinstance(value, bool):
             raise ValueError(f"{name} must hold real numbers, got {_describe(value)}")
         try:
             return [float(value)]
@@ -74,7 +75,7 @@ def _flatten(value: object, shape: tuple[int, ...], name: str) -> list[float]:
     return [number for row in value for number in _flatten(row, shape[1:], name)]
 
 
-def _describe(value: object) -> str:
+def _describe(value: Any) -> str:
     """Name the type of a value, and its length where it has one, without printing all of it."""
     kind = type(value).__name__
     return f"{kind} of length {len(value)}" if isinstance(value, tuple | list | str) else kind

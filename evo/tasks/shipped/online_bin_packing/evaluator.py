@@ -6,7 +6,7 @@ from typing import Any
 CAPACITY = 100
 
 
-def score(value: object, instance: dict[str, Any]) -> float:
+def score(value: Any, instance: dict[str, Any]) -> float:
     """Return ceil(sum of sizes / 100) / bins, in (0, 1]; value: the bin of each item, in order."""
     items: list[int] = instance["input"]
     if not isinstance(value, list) or len(value) != len(items):

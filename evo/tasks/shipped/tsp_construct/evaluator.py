@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 
-def score(value: object, instance: dict[str, Any]) -> float:
+def score(value: Any, instance: dict[str, Any]) -> float:
     """Return optimum / length, in (0, 1], of a closed tour, a list of every index once."""
     cities = instance["input"]
     if not isinstance(value, list) or sorted(value) != list(range(len(cities))):
