@@ -16,13 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evo.gate.log import Kept, Opened, Sent, Settled, line_decoder, passed_of
-from evo.logs.cost import flops_of_tokens, is_turned_away, price_of_tokens, usage_tokens
+from evo.logs.cost import UNITS, cost_of_tokens, is_turned_away, usage_tokens
 from evo.logs.journal import LogError, Writer, file_name, go_on, unused
 from evo.logs.records import Attempt, Model
 from evo.models.limits import MINUTE, Lease, Rates
 from evo.runs.budget import BudgetError, Ledger
 
-UNITS = ("calls", "tokens", "flops", "dollars")
 MOMENT = 1.0  # seconds after which a request may be tried again that waits for those under way
 
 
@@ -44,13 +43,14 @@ class Account:
     def __init__(
         self, model: Model, limits: Mapping[str, float], rpm: int | None, tpm: int | None
     ) -> None:
-        for unit in limits.keys() - set(UNITS):
-            raise BudgetError(f"budget: a gate counts in {', '.join(UNITS)}, got {unit!r}")
+        self._units = tuple(unit for unit in UNITS if unit != "seconds")
+        for unit in limits.keys() - set(self._units):
+            raise BudgetError(f"budget: a gate counts in {', '.join(self._units)}, got {unit!r}")
         self._model, self._ledger = model, Ledger(limits)
         self._rates = Rates(sys.maxsize, rpm=rpm, tpm=tpm)
         self.bounded = bool(limits.keys() - {"calls"}) or tpm is not None
         self._under_way: dict[int, tuple[Sent, Lease]] = {}
-        self._reserved = dict.fromkeys(UNITS, 0.0)  # of those under way, as a running sum
+        self._reserved = dict.fromkeys(self._units, 0.0)  # of those under way, as a running sum
         self._next = 0
         self._lacking: str | None = None  # the unit that a request was refused for
         self._writer: Writer | None = None
@@ -61,7 +61,7 @@ class Account:
     def spent(self) -> dict[str, float]:
         """By unit, requests under way at their worst; NaN where unknown."""
         with self._lock:
-            return {unit: sum(self._amounts(unit)) for unit in UNITS}
+            return {unit: sum(self._amounts(unit)) for unit in self._units}
 
     @property
     def used_up(self) -> str | None:
@@ -195,23 +195,12 @@ class Account:
     def _cost(self, sent: Sent, attempt: Attempt | None) -> dict[str, float]:
         """What a request cost by unit, at its worst where the endpoint did not say."""
         if attempt is not None and (not attempt.sent or is_turned_away(attempt)):
-            return dict.fromkeys(UNITS, 0.0) | {"calls": float(attempt.sent)}
+            return dict.fromkeys(self._units, 0.0) | {"calls": float(attempt.sent)}
         used = usage_tokens(attempt.usage) if attempt is not None else None
         if used is None:
-            return {unit: sent.worst.get(unit, math.nan) for unit in UNITS}
+            return {unit: sent.worst.get(unit, math.nan) for unit in self._units}
         return cost_of_tokens(used, self._model)
 
 
 def _whole(tokens: float) -> int:
     return math.ceil(tokens) if math.isfinite(tokens) else 0
-
-
-def cost_of_tokens(tokens: tuple[float, float, float], model: Model) -> dict[str, float]:
-    """Returns what prompt, cached and completion tokens cost by unit; NaN: without a price."""
-    prompt, cached, completion = tokens
-    return {
-        "calls": 1.0,
-        "tokens": prompt + completion,
-        "flops": flops_of_tokens(prompt, cached, completion, model=model),
-        "dollars": price_of_tokens(prompt, cached, completion, model=model),
-    }

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evo.gate.account import Account, Refused, cost_of_tokens
+from evo.gate.account import Account, Refused
 from evo.gate.events import Events
 from evo.gate.log import Sent
 from evo.gate.turnstile import Turnstile
-from evo.logs.cost import bound_of
+from evo.logs.cost import bound_of, cost_of_tokens
 from evo.logs.records import Attempt, Model
 from evo.logs.types import JsonObject
 from evo.models.answer import (

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from evo.logs.records import Attempt, CriticCall, Header, Model, Sampling
@@ -111,7 +111,8 @@ class Cost:
 
     Calls are children asked for and instances that evaluations asked, attempts their HTTP requests;
     the rule stands in for those `without_usage`. Prompt tokens include cached ones, completion
-    tokens what the rule assumes; seconds are latency summed over attempts.
+    tokens what the rule assumes; seconds are latency summed over attempts; `more` has the amounts
+    in units that were added to `UNITS`.
     """
 
     calls: int = 0
@@ -123,17 +124,21 @@ class Cost:
     flops: float | None = 0.0
     dollars: float | None = 0.0
     seconds: float | None = 0.0
+    more: Mapping[str, float | None] = field(default_factory=dict)
 
     def by_unit(self, seconds: float | None) -> dict[str, float]:
-        """Returns what budgets are counted in, NaN where unknown; the wall time is given."""
-        known = {"calls": float(self.calls), "tokens": self.tokens, "flops": self.flops}
-        known |= {"dollars": self.dollars, "seconds": seconds}
-        return {unit: math.nan if value is None else value for unit, value in known.items()}
+        """Returns the amount in each unit of budgets, NaN where unknown; wall time is given."""
+        own = {"calls": float(self.calls), "tokens": self.tokens, "flops": self.flops}
+        known = {**own, "dollars": self.dollars, **self.more, "seconds": seconds}
+        amounts = {unit: known.get(unit, 0.0) for unit in UNITS}  # no call, no entry in `more`
+        return {unit: math.nan if value is None else value for unit, value in amounts.items()}
 
     def __add__(self, other: Cost) -> Cost:
-        its = vars(other)
-        sums: dict[str, Any] = {name: _plus(mine, its[name]) for name, mine in vars(self).items()}
-        return Cost(**sums)
+        mine, its = vars(self), vars(other)
+        sums: dict[str, Any] = {n: _plus(mine[n], its[n]) for n in mine if n != "more"}
+        units = self.more.keys() | other.more.keys()
+        more = {u: _plus(self.more.get(u, 0.0), other.more.get(u, 0.0)) for u in units}
+        return Cost(**sums, more=more)
 
     @property
     def tokens(self) -> float | None:
@@ -178,19 +183,20 @@ def cost_of_attempts(
         )
         if rule == "exclude" and any(attempt.status == "ok" for attempt in lacking):
             prompt = cached = completion = math.nan
-    flops = dollars = 0.0
+    by_unit = dict.fromkeys(UNITS, 0.0)
     if lacking or known:
-        flops = flops_of_tokens(prompt, cached, completion, model=model)
-        dollars = price_of_tokens(prompt, cached, completion, model=model)
+        by_unit |= cost_of_tokens((prompt, cached, completion), model)
     seconds = math.fsum(math.nan if a.latency is None else a.latency for a in attempts)
     amounts = {
         "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": completion,
-        "flops": flops, "dollars": dollars, "seconds": seconds,
+        "flops": by_unit["flops"], "dollars": by_unit["dollars"], "seconds": seconds,
     }  # fmt: skip
+    added = by_unit.keys() - vars(Cost()).keys() - {"tokens"}
     return Cost(
         calls=1,
         attempts=len(attempts),
         without_usage=len(lacking),
+        more={unit: None if math.isnan(by_unit[unit]) else by_unit[unit] for unit in added},
         **{name: None if math.isnan(amount) else amount for name, amount in amounts.items()},
     )
 
@@ -277,3 +283,54 @@ def price_of_tokens(
     cheap = paid if model.cached_price is None else model.cached_price
     output = math.nan if model.output_price is None else model.output_price
     return ((prompt - cached) * paid + cached * cheap + completion * output) / 1e6
+
+
+class OfTokens(Protocol):
+    """Returns what prompt, cached and completion tokens of a model cost; NaN if unknown."""
+
+    def __call__(  # noqa: D102
+        self, prompt: float, cached: float, completion: float, *, model: Model
+    ) -> float: ...
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a budget may be counted in.
+
+    Attributes:
+        help: What is counted, in a few words.
+        of_tokens: The amount that some tokens cost; None: calls and seconds, which are counted
+            by themselves.
+        needs: Fields of a model without which the amount is unknown.
+    """
+
+    help: str
+    of_tokens: OfTokens | None = None
+    needs: tuple[str, ...] = ()
+
+
+UNITS: dict[str, Unit] = {
+    "calls": Unit("replies asked for, by children and by evaluations"),
+    "tokens": Unit(
+        "of prompts and replies", lambda prompt, cached, reply, *, model: prompt + reply
+    ),
+    "flops": Unit(
+        "2 x active parameters x tokens that were computed", flops_of_tokens, ("active_parameters",)
+    ),
+    "dollars": Unit("at the model's prices", price_of_tokens, ("input_price", "output_price")),
+    "seconds": Unit("of wall time"),
+}
+"""What budgets are counted in. A unit is added by one entry, before runs begin:
+
+    UNITS["joules"] = Unit("at 0.3 J a token", lambda prompt, cached, completion, *, model:
+        0.3 * (prompt - cached + completion))
+"""
+
+
+def cost_of_tokens(tokens: tuple[float, float, float], model: Model) -> dict[str, float]:
+    """Returns what a call of prompt, cached and completion tokens costs by unit; NaN: unknown.
+
+    Wall time is not among the units, because tokens do not tell it.
+    """
+    counted = {unit: each.of_tokens for unit, each in UNITS.items() if each.of_tokens is not None}
+    return {"calls": 1.0} | {unit: of(*tokens, model=model) for unit, of in counted.items()}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from evo.logs.cost import UNITS
 from evo.logs.records import Model
 from evo.plugins import meant
 
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
 
     Amounts = Mapping[str, float] | Mapping[str, Floats]
     """Costs by unit: one, or one for each replicate."""
-
-UNITS: dict[str, str] = {
-    "calls": "replies asked for, by children and by evaluations",
-    "tokens": "of prompts and replies",
-    "flops": "2 x active parameters x tokens that were computed",
-    "dollars": "at the model's prices",
-    "seconds": "of wall time",
-}
-"""What budgets are counted in."""
 
 POLL = 0.1  # seconds between looks at the clock and at wishes
 
@@ -73,13 +65,13 @@ def check_budget(
                 f"budget: expected a positive, finite number of {unit}, got {limit!r}; for no "
                 f"limit, leave {unit} out"
             )
-        needed = {"dollars": ("input_price", "output_price"), "flops": ("active_parameters",)}
+        needed = UNITS[unit].needs if unit in UNITS else ()
         for model in models.values():
-            if any(getattr(model, field) is None for field in needed.get(unit, ())):
+            if any(getattr(model, field) is None for field in needed):
                 what = "prices " if unit == "dollars" else ""
                 raise BudgetError(
                     f"budget: {unit} cannot be counted, because the model {model.name!r} has no "
-                    f"{what}{', '.join(needed[unit])}; give it some in a models.toml, or use "
+                    f"{what}{', '.join(needed)}; give it some in a models.toml, or use "
                     "another unit"
                 )
     return {unit: float(limit) for unit, limit in (budget or {}).items()}

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from evo import parallel
-from evo.logs.cost import flops_of_tokens, longest_reply, price_of_tokens
+from evo.logs.cost import cost_of_tokens, longest_reply
 from evo.logs.journal import LogError, Writer, check_free
 from evo.logs.log import Log, read_log
 from evo.logs.records import CriticRecord, End, EndReason, Header, Made, Session
@@ -258,13 +258,9 @@ def _most_of_call(of: Header | CriticRecord | None, retries: int) -> dict[str, f
     # Tokens of prompt and reply: together they are within the context window.
     prompt = math.inf if model.context is None else float(model.context)
     completion = prompt if most is None else min(prompt, float(most))
-    amounts = {
-        "tokens": prompt + completion,
-        "flops": flops_of_tokens(prompt, 0.0, completion, model=model),
-        "dollars": price_of_tokens(prompt, 0.0, completion, model=model),
-    }
+    amounts = cost_of_tokens((prompt, 0.0, completion), model)
     known = {u: math.inf if math.isnan(most) else attempts * most for u, most in amounts.items()}
-    return {"calls": 1.0, **known, "seconds": 0.0}
+    return {**known, "calls": 1.0, "seconds": 0.0}
 
 
 def _reached(state: State, goal: Goal) -> EndReason | None:

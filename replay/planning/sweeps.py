@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evo.logs.cost import UNITS
 from evo.logs.types import JsonObject
 from evo.policies import Draws
 from evo.policies.base import Bools, Floats, Ints
@@ -365,7 +366,7 @@ def _samples(
         frame = frame[frame["status"].isin(["completed", "failed"])]
         fields = swept_fields(frame)
     if fields is None:
-        others = [n for n in map(str, frame) if n not in MEASURES and n not in (value, sample)]
+        others = [n for n in map(str, frame) if n not in {*MEASURES, *UNITS, value, sample}]
         fields = [n for n in others if frame[n].nunique(dropna=False) > 1]
     if absent := [name for name in (sample, value, *fields) if name not in frame]:
         known = ", ".join(map(str, frame))

@@ -7,16 +7,16 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from evo.logs.cost import UNITS
 from evo.logs.log import Log
 from evo.logs.records import Header
 from evo.logs.types import Fields, JsonObject
-from evo.runs.budget import UNITS
 from evo.studies.selection.base import Terms
 from evo.studies.selection.race import Taken, rewards_of
 from evo.studies.sweep.fields import POOL, Configuration, configure
@@ -73,7 +73,7 @@ class Choices(ABC):
 
     kind: Literal["seeds", "problems", "rows"]  # what a sample is called in selection.json
     unit = "sample"
-    units: tuple[str, ...] = tuple(UNITS)
+    units: Collection[str] = UNITS.keys()
     configurations: Sequence[Configuration] = ()  # where calls of a model are made
 
     def __init__(

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import os
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -190,7 +190,7 @@ select_best = verb("select_best", plan_selection, Plan.do, Selection)
 start_selection = verb("start_selection", plan_selection, begin, Handle[Selection])
 
 
-def _check_units(budget: Mapping[str, float], units: Sequence[str]) -> None:
+def _check_units(budget: Mapping[str, float], units: Collection[str]) -> None:
     """Raises if a budget has a unit that the samples do not have."""
     if wrong := [unit for unit in budget if unit not in units]:
         raise ValueError(

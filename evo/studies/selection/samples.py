@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evo import parallel
-from evo.logs.cost import cost_of_calls
+from evo.logs.cost import UNITS, cost_of_calls
 from evo.logs.hashes import hash_of_task
 from evo.logs.journal import Writer
 from evo.logs.log import Log, read_log
@@ -24,7 +24,7 @@ from evo.logs.records import End, Header, Initial, Record
 from evo.logs.types import Fields
 from evo.models.client import CallCancelled, EndpointRefused
 from evo.models.critics import known_of
-from evo.runs.budget import UNITS, Turns, Worst
+from evo.runs.budget import Turns, Worst
 from evo.runs.configuration import seeds_of
 from evo.runs.dataset import InstanceEvaluator, last_error
 from evo.runs.session import Job, bring, open_log, session_line

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import msgspec
 
+from evo.logs.cost import UNITS
 from evo.logs.journal import LogError, unused
 from evo.logs.log import Log, read_log
 from evo.logs.records import Header
@@ -16,7 +17,7 @@ from evo.logs.types import JsonObject
 from evo.models.client import EndpointDown, EndpointRefused
 from evo.models.registry import own_models
 from evo.runs.arm import Arm
-from evo.runs.budget import UNITS, check_budget
+from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
 from evo.runs.handle import Control, Handle, Plan, begin, verb

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evo.logs.cost import Cost, cost_of_calls
+from evo.logs.cost import UNITS, Cost, cost_of_calls
 from evo.logs.log import Log
 from evo.runs.handle import read_begun
 from evo.studies.folders import ALLOCATION
@@ -110,6 +110,8 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
     None where unknown; the seconds are wall time.
     """
     part, cost = log.generations[:generations], cost_of_log(log, generations)
+    spent = cost.by_unit(None)
+    amounts = {unit: None if math.isnan(cost) else cost for unit, cost in spent.items()}
     known = [each.seconds for each in part if each.seconds is not None]
     outcomes = [each for each in log.outcomes if each.generation <= generations]
     return {
@@ -117,10 +119,9 @@ def measure(log: Log, generations: int) -> dict[str, float | None]:
         "initial_fitness": log.initial.evaluation.fitness if log.initial else None,
         "n_calls": float(cost.calls),
         "n_ok": float(sum(each.evaluation.status == "ok" for each in outcomes)),
-        **{
-            name: getattr(cost, name)
-            for name in ("prompt_tokens", "completion_tokens", "flops", "dollars")
-        },
+        "prompt_tokens": cost.prompt_tokens,
+        "completion_tokens": cost.completion_tokens,
+        **{unit: amounts[unit] for unit in UNITS if unit not in ("calls", "tokens", "seconds")},
         "seconds": sum(known) if len(known) == len(part) else None,
     }
 
@@ -142,8 +143,8 @@ def cost_of_pool(data: Mapping[str, float | None]) -> dict[str, float]:
     """Returns what an allocation cost by unit, of its figures; NaN where unknown."""
     known = {name: math.nan if value is None else value for name, value in data.items()}
     tokens = known["prompt_tokens"] + known["completion_tokens"]
-    rest = {unit: known[unit] for unit in ("flops", "dollars")}
-    return {"calls": known["n_calls"], "tokens": tokens, **rest, "seconds": 0.0}
+    rest = {unit: known.get(unit, math.nan) for unit in UNITS}
+    return {**rest, "calls": known["n_calls"], "tokens": tokens, "seconds": 0.0}
 
 
 def cost_of_log(log: Log, generations: int | None = None) -> Cost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def readable(attempt: Attempt, reply: str | None = None) -> bool:
     line = encode_line(child)
     assert line_decoder.decode(line) == child
     cost = cost_of_attempts([attempt], HEADER.model, HEADER.sampling)
-    return all(value is None or abs(value) < 1e25 for value in vars(cost).values())
+    return all(math.isnan(value) or abs(value) < 1e25 for value in cost.by_unit(0.0).values())
 
 
 @example(completion({"prompt_tokens": 10**400, "completion_tokens": 1}), 200, {})

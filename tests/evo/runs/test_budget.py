@@ -17,10 +17,15 @@ from evo_runs import timeless, write_task
 
 import evo
 import replay
+from evo.gate.account import Account
+from evo.logs.cost import UNITS, Unit
 from evo.logs.journal import encode_line
+from evo.logs.records import Model
+from evo.models.registry import find_model
 from evo.policies import POLICIES
 from evo.rewards import default_reward
-from evo.runs.budget import UNITS, BudgetError, Ledger, Turns, Worst, affordable, check_budget
+from evo.runs.budget import BudgetError, Ledger, Turns, Worst, affordable, check_budget
+from evo.runs.session import worst_of
 from evo.runs.state import costs_of_log
 from evo.studies.allocation.journal import read_journal
 from evo.studies.folders import ALLOCATION
@@ -199,6 +204,38 @@ def test_a_ledger_counts_a_run_once() -> None:
     assert worst.left(3)["calls"] == 0
     assert ledger.exhausted is None
     assert set(UNITS) >= {"calls", "tokens", "flops", "dollars", "seconds"}
+
+
+def test_a_unit_is_added_by_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def joules(prompt: float, cached: float, completion: float, *, model: Model) -> float:
+        return 0.3 * (prompt - cached + completion)
+
+    unit = Unit("of electricity", joules, needs=("active_parameters",))
+    monkeypatch.setitem(UNITS, "joules", unit)
+    model = find_model("offline-2")
+    flops = 2 * (model.active_parameters or 0) / 0.3
+    how = {"generations": 6, "children": 2, "model": model, **QUIET}
+    whole = evo.run("mmd", log=tmp_path / "whole.jsonl", **how)
+    costs = costs_of_log(whole)
+    assert [each["joules"] * flops for each in costs] == pytest.approx([e["flops"] for e in costs])
+    limit = sum(each["joules"] for each in costs[:4]) * 0.99
+    part = evo.run("mmd", log=tmp_path / "part.jsonl", budget={"joules": limit}, **how)
+    assert (len(part.generations), part.ends[-1].reason) == (3, "budget")
+    again = evo.resume(part.path, budget={"flops": limit * flops}, progress=False)
+    assert len(again.generations) == 3
+    worst = worst_of(whole.header, 6, retries=0)
+    assert worst.generation["joules"] * flops == pytest.approx(worst.generation["flops"])
+    account = Account(model, {"joules": limit}, None, None)
+    assert account.bounded
+    unknown = msgspec.structs.replace(model, active_parameters=None)
+    how["model"] = unknown
+    with pytest.raises(BudgetError, match="joules cannot be counted"):
+        evo.run(
+            "mmd", log=tmp_path / "b.jsonl", budget={"joules": 1.0}, **{**how, "model": unknown}
+        )
+    for wrong in ("joule", "watts"):
+        with pytest.raises(BudgetError, match="seconds, joules, got"):
+            check_budget({wrong: 1.0})
 
 
 def test_target_and_patience_are_goals(tmp_path: Path) -> None:
