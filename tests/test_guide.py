@@ -9,11 +9,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
+from evo.logs.cost import UNITS
 from replay import plots
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,15 +54,13 @@ def test_the_code_of_a_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
-    registered = dict(plots.FIGURES)
     names: dict[str, object] = {"__name__": "guide", "LOGS": str(ROOT / "logs")}
     try:
-        for language, code in blocks((GUIDE / page).read_text()):
-            run(language, code, names, tmp_path)
+        with patch.dict(plots.FIGURES), patch.dict(UNITS):  # what a page registers is forgotten
+            for language, code in blocks((GUIDE / page).read_text()):
+                run(language, code, names, tmp_path)
     finally:
         plt.close("all")
-        plots.FIGURES.clear()
-        plots.FIGURES.update(registered)
 
 
 @pytest.mark.slow
