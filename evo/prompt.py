@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from evo.logs.records import Evaluation, Evolves, TaskRecord
+<<<<<<< HEAD
 from evo.logs.types import JsonObject
+=======
+from evo.logs.words import Edits
+>>>>>>> 926407a (Diffs as replies, protected regions, and repeats counted in tables and reports)
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
@@ -21,6 +25,16 @@ OPERATORS = {
     "cross": "Bring together what is best in it and in the {what} to mix in. ",
 }
 """The sentence of the prompt for each operator."""
+
+BLOCKS = """\
+Give one or more blocks of this form, and no other code. The lines to replace are copied exactly \
+from the current {what}; they may be few, and each block is applied after the one before it.
+<<<<<<< SEARCH
+lines to replace
+=======
+lines in their place
+>>>>>>> REPLACE"""
+"""How a reply with `edits="diff"` is asked for; OpenEvolve writes its blocks in the same form."""
 
 FAILURES, LENGTH = 3, 400
 """Failures that a prompt tells of at most, and characters of each."""
@@ -65,22 +79,37 @@ def build_messages(
     inspirations: Sequence[Shown] = (),
     feedback: str = "",
     operator: str = "rewrite",
+    edits: Edits = "rewrite",
+    rules: str = "",
 ) -> list[Message]:
-    """Returns the messages that ask for one full rewrite of a program, shown behind all others.
+    """Returns the messages that ask for one child of a program, which is shown behind all others.
 
     The fitness is rounded, so that last-bit differences between processors give equal prompts.
+
+    Args:
+        task: What the program is for.
+        program: The program to rewrite.
+        fitness: Its fitness, if it has one.
+        statement: Text in place of the task's own statement.
+        mixed: Programs to mix in.
+        inspirations: Other programs to show.
+        feedback: Lines about the parent and recent failures; see `feedback`.
+        operator: One of `OPERATORS`.
+        edits: Whether the reply is a full rewrite, or SEARCH/REPLACE blocks.
+        rules: Sentences about what a program may not change, each with a space behind it.
     """
     if task.evolves == "python":
         what, block = "program", "python"
-        rules = "Keep the names and signatures of its functions. "
+        rules = f"Keep the names and signatures of its functions. {rules}"
     else:
-        what, block, rules = "text", "text", ""
+        what, block = "text", "text"
     texts = [program, *(other.program for other in (*mixed, *inspirations))]
     runs = [len(run) for text in texts for run in re.findall("`+", text)]
     fence = "`" * max(3, 1 + max(runs, default=0))
-    system = (
-        f"You improve a {what} step by step. {statement or task.statement}\n\n"
+    system = f"You improve a {what} step by step. {statement or task.statement}\n\n" + (
         f"Answer with the whole improved {what} in one {block} code block."
+        if edits == "rewrite"
+        else f"Answer with changes to the current {what} in SEARCH/REPLACE blocks."
     )
     others = [(f"Another {what}, to mix in", each) for each in mixed]
     others += [(f"Another {what}", each) for each in inspirations]
@@ -92,9 +121,9 @@ def build_messages(
     user = (
         f"{shown}Current {what} (fitness {_stated(fitness)}; higher is better):\n"
         f"{fence}{block}\n{program.rstrip()}\n{fence}\n{feedback}"
-        "Rewrite it in full so that its fitness is higher. "
-        f"{OPERATORS[operator].format(what=what)}{rules}"
-        f"Give one {fence}{block} block."
+        f"{'Rewrite it in full' if edits == 'rewrite' else 'Change it'} so that its fitness is "
+        f"higher. {OPERATORS[operator].format(what=what)}{rules}"
+        + (f"Give one {fence}{block} block." if edits == "rewrite" else BLOCKS.format(what=what))
     )
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
@@ -216,12 +245,10 @@ def parse_reply(
     """
     if reply is None or finish_reason == "length":
         return None
-    # Thoughts left open swallow the rest of the reply; some templates put the opening tag into the
-    # prompt, so only the closing one is in the reply.
-    text = re.sub(r"<think>.*?(</think>|\Z)", "", reply, flags=re.DOTALL).rpartition("</think>")[2]
+    text = _without_thoughts(reply)
     blocks: list[tuple[str, str]] = []
     fence, tag, lines = "", "", list[str]()
-    for line in text.replace("\r\n", "\n").split("\n"):
+    for line in text.split("\n"):
         match = _FENCE.match(line)
         if not fence:
             if match:
@@ -238,3 +265,50 @@ def parse_reply(
     other = [body for _, body in blocks] if evolves == "text" else []
     found = tagged or untagged or other
     return found[-1] + "\n" if found and found[-1].strip() else None
+
+
+def _without_thoughts(reply: str) -> str:
+    """Returns a reply without what stands in <think>...</think>, and with plain line ends.
+
+    Thoughts left open swallow the rest of the reply; some templates put the opening tag into the
+    prompt, so only the closing one is in the reply.
+    """
+    text = re.sub(r"<think>.*?(</think>|\Z)", "", reply, flags=re.DOTALL).rpartition("</think>")[2]
+    return text.replace("\r\n", "\n")
+
+
+_CHANGE = re.compile(
+    r"^<{7} ?SEARCH[ \t]*\n(.*?)^={7}[ \t]*\n(.*?)^>{7} ?REPLACE[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class NoMatch(ValueError):  # noqa: N818
+    """A reply holds no SEARCH/REPLACE block, or one whose lines are not in the program."""
+
+
+def apply_blocks(program: str, reply: str) -> str:
+    """Returns a program after the SEARCH/REPLACE blocks of a reply, one after another.
+
+    A block replaces the first place where its lines stand, spaces at their ends left aside.
+
+    Raises:
+        NoMatch: There is no block, or one does not match; it says which.
+    """
+    blocks = _CHANGE.findall(_without_thoughts(reply))
+    if not blocks:
+        raise NoMatch("no SEARCH/REPLACE block")
+    lines = program.rstrip("\n").split("\n")
+    for number, (search, replacement) in enumerate(blocks, start=1):
+        wanted = [line.rstrip() for line in search.rstrip("\n").split("\n")]
+        if not any(wanted):
+            raise NoMatch(f"block {number} has no lines to replace")
+        known = [line.rstrip() for line in lines]
+        last = len(known) - len(wanted)
+        starts = (k for k in range(last + 1) if known[k : k + len(wanted)] == wanted)
+        if (start := next(starts, None)) is None:
+            first = next(line for line in wanted if line).strip()[:80]
+            raise NoMatch(f"block {number} does not match the program: {first!r}")
+        new = replacement.removesuffix("\n").split("\n") if replacement else []
+        lines[start : start + len(wanted)] = new
+    return "\n".join(lines).rstrip("\n") + "\n"

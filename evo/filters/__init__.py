@@ -2,7 +2,8 @@
 
 from evo.filters.base import Filter
 from evo.filters.near_duplicates import NearDuplicates
+from evo.filters.protected_regions import ProtectedRegions
 from evo.filters.registry import FILTERS
 from evo.filters.same_program import SameProgram
 
-__all__ = ["FILTERS", "Filter", "NearDuplicates", "SameProgram"]
+__all__ = ["FILTERS", "Filter", "NearDuplicates", "ProtectedRegions", "SameProgram"]

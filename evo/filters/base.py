@@ -14,6 +14,8 @@ LONGEST = 1000
 class Filter(Protocol):
     """A rule that refuses programs; its fields are part of a run's identity.
 
+    It may have an attribute `rule`, a sentence that the prompt says of it.
+
     @dataclass(frozen=True)
     class Short:
         most: int = 2000

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 
 from evo.filters.base import Filter
 from evo.filters.near_duplicates import NearDuplicates
+from evo.filters.protected_regions import ProtectedRegions
 from evo.filters.same_program import SameProgram
 from evo.logs.records import FilterRecord, Header
-from evo.values import Kind
+from evo.values import Kind, UnknownValue
 
 FILTERS: dict[str, Callable[..., Filter]] = {
     "same_program": SameProgram,
     "near_duplicates": NearDuplicates,
+    "protected_regions": ProtectedRegions,
 }
 """Filter classes by name; `FILTERS["mine"] = Mine` makes one's own known, here and to resume."""
 
@@ -21,7 +24,7 @@ KIND: Kind[Filter] = Kind(
     registry="evo.FILTERS",
     group="evo.filters",
     known=FILTERS,
-    shipped=frozenset({SameProgram, NearDuplicates}),
+    shipped=frozenset({SameProgram, NearDuplicates, ProtectedRegions}),
     methods=("check",),
 )
 """How filters are found, made and recorded."""
@@ -45,3 +48,15 @@ def records_of(filters: GivenFilter | Iterable[GivenFilter]) -> tuple[FilterReco
 def filters_of(header: Header) -> tuple[Filter, ...]:
     """Returns the filters of a run, or raises ValueError where one is not known here."""
     return tuple(KIND.of(record) for record in header.filters)
+
+
+def rules_of(header: Header) -> str:
+    """Returns the sentences that the filters of a run add to its prompts, if they have any.
+
+    A filter that is not known here has none: its run can be read, but not go on.
+    """
+    rules = []
+    for record in header.filters:
+        with contextlib.suppress(UnknownValue):
+            rules.append(str(getattr(KIND.of(record), "rule", "")))
+    return "".join(f"{rule} " for rule in rules if rule)

@@ -114,6 +114,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
 
     Attributes:
         search: Which programs children rewrite; None: greedy.
+        edits: What replies are: `rewrite`, whole programs, or `diff`, SEARCH/REPLACE blocks.
         filters: What refuses programs without an evaluation, in the order in which it is asked.
         batches: Instances of the first batch on which children are tried; 0: on all at once.
         protocol: SHA-256 (hex) of the protocol file that it belongs to; empty: none.
@@ -132,6 +133,7 @@ class Header(Record, frozen=True, kw_only=True, tag_field="kind", tag="header"):
     limits: Limits = Limits()
     prompt_version: Int = 1
     search: SearchRecord | None = None
+    edits: words.Edits = "rewrite"
     filters: tuple[FilterRecord, ...] = ()
     statement: str | None = None
     feedback: bool = False

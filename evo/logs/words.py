@@ -21,6 +21,11 @@ Isolation = Literal["separate", "shared"]
 Evolves = Literal["python", "text"]
 """What evolves on a task: a Python program or any other text."""
 
+Edits = Literal["rewrite", "diff"]
+"""What a model's reply is: the whole program, or blocks that say what to replace in its parent."""
+
+EDITS: tuple[Edits, ...] = get_args(Edits)
+
 EndReason = Literal[
     "completed", "target", "patience", "budget", "interrupted", "endpoint", "refused"
 ]

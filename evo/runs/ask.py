@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from evo import parallel
-from evo.logs.records import Header, Reply
+from evo.logs.records import Evaluation, Header, Reply
 from evo.models.client import Call, Caller, EndpointError
 from evo.models.critics import Scorer, Triple
-from evo.prompt import parse_reply
+from evo.prompt import NoMatch, apply_blocks, parse_reply
 from evo.runs.planning import Prompt
 from evo.runs.progress import Tally
 from evo.runs.state import State
@@ -32,9 +32,35 @@ class Asks(Protocol):
         ...
 
 
-def program_in(call: Call, header: Header) -> str | None:
+def program_in(call: Call, prompt: Prompt, header: Header) -> str | None:
     """Returns the program in the reply of a call, or None."""
-    return parse_reply(call.reply, finish_reason=call.finish_reason, evolves=header.task.evolves)
+    if header.edits == "rewrite":
+        return parse_reply(
+            call.reply, finish_reason=call.finish_reason, evolves=header.task.evolves
+        )
+    try:
+        return None if is_cut(call) else apply_blocks(prompt.program, call.reply or "")
+    except NoMatch:
+        return None
+
+
+def failure_of(call: Call, prompt: Prompt, header: Header) -> Evaluation:
+    """Returns why a call gave no program."""
+    if call.reply is None:
+        last = call.attempts[-1].error if call.attempts else None
+        return Evaluation(status="no_reply", error=call.rejected or last)
+    reason = "truncated" if is_cut(call) else "no complete block"
+    if header.edits == "diff" and not is_cut(call):
+        try:
+            apply_blocks(prompt.program, call.reply)
+        except NoMatch as error:
+            reason = str(error)
+    return Evaluation(status="no_program", error=f"the reply has no program: {reason}")
+
+
+def is_cut(call: Call) -> bool:
+    """Whether the reply of a call ends where its limit of tokens was reached."""
+    return call.finish_reason == "length"
 
 
 def reply_line(prompt: Prompt, call: Call) -> Reply:
@@ -130,7 +156,7 @@ class Drafts:
         )
         distinct = dict[str, Call]()
         for call in calls:
-            if (program := program_in(call, header)) is not None:
+            if (program := program_in(call, prompt, header)) is not None:
                 distinct.setdefault(program, call)
         rivals = list(distinct.values())
         if len(rivals) < 2 or self.scorer is None:

@@ -28,6 +28,7 @@ from evo.logs.records import (
     Model,
     TaskRecord,
 )
+from evo.logs.words import EDITS
 from evo.models.critics import critic_record
 from evo.prompt import NOTED_VERSION, PROMPT_VERSION, TOLD_VERSION
 from evo.runs.options import (
@@ -88,7 +89,12 @@ def make_header(
     limits = with_seconds(given["limits"] or loaded.limits, given["evaluation_timeout"])
     search, feedback = record_of(given["search"]), bool(given["feedback"])
     critic = critic_record(given["critic"], loaded.record)
-    version = TOLD_VERSION if feedback or inspirations or search else PROMPT_VERSION
+    filters = records_of(given["filters"])
+    edits = given["edits"]
+    if edits not in EDITS:
+        raise ValueError(f"edits: expected one of {', '.join(EDITS)}, got {edits!r}")
+    other = feedback or inspirations or search or edits != "rewrite"
+    version = TOLD_VERSION if other else PROMPT_VERSION
     if feedback and loaded.record.isolation == "shared":
         version = NOTED_VERSION
     if drafts > 1 and critic is None:
@@ -111,7 +117,8 @@ def make_header(
         limits=limits,
         prompt_version=version,
         search=search,
-        filters=records_of(given["filters"]),
+        edits=edits,
+        filters=filters,
         statement=given["statement"],
         feedback=feedback,
         inspirations=inspirations,

@@ -24,7 +24,7 @@ from evo.filters.base import Filter, refusal
 from evo.logs.records import Child, Evaluation, Generation, Line, Outcome, Plan
 from evo.models.client import Call, EndpointRefused
 from evo.runs.accept import confirmed_fitness
-from evo.runs.ask import Asks, child_seed, keep_reply, program_in
+from evo.runs.ask import Asks, child_seed, failure_of, keep_reply, program_in
 from evo.runs.evaluate import plain
 from evo.runs.planning import Prompt
 from evo.runs.state import State, program_digest, program_of
@@ -98,9 +98,9 @@ def advance(state: State, steps: Steps, log: Callable[[Line], None], each: Each)
 
     def make(prompt: Prompt) -> None:
         call = steps.ask(prompt, state)
-        program = program_in(call, header)
+        program = program_in(call, prompt, header)
         if program is None:
-            evaluation = failure_of(call)
+            evaluation = failure_of(call, prompt, header)
         elif (reason := screen(program)) is not None:
             evaluation = Evaluation(status="rejected", error=reason)
         else:
@@ -134,15 +134,6 @@ def log_denied(denied: Sequence[Child], log: Callable[[Line], None], *, of: int)
         )
     for child in denied:
         log(child)
-
-
-def failure_of(call: Call) -> Evaluation:
-    """Returns why a call gave no program."""
-    if call.reply is None:
-        last = call.attempts[-1].error if call.attempts else None
-        return Evaluation(status="no_reply", error=call.rejected or last)
-    cut = "truncated" if call.finish_reason == "length" else "no complete block"
-    return Evaluation(status="no_program", error=f"the reply has no program: {cut}")
 
 
 def fitness_of(child: Outcome) -> float | None:

@@ -14,6 +14,7 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     ForwardRef,
+    Literal,
     NamedTuple,
     TypedDict,
     TypeVar,
@@ -91,6 +92,14 @@ class PromptOptions(TypedDict, total=False):
     ]
     inspirations: Annotated[
         int, Option("Number of the best other programs that the prompt shows.", 0)
+    ]
+    edits: Annotated[
+        Literal["rewrite", "diff"],
+        Option(
+            "What a reply is: the whole program (rewrite), or SEARCH/REPLACE blocks that change "
+            "the parent (diff); a block that does not match leaves the child without a program.",
+            "rewrite",
+        ),
     ]
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evo.filters.registry import rules_of
 from evo.keyed import KeyedStream
 from evo.logs.journal import LogError
 from evo.logs.log import Log
@@ -41,12 +42,14 @@ class Prompt:
         planned: Its parents, operator and inspirations, as planned.
         messages: The messages that say so.
         hash: SHA-256 (hex) of the messages.
+        program: The program to rewrite.
     """
 
     place: Place
     planned: Planned
     messages: list[Message]
     hash: str
+    program: str
 
 
 @dataclass
@@ -88,7 +91,7 @@ class Planner:
         messages = {each: texts.messages(each) for each in dict.fromkeys(planned)}
         hashes = {each: prompt_hash(messages[each]) for each in messages}
         return [
-            Prompt((number, index), each, messages[each], hashes[each])
+            Prompt((number, index), each, messages[each], hashes[each], texts.program(each))
             for index, each in enumerate(planned)
         ]
 
@@ -200,8 +203,13 @@ class _Texts:
             header.task, parent.program or "", parent.evaluation.fitness,
             statement=header.statement, mixed=[_shown(each) for each in mixed],
             inspirations=[_shown(_parent(state, place)) for place in planned.inspirations],
-            feedback=told, operator=planned.operator,
+            feedback=told, operator=planned.operator, edits=header.edits,
+            rules=rules_of(header),
         )  # fmt: skip
+
+    def program(self, planned: Planned) -> str:
+        """Returns the program that a request has rewritten."""
+        return _parent(self._state, planned.parents[0]).program or ""
 
     def _replies_under(self, text: str | None) -> dict[str, str]:
         """Returns what the model replied under a text, by the instance's id."""

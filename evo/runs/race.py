@@ -55,7 +55,9 @@ class Race:
         for prompt in prompts:
             logged = state.children.get(prompt.place[1])
             call = self.calls.get(prompt.place)
-            program = program_of(logged) if logged else call and program_in(call, self.header)
+            program = program_of(logged) if logged else None
+            if call is not None:
+                program = program_in(call, prompt, self.header)
             if not program or program_digest(program) in state.first or screen(program):
                 continue
             parent = state.entry(prompt.planned.parents[0])

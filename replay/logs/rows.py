@@ -59,7 +59,7 @@ def search_of(header: Header) -> str:
 _EVALUATION = ("limits", "draws", "confirm")
 _SETTINGS = (
     *("sampling", "min_improvement", "limits", "search", "statement", "feedback", "inspirations"),
-    *("drafts", "critic", "batches", "draws", "confirm", "spending"),
+    *("drafts", "critic", "batches", "draws", "confirm", "spending", "edits", "filters"),
 )
 """What identifies a run beside its task, model, N and seed."""
 
@@ -101,6 +101,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
     run, found = calls.run, calls.run.children
     judged = [child.evaluation for child in found]
     fitness = floats(each.fitness for each in judged)
+    repeats = {(g.generation, k): tuple(first) for g in run.generations for k, *first in g.repeats}
     best = _best_by_generation(run)
     generation = calls.generation[: len(found)]
     before = best[np.clip(generation - 1, 0, len(best) - 1)]
@@ -118,6 +119,7 @@ def child_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "parents": [child.parents for child in found],
         "operator": [child.operator for child in found],
         "island": islands_of(run.header, generation, [child.index for child in found]),
+        "repeats": [repeats.get((child.generation, child.index)) for child in found],
         "draws": np.array([each.draws for each in judged], dtype=np.int64),
         "fitness_sd": floats(each.fitness_sd for each in judged),
         "finish_reason": [c.attempts[-1].finish_reason if c.attempts else None for c in found],
@@ -202,10 +204,20 @@ def generation_rows(calls: Calls, spent: dict[str, Floats]) -> Rows:
         "condition": run.header.condition,
         "n_calls": total(~calls.inherited).astype(np.int64),
         "n_ok": n_ok,
+        "n_repeats": _repeats(run, end),
         **costs,
         "seconds": floats([0.0, *waited]),
         "source": str(run.path),
     }
+
+
+def _repeats(run: LeanRun, end: int) -> Floats:
+    """How many children of each generation equal an earlier program; NaN in other tools' logs."""
+    if run.header.source != "evo":
+        return np.full(end, np.nan)
+    inherited = run.header.fork.at if run.header.fork else 0
+    own = [len(each.repeats) if each.generation > inherited else 0 for each in run.generations]
+    return floats([0, *own])
 
 
 def instance_rows(calls: Calls) -> Rows:

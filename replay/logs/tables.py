@@ -65,7 +65,8 @@ def load(
         may hold programs of other runs; NaN: none), protocol and condition, generation,
         best_fitness (so far), and of that alone generation_best, n_calls (those of evaluations,
         critics and other drafts too, as below; generation 0 has no others, and what a fork
-        inherited cost nothing), n_ok, n_attempts, n_without_usage, prompt_tokens, cached_tokens,
+        inherited cost nothing), n_ok, n_repeats (children whose program is not new in the run; NaN
+        in other tools' logs), n_attempts, n_without_usage, prompt_tokens, cached_tokens,
         completion_tokens (as far as reported), tokens (prompt and completion under the rule),
         flops, dollars, call_seconds, evaluation_seconds, seconds (wall); source. NaN where unknown.
 
@@ -96,7 +97,8 @@ def children(
         (NaN unless ok; a child that was tried on some instances only is `partial` and has none),
         parent_fitness (NaN where another tool's log does not say), best_fitness (before the
         generation), improved (better than that), inherited (by a fork: costs nothing), parents
-        (generation and index of each), operator, island (from 0; NaN without), draws, fitness_sd,
+        (generation and index of each), operator, island (from 0; NaN without), repeats (generation
+        and index of the first with this program; None if it is new), draws, fitness_sd,
         prompt_tokens, cached_tokens, completion_tokens, n_attempts, n_without_usage,
         finish_reason, tokens, flops, dollars, call_seconds, evaluation_seconds, objective,
         strict_fitness, notes (the evaluator's words); source.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EFFECTS = "pool effect: random less a single run; allocation effect: the policy less random"
 REGRETS = "oracle_arm: best fitness at the end, against all pulls on the best arm"
+REPEATS = "repeats: children, whatever their status, whose program equals an earlier one of the run"
 SHARES = "ok: mean over runs of the share of children"
 FRESH = (
     "gain: final less initial fitness, means over the runs whose final program was measured on "
@@ -110,7 +111,7 @@ def status_section(group: Group, tau: float | None) -> Section:
     """What became of the children."""
     partial = int((group.tables.children["status"] == "partial").sum())
     said = f"partial: {partial} children were dropped on a batch; no figure of fitness holds them"
-    notes = (SHARES, FAILURES, *([said] if partial else []))
+    notes = (SHARES, REPEATS, FAILURES, *([said] if partial else []))
     return by_size(group, "Children by status", _statuses, notes)
 
 
@@ -245,6 +246,9 @@ def _statuses(group: Group) -> list[Cell]:
         shares = (status == "ok").astype(float).groupby(made["run"], sort=False).mean()
         cells.append(estimate("ok", interval(_by_root(runs, shares)), "share"))
     counts = status.value_counts()
+    repeats = group.tables.generations["n_repeats"].dropna()
+    if len(repeats):
+        cells.append(exact("repeats", int(repeats.sum()), n, "count"))
     return cells + [
         exact(name, int(counts.get(name, 0)), n, "count")
         for name in (*STATUSES, "unknown")

@@ -10,7 +10,16 @@ import evo
 from evo.logs.log import read_log
 from evo.logs.records import Evaluation, Instance
 from evo.models.recorded import prompt_hash
-from evo.prompt import Shown, Tried, build_messages, feedback, inspire, parse_reply
+from evo.prompt import (
+    NoMatch,
+    Shown,
+    Tried,
+    apply_blocks,
+    build_messages,
+    feedback,
+    inspire,
+    parse_reply,
+)
 from evo.tasks.task import load_task, read_instances
 
 PROGRAM = "def f():\n    return 1\n"
@@ -170,3 +179,85 @@ def test_what_is_held_out_reaches_no_prompt(tmp_path: Path) -> None:
     assert "objective" in said
     assert "0.777" not in str(messages)
     assert "sentinel" not in str(messages)
+
+
+def block(search: str, replacement: str) -> str:
+    return f"<<<<<<< SEARCH\n{search}=======\n{replacement}>>>>>>> REPLACE\n"
+
+
+LINES = "a = 1\nb = 2\na = 1\nreturn a\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "program"),
+    [
+        (block("a = 1\n", "a = 5\n"), "a = 5\nb = 2\na = 1\nreturn a\n"),  # the first place
+        (block("a = 1  \nb = 2\n", "c = 3\n"), "c = 3\na = 1\nreturn a\n"),
+        (block("b = 2\n", ""), "a = 1\na = 1\nreturn a\n"),
+        (block("b = 2\n", "c\n\n") + "and\n" + block("c\n", "d\n"),
+         "a = 1\nd\n\na = 1\nreturn a\n"),
+        ("<think>" + block("b = 2\n", "x\n") + "</think>```\n" + block("b = 2\n", "y\n") + "```",
+         "a = 1\ny\na = 1\nreturn a\n"),
+        (block("b = 2\r\n", "c\r\n").replace("\n", "\r\n"), "a = 1\nc\na = 1\nreturn a\n"),
+    ],
+)  # fmt: skip
+def test_blocks_are_applied_one_after_another(reply: str, program: str) -> None:
+    assert apply_blocks(LINES, reply.replace("\r\r", "\r")) == program
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("```python\na = 5\n```", "no SEARCH/REPLACE block"),
+        (block("b = 3\n", "c\n"), "block 1 does not match the program: 'b = 3'"),
+        (block("b = 2\n", "c\n") + block("b = 2\n", "d\n"), "block 2 does not match"),
+        (block("  b = 2\n", "c\n"), "block 1 does not match"),
+        (block("\n", "c\n"), "block 1 has no lines to replace"),
+        ("<<<<<<< SEARCH\nb = 2\n=======\nc\n", "no SEARCH/REPLACE block"),
+    ],
+)
+def test_a_block_that_does_not_match_is_named(reply: str, reason: str) -> None:
+    with pytest.raises(NoMatch, match=reason):
+        apply_blocks(LINES, reply)
+
+
+def test_the_prompt_for_a_diff_shows_the_parent_once() -> None:
+    task = load_task("cp").record
+    system, user = build_messages(task, "x = 1\n" * 2000, 0.5, edits="diff")
+    assert "SEARCH/REPLACE blocks" in system["content"]
+    assert user["content"].count("x = 1\n" * 2000) == 1
+    assert user["content"].endswith("lines in their place\n>>>>>>> REPLACE")
+    whole = build_messages(task, PROGRAM, 0.5, edits="rewrite")
+    assert whole == build_messages(task, PROGRAM, 0.5)
+    assert "SEARCH" not in str(whole)
+
+
+def test_replies_with_diffs_are_short_and_failures_have_a_reason(tmp_path: Path) -> None:
+    filler = "".join(f"# line {k} of a long program\n" for k in range(300))
+    task = write_task(
+        tmp_path / "task", f"{filler}def f():\n    a = 0.25\n    return a\n",
+        "def score(value):\n    return {'fitness': 1 - abs(1 - value)}\n", "entry = ['f']\n",
+    )  # fmt: skip
+    options = {"generations": 2, "children": 6, "seed": 1, "progress": False}
+    log = evo.run(task, edits="diff", log=tmp_path / "a.jsonl", **options)
+    changed = [child for child in log.children if child.program is not None]
+    assert len(changed) > 6
+    for child in changed:
+        assert child.program.startswith(filler[:1000])
+        assert len(child.reply) < len(child.program) / 4
+        assert apply_blocks(log_program(log, child), child.reply) == child.program
+    assert evo.rerun(log).same
+    wrong = [child for child in log.children if child.evaluation.status == "no_program"]
+    assert all("the reply has no program: " in child.evaluation.error for child in wrong)
+    with pytest.raises(ValueError, match="edits: expected one of rewrite, diff"):
+        evo.run(task, edits="patch", log=tmp_path / "b.jsonl", **options)
+
+
+def log_program(log, child) -> str:  # type: ignore[no-untyped-def]
+    """The program that a child of a greedy run rewrote."""
+    if child.generation == 1:
+        return log.header.task.files["initial_program.py"]
+    best = log.generations[child.generation - 2].best
+    return (
+        log.child(*best).program if best != (0, 0) else log.header.task.files["initial_program.py"]
+    )

@@ -1,5 +1,6 @@
 """Filters: what is refused, what that costs, and what a log keeps of them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,17 +10,24 @@ import pytest
 from evo_runs import same_run, write_task
 
 import evo
-from evo.filters import FILTERS, Filter, NearDuplicates, SameProgram
+import replay
+from evo.filters import FILTERS, Filter, NearDuplicates, ProtectedRegions, SameProgram
 from evo.filters.base import refusal
 from evo.filters.registry import filters_of, records_of
 from evo.runs.configuration import differences, find_run, make_header
+from evo.runs.planning import asked_in
 from evo.runs.state import costs_of_log
 from evo.searches import Member
+from replay.logs.tables import load_tables
+from replay.reports.report import groups, sections
 
 QUIET: dict[str, Any] = {"progress": False, "workers": 1}
 PROGRAM = "def value():\n    a = 1.5\n    b = 2.5\n    return a * b\n"
 JUDGE = "def score(value):\n    return {'fitness': 1 - abs(value - 5) / 5}\n"
-SHIPPED: dict[str, Filter] = {name: build() for name, build in FILTERS.items()}
+COMPARING: dict[str, Filter] = {
+    "same_program": SameProgram(),
+    "near_duplicates": NearDuplicates(),
+}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +56,7 @@ def archive(*programs: str) -> list[Member]:
     return [Member((1, index), 0.5, (), program) for index, program in enumerate(programs)]
 
 
-@pytest.mark.parametrize("each", SHIPPED.values(), ids=SHIPPED)
+@pytest.mark.parametrize("each", COMPARING.values(), ids=COMPARING)
 def test_a_filter_refuses_what_the_archive_holds_and_nothing_else(each: Filter) -> None:
     assert each.check(PROGRAM, []) is None
     assert each.check(PROGRAM, archive("x = 1\n")) is None
@@ -64,6 +72,52 @@ def test_only_near_duplicates_mind_a_changed_digit() -> None:
     assert NearDuplicates(ratio=1.0).check(nearly, archive(PROGRAM)) is None
     with pytest.raises(ValueError, match="ratio: expected a number above 0"):
         NearDuplicates(ratio=0)
+
+
+MARKED = """\
+import math
+
+# EVOLVE-BLOCK-START
+def inner():
+    return 1.5
+# EVOLVE-BLOCK-END
+
+def value():
+    return 2 * inner()
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (MARKED.replace("1.5", "math.pi"), None),
+        (MARKED.replace("    return 1.5", "    a = 1\n\n    return a"), None),
+        (MARKED.replace("\n\ndef value", "  \n\n\ndef value") + "\n", None),
+        (MARKED.replace("2 * inner", "9 * inner"), "was changed: 'return 2 \\* inner\\(\\)'"),
+        (MARKED.replace("import math", "import math, os"), "was changed: 'import math'"),
+        (MARKED + "value = inner\n", "was changed: 'value = inner'"),
+        (MARKED.replace("# EVOLVE-BLOCK-END\n", ""), "expected 1 regions between marks, got 0"),
+        ("def value():\n    return 5\n", "expected 1 regions between marks, got 0"),
+    ],
+)
+def test_what_stands_outside_the_marks_is_protected(changed: str, reason: str | None) -> None:
+    initial = Member((0, 0), 0.5, (), MARKED)
+    found = ProtectedRegions().check(changed, [initial, Member((1, 0), 0.5, (), changed)])
+    assert (found is None) if reason is None else re.search(reason, found or "")
+    assert ProtectedRegions().check(changed, [Member((0, 0), 0.5, (), PROGRAM)]) is None
+
+
+def test_the_prompt_says_what_is_protected(tmp_path: Path) -> None:
+    task = write_task(tmp_path / "marked", MARKED, JUDGE, "entry = ['value']\n")
+    how: dict[str, Any] = {"generations": 2, "children": 4, "seed": 2, **QUIET}
+    log = evo.run(task, filters="protected_regions", log=tmp_path / "a.jsonl", **how)
+    asked = asked_in(log, 1)[0]
+    assert f"{ProtectedRegions.rule} Give one" in asked.messages[-1]["content"]
+    assert asked.hash == log.children[0].prompt_hash
+    assert log.best.evaluation.fitness > 0.6  # better than the initial program
+    assert evo.rerun(log).same
+    plain = evo.run(task, log=tmp_path / "b.jsonl", **how)
+    assert "EVOLVE-BLOCK-START and" not in asked_in(plain, 1)[0].messages[-1]["content"]
 
 
 def test_the_first_filter_that_refuses_gives_the_reason() -> None:
@@ -156,3 +210,24 @@ def test_a_filter_of_ones_own_resumes_once_it_is_registered(task: Path, tmp_path
         assert len(evo.resume(log.path, generations=2, **QUIET).generations) == 2
     finally:
         del FILTERS["sized"]
+
+
+def test_repeats_are_counted_in_tables_and_reports() -> None:
+    logs = Path(__file__).parents[3] / "logs" / "corpus" / "local-tsp"
+    [group] = groups(load_tables(*sorted(logs.glob("deep-s100[0-3]*")), progress=False))
+    frame = replay.load(sorted(logs.glob("deep-s100[0-3]*")), progress=False)
+    children = replay.children(sorted(logs.glob("deep-s100[0-3]*")), progress=False)
+    counts = children[children["repeats"].notna()].groupby(["run", "generation"]).size()
+    assert frame["n_repeats"].sum() == counts.sum() > 0
+    log = evo.read_log(logs / "deep-s1000.jsonl.gz")
+    programs = {(each.generation, each.index): each.program for each in log.children}
+    programs[0, 0] = log.header.task.files[log.header.task.program_file]
+    rows = children[(children["run"] == log.path.name.removesuffix(".jsonl.gz"))]
+    known = rows[rows["repeats"].notna()]
+    for generation, index, first in zip(
+        known["generation"], known["index"], known["repeats"], strict=True
+    ):
+        assert programs[generation, index] == programs[first]
+    section = next(s for s in sections(group) if s.title.startswith("Children"))
+    cells = section.cells.set_index("quantity")["value"]
+    assert cells["repeats"] == frame["n_repeats"].sum()

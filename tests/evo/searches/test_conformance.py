@@ -38,6 +38,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "pareto": {"search": Pareto()},
     "tree": {"search": Tree()},
     "branching": {"search": Branching()},
+    "diffs": {"edits": "diff", "search": "islands"},
+    "protected": {"filters": ("protected_regions", "same_program")},
 }
 every = pytest.mark.parametrize("name", RUNS)
 

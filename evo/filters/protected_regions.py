@@ -1,0 +1,52 @@
+"""Refuses a program that changes what stands outside the regions that may evolve."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evo.searches.base import Member
+
+_REGION = re.compile(
+    r"^[^\n]*EVOLVE-BLOCK-START[^\n]*$(.*?)^[^\n]*EVOLVE-BLOCK-END[^\n]*$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class ProtectedRegions:
+    """Refuses a program in which anything outside its EVOLVE-BLOCK marks is not as it was.
+
+    The marks are those of OpenEvolve and ShinkaEvolve: a line with EVOLVE-BLOCK-START begins a
+    region that may evolve, one with EVOLVE-BLOCK-END ends it. What stands outside is compared with
+    the initial program, spaces at line ends and blank lines at its ends left aside. Where the
+    initial program has no marks, nothing is protected.
+    """
+
+    name = "protected_regions"
+    rule = (
+        "Change only what stands between the lines EVOLVE-BLOCK-START and EVOLVE-BLOCK-END; keep "
+        "these lines and everything outside them exactly as they are."
+    )
+
+    def check(self, program: str, archive: Sequence[Member]) -> str | None:
+        """Returns the first line outside the marks that is not as it was, or None."""
+        initial = next((member.program for member in archive if member.place == (0, 0)), None)
+        if initial is None or not _REGION.search(initial):
+            return None
+        kept, found = _outside(initial), _outside(program)
+        if len(found) != len(kept):
+            return f"expected {len(kept) - 1} regions between marks, got {len(found) - 1}"
+        for one, other in zip(kept, found, strict=True):
+            if one != other:
+                pairs = zip([*one, ""], [*other, ""], strict=False)
+                line = next((old or new for old, new in pairs if old != new), "")
+                return f"a line outside the marks was changed: {line.strip()!r}"
+        return None
+
+
+def _outside(program: str) -> list[list[str]]:
+    """Returns the lines before, between and behind the regions, without spaces at their ends."""
+    parts = _REGION.sub("\0", program).split("\0")
+    return [[line.rstrip() for line in part.strip().splitlines()] for part in parts]
