@@ -75,7 +75,7 @@ def run(
             the endpoint and machine go with it.
     """
     from evo.cli.estimates import outlook
-    from evo.runs.verbs import plan_many, plan_run
+    from evo.runs.verbs import prepare_many, prepare_run
 
     if protocol is not None:
         if task is not None or seeds is not None or seed is not None or log is not None:
@@ -90,7 +90,7 @@ def run(
     if log is not None and (seeds or resume or log_dir is not None):
         raise ValueError("--log: goes with one seed; --log-dir takes several, and --resume")
     if log is None:
-        plan = plan_many(
+        prepared = prepare_many(
             task,
             seeds=seeds or [seed or 0],
             log_dir=log_dir,
@@ -98,10 +98,10 @@ def run(
             budget=budget,
             **options,
         )
-        print(outlook(plan.runs, budget, in_turn=True), flush=True)
-        print_logs(plan.do())
+        print(outlook(prepared.runs, budget, in_turn=True), flush=True)
+        print_logs(prepared.do())
     else:
-        alone = plan_run(task, seed=seed or 0, log=log, budget=budget, **options)
+        alone = prepare_run(task, seed=seed or 0, log=log, budget=budget, **options)
         print(outlook(alone.runs, budget), flush=True)
         print_logs([alone.do()])
     return 0
@@ -196,9 +196,9 @@ def fork(
         resume: Continue equal forks in the folder.
     """
     from evo.cli.estimates import outlook
-    from evo.runs.fork import plan_fork
+    from evo.runs.fork import prepare_fork
 
-    plan = plan_fork(
+    prepared = prepare_fork(
         log,
         at=at,
         copies=copies or 1,
@@ -208,8 +208,8 @@ def fork(
         budget=budget,
         **options,
     )
-    print(outlook(plan.runs, budget, in_turn=True), flush=True)
-    print_logs(plan.do())
+    print(outlook(prepared.runs, budget, in_turn=True), flush=True)
+    print_logs(prepared.do())
     return 0
 
 
@@ -236,16 +236,18 @@ def grid(
         log_dir: Folder for the logs (default: logs/local/grid-TASK).
     """
     from evo.cli.estimates import outlook, too_few
-    from evo.runs.verbs import plan_grid, powers_of_two
+    from evo.runs.verbs import powers_of_two, prepare_grid
 
     calls, chosen = calls or 512, seeds or range(40, 50)
-    plan = plan_grid(task, calls=calls, seeds=chosen, log_dir=log_dir, budget=budget, **options)
-    print(outlook(plan.runs, budget, in_turn=True))
+    prepared = prepare_grid(
+        task, calls=calls, seeds=chosen, log_dir=log_dir, budget=budget, **options
+    )
+    print(outlook(prepared.runs, budget, in_turn=True))
     calls_a_seed = sum(n * (calls // n) for n in powers_of_two(calls))
     if note := too_few(len(chosen), calls_a_seed, budget):
         print(note, flush=True)
     by_children: dict[int, list[Log]] = {}
-    logs = plan.do()
+    logs = prepared.do()
     for log in logs:
         by_children.setdefault(log.header.children, []).append(log)
     rows = []

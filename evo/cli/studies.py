@@ -83,11 +83,11 @@ def allocate(
     """
     from evo.cli.estimates import outlook
     from evo.policies import find_policy
-    from evo.studies.allocation.driver import plan_allocation
+    from evo.studies.allocation.driver import prepare_allocation
 
     if own_arms and arms is not None:
         raise ValueError("--arm names the arms and --arms counts them: give one of the two")
-    plan = plan_allocation(
+    prepared = prepare_allocation(
         task,
         find_policy(policy, **(parameters or {})),
         arms=own_arms or arms or 10,
@@ -102,8 +102,8 @@ def allocate(
         log_dir=log_dir,
         **options,
     )
-    print(outlook(plan.runs, budget), flush=True)
-    allocation = plan.do()
+    print(outlook(prepared.runs, budget), flush=True)
+    allocation = prepared.do()
     pulls = allocation.pulls.tolist()
     rows = []
     for k, log in enumerate(allocation.arms):
@@ -153,13 +153,13 @@ def go_on(
     """Starts sweeps, or continues them by their folders, and returns the exit code."""
     from evo.cli.estimates import outlook_of_sweep
     from evo.studies.sweep.design import read_design
-    from evo.studies.sweep.driver import plan_sweep
+    from evo.studies.sweep.driver import prepare_sweep
 
     codes = []
     for each in sweeps:
-        plan = plan_sweep(each, budget=budget, **given, **options)
-        print(outlook_of_sweep(read_design(plan.paths[0]), budget), flush=True)
-        codes.append(print_sweep(plan.do()))
+        prepared = prepare_sweep(each, budget=budget, **given, **options)
+        print(outlook_of_sweep(read_design(prepared.paths[0]), budget), flush=True)
+        codes.append(print_sweep(prepared.do()))
     return max(codes)
 
 
@@ -230,7 +230,7 @@ def select(
         generations: Number of generations T (default: 8).
     """
     from evo.cli.estimates import outlook
-    from evo.studies.selection.driver import plan_selection
+    from evo.studies.selection.driver import prepare_selection
 
     if (low is None) != (high is None):
         raise ValueError("--low and --high go together: the least and the largest fitness there is")
@@ -251,7 +251,7 @@ def select(
         own |= {"generations": generations, "seeds": seeds}
     given: JsonObject = {name: value for name, value in own.items() if value is not None}
     given = {n: value for n, value in {**given, **options}.items() if n not in varied}
-    plan = plan_selection(
+    prepared = prepare_selection(
         varied,
         task=task,
         samples="problems" if problems else "seeds",
@@ -264,8 +264,8 @@ def select(
         log_dir=log_dir,
         **given,
     )
-    print(outlook(plan.runs, budget), flush=True)
-    found = plan.do()
+    print(outlook(prepared.runs, budget), flush=True)
+    found = prepared.do()
     rows = []
     for k in found.frame().index:
         left = "yes" if k in found.survivors else "no"

@@ -18,7 +18,7 @@ from evo.logs.maintenance import lines_through, require_whole
 from evo.logs.records import Fork, Header, Made, Segment
 from evo.models.registry import own_models
 from evo.runs.configuration import goal_of, make_header, make_header_again, settings_of
-from evo.runs.handle import Plan
+from evo.runs.handle import Prepared
 from evo.runs.options import (
     ChangeOptions,
     ConfigurationOptions,
@@ -30,7 +30,7 @@ from evo.runs.options import (
 from evo.runs.playback import evaluated_again
 from evo.runs.session import Job
 from evo.runs.settings import Settings, at_least
-from evo.runs.verbs import found_job, plan_jobs
+from evo.runs.verbs import found_job, prepare_jobs
 from evo.tasks.task import Task
 
 Place = str | os.PathLike[str]
@@ -69,7 +69,7 @@ def fork(
     Raises:
         LogError: The log is damaged, compact, or shorter than the fork.
     """
-    return plan_fork(
+    return prepare_fork(
         log,
         at=at,
         copies=copies,
@@ -81,7 +81,7 @@ def fork(
     ).do()
 
 
-def plan_fork(
+def prepare_fork(
     log: Place,
     *,
     at: int,
@@ -91,8 +91,8 @@ def plan_fork(
     resume: bool = False,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ForkOptions],
-) -> Plan[Logs]:
-    """Checks the arguments of `fork` and returns the plan to do it."""
+) -> Prepared[Logs]:
+    """Checks the arguments of `fork` and returns the work, prepared."""
     known = ConfigurationOptions.__annotations__.keys() - ChangeOptions.__annotations__
     if kept := options.keys() & known:
         raise TypeError(f"{min(kept)!r} is that of the log in a fork and cannot change")
@@ -137,7 +137,7 @@ def plan_fork(
     for own in headers:
         job = found_job(own, goal, folder, resume=resume)
         jobs.append(Job(job.path, own, goal, named="model" in changes, inherited=inherited))
-    return plan_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks")
+    return prepare_jobs(jobs, settings, budget, f"{header.task.name}, {copies} forks")
 
 
 def copies_of(

@@ -84,8 +84,8 @@ class Control(contextlib.AbstractContextManager["Control", None]):
 
 
 @dataclass(frozen=True)
-class Plan(Generic[Result]):
-    """Work whose arguments were checked.
+class Prepared(Generic[Result]):
+    """Work whose arguments were checked, and that has not begun.
 
     `paths` are the logs that it writes, `work` does it, heeding the control, and returns what the
     verb returns; `many` says whether it is about several logs, even if there is but one, `runs`
@@ -109,8 +109,8 @@ class Handle(Generic[Result]):
     Stopped or paused, that is what there is by then, and the same call goes on with it.
     """
 
-    def __init__(self, plan: Plan[Result]) -> None:
-        self._plan, self._control = plan, Control()
+    def __init__(self, prepared: Prepared[Result]) -> None:
+        self._prepared, self._control = prepared, Control()
         self._outcome: Result | None = None
         self._error: BaseException | None = None
         self._done = threading.Event()  # Ctrl-C while joining a thread would lose track of it
@@ -118,17 +118,17 @@ class Handle(Generic[Result]):
     @property
     def paths(self) -> list[Path]:
         """Where the logs are, or will be."""
-        return list(self._plan.paths)
+        return list(self._prepared.paths)
 
     @property
     def log(self) -> Log | list[Log]:
         """The log as it stands now; of several runs, the list of those that have begun."""
-        if self._plan.many:
-            return [log for path in self._plan.paths if (log := read_begun(path)) is not None]
-        while (log := read_begun(self._plan.paths[0])) is None and self.running:
+        if self._prepared.many:
+            return [log for path in self._prepared.paths if (log := read_begun(path)) is not None]
+        while (log := read_begun(self._prepared.paths[0])) is None and self.running:
             self._done.wait(0.02)
         if log is None:
-            raise RuntimeError(f"stopped before the log {self._plan.paths[0]} was begun")
+            raise RuntimeError(f"stopped before the log {self._prepared.paths[0]} was begun")
         return log
 
     @property
@@ -165,7 +165,7 @@ class Handle(Generic[Result]):
         asked, ended = words.get(self._control.wish or "", ("running", "done"))
         state = asked if self.running else f"failed: {self._error!r}" if self._error else ended
         note = f", {self._control.note}" if self._control.note else ""
-        first, *rest = self._plan.paths or [Path()]
+        first, *rest = self._prepared.paths or [Path()]
         more = f" and {len(rest)} more" if rest else ""
         return f"<Handle {state}{note}: {first}{more}>"
 
@@ -175,18 +175,18 @@ class Handle(Generic[Result]):
             stack.push(self._keep)
             stack.enter_context(self._control)
             stack.enter_context(carried())
-            self._outcome = self._plan.work(self._control)
+            self._outcome = self._prepared.work(self._control)
 
     def _keep(self, kind: object, error: BaseException | None, trace: object) -> bool:
         self._error = error
         return True  # `wait` raises it
 
 
-def begin(plan: Plan[Result]) -> Handle[Result]:
+def begin(prepared: Prepared[Result]) -> Handle[Result]:
     """Begins work in the background."""
     from evo.sandbox.cluster import carry_backend
 
-    handle = Handle(plan)
+    handle = Handle(prepared)
     threading.Thread(target=handle._run, args=(carry_backend(),), daemon=True).start()
     return handle
 
@@ -204,26 +204,26 @@ def read_begun(path: Path) -> Log | None:
 
 def verb(
     name: str,
-    plan: Callable[P, Plan[Result]],
-    act: Callable[[Plan[Result]], Returned],
+    prepare: Callable[P, Prepared[Result]],
+    act: Callable[[Prepared[Result]], Returned],
     returns: object,
 ) -> Callable[P, Returned]:
-    """Returns a function that makes a plan and acts on it at once.
+    """Returns a function that prepares work and acts on it at once.
 
     Args:
         name: Name of the function.
-        plan: Makes the plan; the function has its arguments and its docstring. A mistake in them
-            is raised before anything begins.
-        act: `Plan.do`, or `begin` for work in the background.
+        prepare: Prepares the work; the function has its arguments and its docstring. A mistake in
+            them is raised before anything begins.
+        act: `Prepared.do`, or `begin` for work in the background.
         returns: The type that the function returns, for its signature.
     """
 
-    @functools.wraps(plan)
+    @functools.wraps(prepare)
     def called(*arguments: P.args, **options: P.kwargs) -> Returned:
-        return act(plan(*arguments, **options))
+        return act(prepare(*arguments, **options))
 
     called.__name__ = called.__qualname__ = name
-    signature = inspect.signature(plan).replace(return_annotation=returns)
+    signature = inspect.signature(prepare).replace(return_annotation=returns)
     called.__signature__ = signature  # type: ignore[attr-defined]
-    called.__annotations__ = {**plan.__annotations__, "return": returns}
+    called.__annotations__ = {**prepare.__annotations__, "return": returns}
     return called

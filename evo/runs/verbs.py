@@ -26,7 +26,7 @@ from evo.runs.configuration import (
     settings_of,
 )
 from evo.runs.dataset import InstanceEvaluator
-from evo.runs.handle import Control, Handle, Plan, begin
+from evo.runs.handle import Control, Handle, Prepared, begin
 from evo.runs.options import (
     ConfigurationOptions,
     EvaluateOptions,
@@ -75,31 +75,31 @@ def run(
         EndpointRefused: It refuses the key or the model, or all of a generation; likewise.
         KeyboardInterrupt: Ctrl-C; likewise.
     """
-    return plan_run(task, log=log, budget=budget, **options).do()
+    return prepare_run(task, log=log, budget=budget, **options).do()
 
 
-def plan_run(
+def prepare_run(
     task: Place | Task,
     *,
     log: Place | None = None,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[RunOptions],
-) -> Plan[Log]:
-    """Checks the arguments of `run` and returns the plan to do it."""
+) -> Prepared[Log]:
+    """Checks the arguments of `run` and returns the work, prepared."""
     check_names(RunOptions, options)
     header = make_header(task, **options_in(ConfigurationOptions, options))
     path = Path(log) if log is not None else default_path(header)
     check_free(path)
     job = Job(path, header, goal_of(options))
     label = f"{header.task.name} seed {header.seed}"
-    plan = plan_jobs([job], settings_of(options), budget, label)
+    prepared = prepare_jobs([job], settings_of(options), budget, label)
 
     def work(control: Control) -> Log:
-        for made in plan.work(control):
+        for made in prepared.work(control):
             return made
         raise RuntimeError(f"stopped before the log {path} was begun")
 
-    return Plan([path], work, runs=plan.runs)
+    return Prepared([path], work, runs=prepared.runs)
 
 
 @lists_options(ManyOptions)
@@ -124,12 +124,12 @@ def run_many(
             were made one after another; a run for which nothing is left is not started.
         **options: Listed below.
     """
-    return plan_many(
+    return prepare_many(
         task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **options
     ).do()
 
 
-def plan_many(
+def prepare_many(
     task: Place | Task,
     *,
     seeds: Iterable[int],
@@ -137,8 +137,8 @@ def plan_many(
     resume: bool = False,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ManyOptions],
-) -> Plan[Logs]:
-    """Checks the arguments of `run_many` and returns the plan to do it."""
+) -> Prepared[Logs]:
+    """Checks the arguments of `run_many` and returns the work, prepared."""
     if "seed" in options:
         raise TypeError("seed: give seeds=[...] to run_many")
     check_names(ManyOptions, options)
@@ -146,7 +146,7 @@ def plan_many(
     configuration = options_in(SeriesOptions, options)
     headers = [make_header(loaded, seed=seed, **configuration) for seed in seeds]
     jobs = [found_job(header, goal, log_dir, resume=resume) for header in headers]
-    return plan_jobs(jobs, settings_of(options), budget, f"{loaded.name}, {len(jobs)} runs")
+    return prepare_jobs(jobs, settings_of(options), budget, f"{loaded.name}, {len(jobs)} runs")
 
 
 @lists_options(GridOptions)
@@ -172,10 +172,12 @@ def run_grid(
         budget: Limits by unit of all runs together, as for `run_many`.
         **options: Listed below.
     """
-    return plan_grid(task, calls=calls, seeds=seeds, log_dir=log_dir, budget=budget, **options).do()
+    return prepare_grid(
+        task, calls=calls, seeds=seeds, log_dir=log_dir, budget=budget, **options
+    ).do()
 
 
-def plan_grid(
+def prepare_grid(
     task: Place | Task,
     *,
     calls: int = 512,
@@ -183,8 +185,8 @@ def plan_grid(
     log_dir: Place | None = None,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[GridOptions],
-) -> Plan[Logs]:
-    """Checks the arguments of `run_grid` and returns the plan to do it."""
+) -> Prepared[Logs]:
+    """Checks the arguments of `run_grid` and returns the work, prepared."""
     if "children" in options:
         raise TypeError("children: a grid has N = 1, 2, 4, ...; give calls instead")
     check_names(GridOptions, options)
@@ -200,7 +202,7 @@ def plan_grid(
     cells = [(children, seed) for children in powers_of_two(calls) for seed in seeds]
     headers = [make_header(loaded, children=n, seed=seed, **configuration) for n, seed in cells]
     jobs = [found_job(h, Goal(calls // h.children), folder, resume=True) for h in headers]
-    return plan_jobs(jobs, settings_of(options), budget, f"{loaded.name} grid, {len(jobs)} runs")
+    return prepare_jobs(jobs, settings_of(options), budget, f"{loaded.name} grid, {len(jobs)} runs")
 
 
 def powers_of_two(budget: int) -> list[int]:
@@ -233,13 +235,15 @@ def start(
         **options: Listed below.
     """
     if seeds is None:
-        return begin(plan_run(task, log=log, budget=budget, **options))
+        return begin(prepare_run(task, log=log, budget=budget, **options))
     if "seed" in options:
         raise TypeError("seed: several runs have seeds=[...] instead")
     check_names(RunOptions, options)
     shared = options_in(ManyOptions, options)
-    plan = plan_many(task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **shared)
-    return begin(plan)
+    prepared = prepare_many(
+        task, seeds=seeds, log_dir=log_dir, resume=resume, budget=budget, **shared
+    )
+    return begin(prepared)
 
 
 @lists_options(ResumeOptions, optional=["generations"])
@@ -262,25 +266,25 @@ def resume_many(
         budget: Limits by unit of all that the logs hold and what is added, as for `run_many`.
         **options: Listed below.
     """
-    return plan_resume(paths, model=model, search=search, budget=budget, **options).do()
+    return prepare_resume(paths, model=model, search=search, budget=budget, **options).do()
 
 
-def plan_resume(
+def prepare_resume(
     paths: Iterable[Place],
     *,
     model: str | Model | None = None,
     search: Search | None = None,
     budget: Mapping[str, float] | None = None,
     **options: Unpack[ResumeOptions],
-) -> Plan[Logs]:
-    """Checks the arguments of `resume_many` and returns the plan to do it."""
+) -> Prepared[Logs]:
+    """Checks the arguments of `resume_many` and returns the work, prepared."""
     for name in options:
         if name in ConfigurationOptions.__annotations__:
             raise TypeError(f"{name!r} is part of the run's identity and cannot change")
     check_names(ResumeOptions, options)
     jobs = [_resume_job(path, options, model, search) for path in paths]
     label = f"{jobs[0].header.task.name}, " if len(jobs) == 1 else ""
-    return plan_jobs(jobs, settings_of(options), budget, f"{label}{len(jobs)} runs")
+    return prepare_jobs(jobs, settings_of(options), budget, f"{label}{len(jobs)} runs")
 
 
 @lists_options(ResumeOptions, optional=["generations"])
@@ -309,13 +313,13 @@ def resume(
         LogError: The log is damaged, busy, compact, or not a run of this package.
         ValueError: The goal is below what the log holds.
     """
-    return plan_resume([path], model=model, search=search, budget=budget, **options).do()[0]
+    return prepare_resume([path], model=model, search=search, budget=budget, **options).do()[0]
 
 
-def plan_jobs(
+def prepare_jobs(
     jobs: Sequence[Job], settings: Settings, budget: Mapping[str, float] | None, label: str
-) -> Plan[Logs]:
-    """Returns the plan to bring logs to their goals within one budget.
+) -> Prepared[Logs]:
+    """Prepares to bring logs to their goals within one budget.
 
     A folder or a cache that cannot be written is an error now, before anything is announced.
     """
@@ -339,7 +343,7 @@ def plan_jobs(
         )
 
     runs = [(job.header, job.goal.generations) for job in jobs]
-    return Plan([job.path for job in jobs], work, many=True, runs=runs)
+    return Prepared([job.path for job in jobs], work, many=True, runs=runs)
 
 
 def found_job(header: Header, goal: Goal, folder: Place | None, *, resume: bool) -> Job:

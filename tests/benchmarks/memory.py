@@ -23,7 +23,7 @@ from evo.logs.journal import raw_pieces
 from evo.runs.configuration import make_header
 from evo.runs.session import Job
 from evo.runs.settings import Goal, Settings
-from evo.runs.verbs import plan_jobs
+from evo.runs.verbs import prepare_jobs
 
 PROGRAM = "# EVOLVE-BLOCK-START\nx = 0.5\ny = 0.25\n# EVOLVE-BLOCK-END\n"
 EVALUATOR = """
@@ -71,7 +71,7 @@ def main() -> None:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        logs = plan_jobs(jobs, Settings(progress=False), None, "").do()
+        logs = prepare_jobs(jobs, Settings(progress=False), None, "").do()
         done.set()
         watcher.join()
         counts, sizes = np.array(seen).T

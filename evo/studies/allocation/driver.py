@@ -26,7 +26,7 @@ from evo.policies import Draws, Policy, PolicyClass, find_policy, name_of
 from evo.policies.rewards import default_reward, find_reward
 from evo.runs.budget import check_budget
 from evo.runs.configuration import LOCAL, make_header, settings_of
-from evo.runs.handle import Control, Handle, Plan, begin, verb
+from evo.runs.handle import Control, Handle, Prepared, begin, verb
 from evo.runs.options import (
     AllocationOptions,
     ConfigurationOptions,
@@ -90,7 +90,7 @@ class Allocation:
 
 
 @lists_options(AllocationOptions)
-def plan_allocation(
+def prepare_allocation(
     task: str | os.PathLike[str] | Task,
     policy: str | PolicyClass,
     *,
@@ -105,7 +105,7 @@ def plan_allocation(
     in_flight: int = 1,
     log_dir: str | os.PathLike[str] | None = None,
     **options: Unpack[AllocationOptions],
-) -> Plan[Allocation]:
+) -> Prepared[Allocation]:
     """Lets a policy spend rounds over live runs; each round advances one arm by one generation.
 
     Called again with the same arguments and folder, it goes on where it was killed: no logged
@@ -159,11 +159,11 @@ def plan_allocation(
             resources = study.enter(study.resources())
             return play(study, header, chosen, sources, resources)
 
-    return Plan([folder / record.log for record in header.arms], work, many=True, runs=runs)
+    return Prepared([folder / record.log for record in header.arms], work, many=True, runs=runs)
 
 
-allocate_live = verb("allocate_live", plan_allocation, Plan.do, Allocation)
-start_allocation = verb("start_allocation", plan_allocation, begin, Handle[Allocation])
+allocate_live = verb("allocate_live", prepare_allocation, Prepared.do, Allocation)
+start_allocation = verb("start_allocation", prepare_allocation, begin, Handle[Allocation])
 
 
 def describe(

@@ -25,7 +25,7 @@ from evo.policies.rewards import default_reward
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Handle, Plan, begin, verb
+from evo.runs.handle import Control, Handle, Prepared, begin, verb
 from evo.runs.options import StudyOptions, VariedOptions, check_names, lists_options, options_in
 from evo.runs.settings import Settings, at_least
 from evo.studies.folders import SELECTION, keep_identity
@@ -51,7 +51,7 @@ LABEL = 60  # characters of a value, which may be a whole text
 
 
 @lists_options(StudyOptions)
-def plan_selection(
+def prepare_selection(
     choices: Sequence[Fields] | Fields,
     *,
     task: str | os.PathLike[str] | Task | None = None,
@@ -75,7 +75,7 @@ def plan_selection(
     generations: int | None = None,
     base: Fields | None = None,
     **options: Unpack[StudyOptions],
-) -> Plan[Selection]:
+) -> Prepared[Selection]:
     """Finds which choice does best on average, in few samples.
 
     A sample is one run: the best fitness after its last generation. Sample i of every
@@ -183,11 +183,11 @@ def plan_selection(
         stopped = control.stopping.is_set() and made.end == "budget"
         return dataclasses.replace(made, end="stopped") if stopped else made
 
-    return Plan([folder], work, many=True, runs=found.runs)
+    return Prepared([folder], work, many=True, runs=found.runs)
 
 
-select_best = verb("select_best", plan_selection, Plan.do, Selection)
-start_selection = verb("start_selection", plan_selection, begin, Handle[Selection])
+select_best = verb("select_best", prepare_selection, Prepared.do, Selection)
+start_selection = verb("start_selection", prepare_selection, begin, Handle[Selection])
 
 
 def _check_units(budget: Mapping[str, float], units: Collection[str]) -> None:

@@ -20,7 +20,7 @@ from evo.runs.arm import Arm
 from evo.runs.budget import check_budget
 from evo.runs.concurrency import find_preset
 from evo.runs.configuration import LOCAL, settings_of
-from evo.runs.handle import Control, Handle, Plan, begin, verb
+from evo.runs.handle import Control, Handle, Prepared, begin, verb
 from evo.runs.options import SweepOptions, VariedOptions, check_names, lists_options, options_in
 from evo.runs.resources import Resources
 from evo.runs.session import Job, bring
@@ -284,7 +284,7 @@ def _in_batches(
 
 
 @lists_options(SweepOptions)
-def plan_sweep(
+def prepare_sweep(
     space: Mapping[str, object] | str | os.PathLike[str],
     *,
     task: str | os.PathLike[str] | Task | None = None,
@@ -300,7 +300,7 @@ def plan_sweep(
     arms: int | None = None,
     rounds: int | None = None,
     **options: Unpack[SweepOptions],
-) -> Plan[Sweep]:
+) -> Prepared[Sweep]:
     """Runs many configurations, each on the same seeds, and logs all.
 
     Called again with the same arguments and folder, it goes on: no logged call is made twice. What
@@ -373,7 +373,7 @@ def _plan(
     on_event: Callable[[SweepEvent], object] | None,
     *,
     own: bool = True,
-) -> Plan[Sweep]:
+) -> Prepared[Sweep]:
     """Checks that the sweep can be made, or gone on with, and writes sweep.json.
 
     Where the design is not the caller's own, but what a folder says, calls go to models of theirs.
@@ -398,8 +398,8 @@ def _plan(
         with Study(events.path, settings, control, limits) as study:
             return _Sweeping(study, design, events).work()
 
-    return Plan([folder], work, many=True)
+    return Prepared([folder], work, many=True)
 
 
-sweep = verb("sweep", plan_sweep, Plan.do, Sweep)
-start_sweep = verb("start_sweep", plan_sweep, begin, Handle[Sweep])
+sweep = verb("sweep", prepare_sweep, Prepared.do, Sweep)
+start_sweep = verb("start_sweep", prepare_sweep, begin, Handle[Sweep])

@@ -18,7 +18,7 @@ from evo.runs.fork import fork_seed
 from evo.runs.session import Job
 from evo.runs.settings import Goal
 from evo.runs.state import costs_of_log
-from evo.runs.verbs import plan_jobs
+from evo.runs.verbs import prepare_jobs
 from replay.logs.frames import ReplayWarning
 
 
@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> evo.Log:
 def made_anew(log: evo.Log, path: Path) -> evo.Log:
     """The run of a fork's header, made from its first generation on."""
     job = Job(path, log.header, Goal(len(log.generations)))
-    return plan_jobs([job], evo.Settings(progress=False), None, "anew").do()[0]
+    return prepare_jobs([job], evo.Settings(progress=False), None, "anew").do()[0]
 
 
 def test_copy_0_is_the_continuation_and_copies_differ(run: evo.Log, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_verb_shows_its_options_and_what_it_returns(name):
     kinds = {parameter.kind for parameter in signature.parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
     assert "max_concurrent" in signature.parameters
-    assert "Plan" not in str(signature.return_annotation)
+    assert "Prepared" not in str(signature.return_annotation)
     for option in set(signature.parameters) - {"options"}:
         assert f"    {option}: " in inspect.getdoc(verb), option
 
