@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from evo.logs.records import Evaluation, Evolves, TaskRecord
-<<<<<<< HEAD
 from evo.logs.types import JsonObject
-=======
 from evo.logs.words import Edits
->>>>>>> 926407a (Diffs as replies, protected regions, and repeats counted in tables and reports)
 
 PROMPT_VERSION = 1  # of the plain wording; part of a run's identity
 TOLD_VERSION = 2  # of the wording with feedback or inspirations, or of a search
